@@ -1,0 +1,93 @@
+"""What every data kind shares: frozen, read-only arrays, a kind name, and a memo for what is derived once.
+
+Data kinds import nothing of ours but errors; mechanisms, tasks, sources and the cache import them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from dpbench.errors import UserError
+
+T = TypeVar("T")
+
+KINDS: dict[str, type[Data]] = {}
+
+
+def read_only(array: Any, dtype: Any = None) -> np.ndarray:
+    """A read-only view; the caller's own array keeps its flags."""
+    view = np.asarray(array, dtype=dtype).view()
+    view.setflags(write=False)
+    return view
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A dataset of one kind. Array fields are read-only and may be memory maps shared by all workers.
+
+    A subclass names its `kind`, and in `derived` the cached array properties that the cache stores beside the
+    fields, so that workers share them too instead of computing them again.
+    """
+
+    kind: ClassVar[str]
+    derived: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, kind: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if kind is not None:
+            cls.kind = kind
+            KINDS[kind] = cls
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, field.name, read_only(value))
+
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute()` returns, computed once for this object: for facts derived from the data, never for noise."""
+        table = self.__dict__.setdefault("_memo", {})
+        if key not in table:
+            table[key] = compute()
+        return table[key]
+
+    @property
+    def weight(self) -> int:
+        """Number of stored array elements: what one pass over the data costs."""
+        return sum(a.size for a in arrays_of(self).values())
+
+    def statistics(self) -> dict[str, float]:
+        """The row of the paper's dataset table that this dataset stands for."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Memo and cached properties stay behind: workers get paths, and a copy recomputes what it needs.
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+
+def arrays_of(data: Data) -> dict[str, np.ndarray]:
+    """The array fields of `data`, by name."""
+    pairs = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
+    return {name: value for name, value in pairs if isinstance(value, np.ndarray)}
+
+
+def scalars_of(data: Data) -> dict[str, Any]:
+    """The other fields of `data` (sizes, labels), which must be plain JSON values or tuples of them."""
+    pairs = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
+    return {name: value for name, value in pairs if not isinstance(value, np.ndarray)}
+
+
+def check_csr(what: str, indptr: np.ndarray, values: np.ndarray, limit: int) -> None:
+    """The invariants of a CSR layout: offsets from 0 to len(values), never falling; values inside [0, limit)."""
+    if indptr.ndim != 1 or indptr.size < 1 or indptr[0] != 0 or indptr[-1] != values.size:
+        raise UserError(f"{what}: offsets must run from 0 to {values.size}, the number of entries")
+    if indptr.size > 1 and np.any(np.diff(indptr) < 0):
+        raise UserError(f"{what}: offsets must not fall")
+    if values.size and (int(values.min()) < 0 or int(values.max()) >= limit):
+        bad = int(values.min()) if int(values.min()) < 0 else int(values.max())
+        raise UserError(f"{what}: index {bad} is outside 0..{limit - 1}")

@@ -1,0 +1,89 @@
+"""`Incidence`: a binary matrix of users by columns, of which all column counts are asked (gs, Section 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpbench.data.base import Data, check_csr, read_only
+from dpbench.errors import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence(Data, kind="incidence"):
+    """n rows (users) by d columns, binary, as CSR: row i holds the columns `indices[indptr[i]:indptr[i+1]]`.
+
+    The constructor checks shapes only, so that a memory map is not scanned; `validate` scans everything.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    columns: int
+
+    derived = ("counts",)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[int]], *, columns: int) -> Incidence:
+        """From the list of each row's columns; for tests and notebooks."""
+        lists = [np.unique(np.asarray(row, dtype=np.int64)) for row in (list(r) for r in rows)]
+        sizes = np.array([row.size for row in lists], dtype=np.int64)
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        indices = np.concatenate(lists) if lists else np.empty(0, dtype=np.int64)
+        check_csr("Incidence", indptr, indices, columns)
+        return cls(indptr, indices.astype(np.int32), columns)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.columns, int | np.integer) or self.columns < 1:
+            raise UserError(f"Incidence: columns={self.columns!r} is not valid: expected a positive whole number")
+        object.__setattr__(self, "columns", int(self.columns))
+        if self.indptr.ndim != 1 or self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
+            raise UserError("Incidence: offsets must run from 0 to the number of ones")
+
+    @property
+    def rows(self) -> int:
+        """n, the number of rows, empty ones included."""
+        return self.indptr.size - 1
+
+    @property
+    def ones(self) -> int:
+        """Number of non-zero cells."""
+        return self.indices.size
+
+    @cached_property
+    def row_sizes(self) -> np.ndarray:
+        """Number of ones in each row."""
+        return read_only(np.diff(self.indptr))
+
+    @cached_property
+    def largest_row(self) -> int:
+        """Δ₁(Q), the largest observed row: the L1 sensitivity of all column counts."""
+        return int(self.row_sizes.max(initial=0))
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """c = Q(D), the true column counts."""
+        return read_only(np.bincount(self.indices, minlength=self.columns).astype(np.int64))
+
+    def validate(self) -> None:
+        """The full check, a scan of all ones: offsets, range, and no column twice in a row."""
+        check_csr("Incidence", self.indptr, self.indices, self.columns)
+        row = np.repeat(np.arange(self.rows), self.row_sizes)
+        order = np.lexsort((self.indices, row))
+        same = (np.diff(self.indices[order]) == 0) & (np.diff(row[order]) == 0)
+        if same.any():
+            at = order[1:][same][0]
+            raise UserError(f"Incidence: row {row[at]} holds column {self.indices[at]} twice")
+
+    def statistics(self) -> dict[str, float]:
+        """Table 2 of gs: rows, columns, largest row, average count."""
+        return {
+            "rows": self.rows,
+            "columns": self.columns,
+            "largest_row": self.largest_row,
+            "average_count": self.ones / self.columns,
+            "ones": self.ones,
+        }

@@ -1,0 +1,33 @@
+"""What goes wrong by a user's hand. Imported by everyone, imports nothing of ours."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(ValueError):
+    """Wrong use: shown as one line, exit status 2, never with a traceback."""
+
+
+def nearest(word: object, valid: Iterable[str]) -> str:
+    """The part of an error message that helps: the nearest valid name, or the list when nothing is near."""
+    names = [str(name) for name in valid]
+    close = difflib.get_close_matches(str(word).lower(), names, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"expected one of: {', '.join(sorted(names))}"
+
+
+def one_of(what: str, value: object, valid: Iterable[str]) -> None:
+    """Raise unless `value` is one of the valid words for the parameter `what`."""
+    names = list(valid)
+    if value not in names:
+        raise UserError(f"{what}={value!r} is not valid: {nearest(value, names)}")
+
+
+def positive(what: str, value: object, *, whole: bool = False) -> None:
+    """Raise unless `value` is a finite positive number (a whole one where asked)."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf") or (whole and value != int(value)):  # type: ignore[operator, arg-type]
+        raise UserError(f"{what}={value!r} is not valid: expected a positive {'whole ' if whole else ''}number")

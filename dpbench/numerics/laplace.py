@@ -1,0 +1,12 @@
+"""Closed forms of the Laplace distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def mean_abs(offset: ArrayLike, scale: float) -> np.ndarray:
+    """E|s + Lap(b)| = |s| + b exp(-|s|/b): the absolute error of a value off by s and noised with scale b."""
+    distance = np.abs(np.asarray(offset, dtype=np.float64))
+    return distance + scale * np.exp(-distance / scale)

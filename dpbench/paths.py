@@ -1,0 +1,31 @@
+"""Where things stand: beside the package in a checkout, inside it in a wheel. Imported by whoever opens files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def _resource(inside: str, beside: str) -> Path:
+    # The wheel's own copy first: a stranger's top-level `conf` in site-packages must never be taken for ours.
+    own = PACKAGE / inside
+    return own if own.is_dir() else PACKAGE.parent / beside
+
+
+CONF = _resource("conf", "conf")
+EXPERIMENTS = _resource("experiments", "experiments")
+CARDS = _resource("datasets", "datasets")
+BASELINES = _resource("baselines", "results/baselines")
+
+
+def cache() -> Path:
+    """The folder of built and downloaded data: DPBENCH_CACHE, else datasets/cache of a checkout, else the user's cache."""
+    if chosen := os.environ.get("DPBENCH_CACHE"):
+        return Path(chosen).expanduser().resolve()
+    if (PACKAGE.parent / "pyproject.toml").is_file():
+        return PACKAGE.parent / "datasets" / "cache"
+    return Path(platformdirs.user_cache_dir("dpbench"))

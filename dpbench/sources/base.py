@@ -1,0 +1,36 @@
+"""The contract of a source: a frozen dataclass that builds one dataset, the same from the same parameters and seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbench.data import Data
+from dpbench.registry import Registry
+
+SOURCES: Registry[type[Source]] = Registry("source", "dpbench.sources")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Base of generators and readers. Fields are parameters; `build` makes the data in memory, the cache stores it."""
+
+    name: ClassVar[str] = ""
+    kinds: ClassVar[tuple[str, ...]] = ("incidence",)
+    """Data kinds it can build."""
+
+    def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if name is not None:
+            cls.name = name
+            SOURCES.add(name, cls)
+
+    def build(self, rng: np.random.Generator) -> Data:
+        """The dataset. Generators take all randomness from `rng` (the data seed); readers ignore it."""
+        raise NotImplementedError
+
+    def stamp(self) -> dict[str, Any]:
+        """What else decides the content: a reader gives names, sizes and times of its files. Part of the cache key."""
+        return {}

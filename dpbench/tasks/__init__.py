@@ -1,0 +1,5 @@
+"""HOW GOOD it is: queries and metrics. Imports data and numerics only."""
+
+from dpbench.tasks.base import TASKS, Task
+
+__all__ = ["TASKS", "Task"]

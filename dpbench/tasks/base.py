@@ -1,0 +1,43 @@
+"""The contract of a task: it scores one release against the true data, as flat numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbench.data import Data, Release
+from dpbench.registry import Registry
+
+TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Base of all tasks. True answers belong in the data (`counts`) or in its memo: once a dataset, not once a trial."""
+
+    name: ClassVar[str] = ""
+    kinds: ClassVar[tuple[str, ...]] = ("incidence",)
+    metrics: ClassVar[dict[str, str]] = {}
+    """Metric name -> what it is, in a line."""
+
+    def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if name is not None:
+            cls.name = name
+            TASKS.add(name, cls)
+
+    def unfit(self, data: Data) -> str:
+        """Why this task cannot be asked of `data`; empty when it can."""
+        if data.kind not in self.kinds:
+            return f"asks {' or '.join(self.kinds)} data, not {data.kind}"
+        return ""
+
+    def score(self, data: Any, release: Any, rng: np.random.Generator) -> dict[str, float]:
+        """Metrics of one release, flat. `rng` is the trial's own, apart from the mechanism's."""
+        raise NotImplementedError
+
+    def errors(self, data: Any, release: Any) -> np.ndarray | None:
+        """The error of each published number, for the split into bias and variance across trials; None: no split."""
+        return None

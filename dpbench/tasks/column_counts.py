@@ -1,0 +1,51 @@
+"""Column counts: the errors of gs, Section 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Counts, Incidence
+from dpbench.errors import positive
+from dpbench.tasks.base import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnCounts(Task, name="column_counts"):
+    """How far each published count is from the true one."""
+
+    sanity: float = 0.001
+    """Sanity bound of the relative error, as a fraction of the number of rows (gs, Section 5)."""
+
+    kinds = ("incidence",)
+    metrics = {
+        "mae": "mean absolute error",
+        "mre": "mean relative error, the count at least the sanity bound",
+        "mse": "mean squared error",
+        "l1": "sum of absolute errors",
+        "signed": "mean signed error",
+        "variance": "mean over columns of the variance across trials",
+    }
+
+    def __post_init__(self) -> None:
+        positive("sanity", self.sanity)
+
+    def score(self, data: Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+        error = self.errors(data, release)
+        size = np.abs(error)
+        l1 = float(size.sum())
+        return {
+            "mae": l1 / data.columns,
+            "mre": float(np.dot(size, self._inverse_counts(data))) / data.columns,
+            "mse": float(np.dot(error, error)) / data.columns,
+            "l1": l1,
+            "signed": float(error.mean()),
+        }
+
+    def errors(self, data: Incidence, release: Counts) -> np.ndarray:
+        return release.counts - data.counts
+
+    def _inverse_counts(self, data: Incidence) -> np.ndarray:
+        bound = self.sanity * data.rows
+        return data.memo(("inverse_counts", bound), lambda: 1.0 / np.maximum(data.counts, bound))
