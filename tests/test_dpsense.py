@@ -71,7 +71,9 @@ def test_scaled_truncation_is_the_definition():
 def test_theta_grid_has_all_small_ones_and_both_ends():
     assert theta_grid(7, None).tolist() == theta_grid(7, 1024).tolist() == list(range(1, 8))
     grid = theta_grid(17000, 1024)
-    assert grid[0] == 1 and grid[-1] == 17000 and grid.size <= 1024
+    assert grid[0] == 1
+    assert grid[-1] == 17000
+    assert grid.size <= 1024
     assert np.array_equal(grid[:50], np.arange(1, 51))
     assert np.max(grid[200:] / grid[199:-1]) < 1.012
 
@@ -141,7 +143,7 @@ def test_limited_counts_are_the_definition():
 def test_sampling_keeps_theta_of_a_row_each_subset_alike():
     """Chi-square over all 10 subsets; false-alarm rate 1e-4."""
     data, rng = Incidence.from_rows([[0, 1, 2, 3, 4], [5]], columns=6), np.random.default_rng(6)
-    subsets = {pair: 0 for pair in itertools.combinations(range(5), 2)}
+    subsets = dict.fromkeys(itertools.combinations(range(5), 2), 0)
     for _ in range(5000):
         counts = sampled_counts(data.indptr, data.indices, data.counts, 2, rng)
         assert counts[5] == 1

@@ -80,8 +80,8 @@ class SensitivityControl(Bounded):
 class DPSense(SensitivityControl, name="dpsense"):
     """DPSense: θ by the exponential mechanism on q(D, θ) = ac(D|θ) - θ/ε_p, then Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d.
 
-    ac(D|θ) = Σ_i min(RC_i, θ) / d, so the histogram of row sizes gives q for every θ at once. q is concave; its best θ is
-    the (d/ε_p)-th largest row. Adding a row raises q for all θ, so exp(ε_c q) needs no factor 2.
+    ac(D|θ) = Σ_i min(RC_i, θ) / d, so the histogram of row sizes gives q for every θ at once. q is concave; its best θ
+    is the (d/ε_p)-th largest row. Adding a row raises q for all θ, so exp(ε_c q) needs no factor 2.
     """
 
     paper, place = "sensitivity", "Section 4.2, Algorithm 1"
@@ -135,21 +135,19 @@ class DPSense(SensitivityControl, name="dpsense"):
 class DPSenseS(SensitivityControl, name="dpsense_s"):
     """DPSense-S: θ and a scale α together by the exponential mechanism, then α (Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d).
 
-    q_s(D, θ, α) = -(mean_j |c_j - α c_j^θ| + α θ/ε_p) does not move in one direction, hence exp(ε_c q_s / 2Δq). Adding a
-    row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones.
+    q_s(D, θ, α) = -(mean_j |c_j - α c_j^θ| + α θ/ε_p) does not move in one direction, hence exp(ε_c q_s / 2Δq). Adding
+    a row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones.
     """
 
     paper, place = "sensitivity", "Section 4.3, Algorithm 2"
-    reconstructed = (
-        "the quality function, its sensitivity, the candidates for θ and α, and the even split of the budget"
-    )
+    reconstructed = "the quality function, its sensitivity, the candidates for θ and α, the even split of the budget"
 
     alphas: int = 11
     """Number of candidates for α, evenly spaced from 1 to `alpha_max`."""
     alpha_max: float = 2.0
     candidates: int | None = 1024
     """At most about this many candidates for θ: all of 1..bound where they are no more, else geometric steps between
-    (under 1 % apart at any bound below 20000), so that d in the millions stays feasible. None: all, whatever it costs."""
+    (under 1 % apart at any bound below 20000), so that d in the millions stays feasible. None: all of them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

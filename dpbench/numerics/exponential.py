@@ -6,7 +6,7 @@ import numpy as np
 
 
 def choose(scores: np.ndarray, rng: np.random.Generator) -> int:
-    """An index drawn with probability ∝ exp(score): the largest score plus Gumbel noise, so nothing is exponentiated."""
+    """An index drawn with probability ∝ exp(score): the largest score plus Gumbel noise, so nothing overflows."""
     return int(np.argmax(scores + rng.gumbel(size=scores.size)))
 
 
