@@ -1,0 +1,61 @@
+"""The verbs: finds the module of a verb and turns errors into one line and an exit status.
+
+0: done. 1: the work failed. 2: wrong use. 130: interrupted. Each verb lives in dpbench/verbs and is imported only when used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from dpbench.errors import UserError, nearest
+
+VERBS = {
+    "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
+    "figures": "draw every figure and table from the stored trials",
+    "list": "mechanisms, datasets, experiments or tasks",
+    "track": "log stored trials to MLflow that it does not have yet",
+    "bench": "measure the speed floors, as ratios",
+    "completion": "print the shell completion script for bash or zsh",
+}
+
+
+def usage() -> str:
+    width = max(map(len, VERBS))
+    lines = "\n".join(f"  {verb:<{width}}  {text}" for verb, text in VERBS.items())
+    return (
+        "dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy.\n\n"
+        f"usage: python -m dpbench VERB ...\n\n{lines}\n\n"
+        "python -m dpbench VERB --help says more of each. Start with: python -m dpbench run scale=smoke"
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = sys.argv[1:] if argv is None else argv
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if args[0] == "--version":
+        from dpbench import __version__
+
+        print(f"dpbench {__version__}")
+        return 0
+    verb, rest = args[0], args[1:]
+    # A user's own classes are named by dotted path and live in the folder the command is started in.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        if verb not in VERBS:
+            raise UserError(f"unknown verb {verb!r}: {nearest(verb, VERBS)}")
+        return int(importlib.import_module(f"dpbench.verbs.{verb}").main(rest))
+    except UserError as error:
+        print(f"dpbench: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("dpbench: interrupted; what is finished is kept, and the same command goes on from here", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

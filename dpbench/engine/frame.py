@@ -1,0 +1,73 @@
+"""Stored trials as a table: one row a trial, with the cell's labels beside its numbers. Reads the store only.
+
+Imported by figures, tracking, check and report.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpbench.engine.store import Store
+from dpbench.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def manifests(results: Path) -> dict[str, dict[str, Any]]:
+    """The latest plan of every experiment that was run under this results folder, by experiment."""
+    found: dict[str, tuple[float, dict[str, Any]]] = {}
+    for path in sorted((results / "plans").glob("**/*@*.json")):
+        try:
+            body = json.loads(path.read_text())
+        except ValueError:
+            raise UserError(f"{path} is damaged: remove it and run the experiment again") from None
+        made = path.stat().st_mtime
+        if body["experiment"] not in found or made > found[body["experiment"]][0]:
+            found[body["experiment"]] = (made, body)
+    return {name: body for name, (_, body) in sorted(found.items())}
+
+
+def load_trials(results: Path, manifest: dict[str, Any]) -> pd.DataFrame:
+    """All stored trials of a plan. Columns: the labels, `cell`, `trial`, `seconds`, the metrics, `info.*`."""
+    import pandas as pd
+
+    store = Store(results)
+    frames = []
+    for cell in manifest["cells"]:
+        table = store.read(cell["id"], manifest["trials"])
+        if table is not None:
+            frame = table.replace_schema_metadata(None).to_pandas()
+            labels = pd.DataFrame([{**cell["labels"], "cell": cell["id"]}] * len(frame), index=frame.index)
+            frames.append(pd.concat([labels, frame], axis=1))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def metric_names(frame: pd.DataFrame) -> list[str]:
+    """The metric columns of a frame of trials, in stored order."""
+    known = {"dataset", "mechanism", "epsilon", "task", "cell", "trial", "seconds"}
+    return [c for c in frame.columns if c not in known and "." not in c]
+
+
+def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Mean, standard error and 95th percentile of every metric over trials, and the split of mse into bias and variance.
+
+    Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`; where mse and variance are there, `bias2`, the
+    mean over the published numbers of the squared bias.
+    """
+    import pandas as pd
+
+    metrics = metric_names(frame)
+    groups = frame.groupby(by, sort=False, dropna=False)
+    table = groups.size().rename("trials").to_frame()
+    mean, error = groups[metrics].mean(), groups[metrics].sem()
+    high = groups[metrics].quantile(0.95)
+    columns = [table]
+    for name in metrics:
+        columns += [mean[name], error[name].rename(f"{name}_se"), high[name].rename(f"{name}_p95")]
+    result = pd.concat(columns, axis=1)
+    if {"mse", "variance"} <= set(metrics):
+        result["bias2"] = (result["mse"] - result["variance"]).clip(lower=0)
+    return result.reset_index()

@@ -1,0 +1,99 @@
+"""Finished trials on disk: one Parquet file a chunk, written whole and renamed. The only truth there is.
+
+A file `00000-00020.parquet` holds every trial of its range; `….partial.parquet` lacks those that failed. Imported by the
+runner and by whatever reads results.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+
+class Store:
+    """The trials under one results folder."""
+
+    def __init__(self, results: Path, say: Callable[[str], None] = lambda _: None) -> None:
+        self.root = results / "trials"
+        self.say = say
+
+    def folder(self, cell: str) -> Path:
+        return self.root / cell[:2] / cell
+
+    def read(self, cell: str, trials: int | None = None) -> pa.Table | None:
+        """All stored rows of a cell (of its first `trials` trials), in order of trial; None when there are none."""
+        tables = [table for path in self._files(cell) if (table := self._read_file(path)) is not None]
+        if not tables:
+            return None
+        table = pa.concat_tables(tables, promote_options="default").sort_by("trial")
+        if trials is not None:
+            table = table.filter(pc.less(table["trial"], trials))
+        return table if table.num_rows else None
+
+    def missing(self, cell: str, start: int, stop: int) -> list[int]:
+        """The trials of a chunk still to be computed: none, those that failed, or all of them.
+
+        A chunk that has grown since is computed anew as a whole: what is measured across a chunk's trials must not
+        depend on the history of the store.
+        """
+        whole, partial = self._paths(cell, start, stop)
+        for path in (whole, partial):
+            if path.exists() and (table := self._read_file(path)) is not None:
+                done = set(table["trial"].to_pylist())
+                return [trial for trial in range(start, stop) if trial not in done]
+        return list(range(start, stop))
+
+    def write(self, cell: str, start: int, stop: int, rows: list[dict[str, Any]], about: str) -> None:
+        """Add rows to a chunk: written aside, then renamed. `about` describes the cell inside the file."""
+        whole, partial = self._paths(cell, start, stop)
+        before = self._read_file(partial) if partial.exists() else None
+        fresh = pa.Table.from_pylist(rows, schema=_schema(rows))
+        table = fresh if before is None else pa.concat_tables([before, fresh], promote_options="default")
+        table = table.sort_by("trial").replace_schema_metadata({"dpbench.cell": about})
+        path = whole if table.num_rows == stop - start else partial
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+        try:
+            pq.write_table(table, aside, compression="zstd", write_page_checksum=True)
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
+        self._drop_overlapped(path, start, stop)
+
+    def _paths(self, cell: str, start: int, stop: int) -> tuple[Path, Path]:
+        stem = f"{start:05d}-{stop:05d}"
+        return self.folder(cell) / f"{stem}.parquet", self.folder(cell) / f"{stem}.partial.parquet"
+
+    def _files(self, cell: str) -> list[Path]:
+        return sorted(self.folder(cell).glob("[0-9]*.parquet"))
+
+    def _drop_overlapped(self, path: Path, start: int, stop: int) -> None:
+        for other in path.parent.glob("[0-9]*.parquet"):
+            first, last = (int(n) for n in other.name.partition(".")[0].split("-"))
+            if other != path and first < stop and last > start:
+                other.unlink(missing_ok=True)
+
+    def _read_file(self, path: Path) -> pa.Table | None:
+        try:
+            return pq.ParquetFile(path, page_checksum_verification=True).read()
+        except (OSError, pa.ArrowException) as error:
+            self.say(f"{path} is damaged ({str(error).splitlines()[0]}): its trials will be computed again")
+            path.unlink(missing_ok=True)
+            return None
+
+
+def _schema(rows: Iterable[dict[str, Any]]) -> pa.Schema:
+    """Every number but the trial is a double, so that files of one cell always fit together."""
+    types: dict[str, pa.DataType] = {}
+    for row in rows:
+        for name, value in row.items():
+            kind = pa.string() if isinstance(value, str) else pa.float64()
+            types.setdefault(name, pa.int64() if name == "trial" else kind)
+    return pa.schema(types.items())

@@ -1,0 +1,157 @@
+"""The few shapes that the papers' figures have: grouped bars, lines, and tables. Tidy numbers in, a figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import style
+
+
+def ordered(values: pd.Series) -> list[Any]:
+    """Distinct values in the order of their first appearance, which is the plan's order."""
+    return list(dict.fromkeys(values))
+
+
+def bars(
+    numbers: pd.DataFrame,
+    *,
+    panel: str,
+    group: str,
+    series: str,
+    value: str,
+    error: str | None = None,
+    ylabel: str,
+    title: Callable[[Any], str] = str,
+    log: bool = True,
+    percent: bool = False,
+) -> Figure:
+    """A panel a value of `panel`; inside, a group of bars a value of `group`, one bar a series; log scale, error bars."""
+    kinds = ordered(numbers[panel])
+    groups, members = ordered(numbers[group]), ordered(numbers[series])
+    figure, axes = style.panels(len(kinds), width=max(3.2, 0.26 * len(groups) * (len(members) + 1)), height=2.8)
+    width = 0.84 / len(members)
+    factor = 100.0 if percent else 1.0
+    for ax, kind in zip(axes, kinds, strict=True):
+        part = numbers[numbers[panel] == kind].set_index([group, series])
+        for i, member in enumerate(members):
+            rows = part.reindex([(g, member) for g in groups])
+            x = np.arange(len(groups)) + (i - (len(members) - 1) / 2) * width
+            look = style.look(member, i)
+            ax.bar(
+                x,
+                rows[value] * factor,
+                width * 0.92,
+                yerr=rows[error] * factor if error else None,
+                error_kw={"elinewidth": 0.9, "capsize": 1.5},
+                color=look["color"],
+                hatch=style.HATCHES[i % len(style.HATCHES)],
+                edgecolor="white",
+                linewidth=0,
+                label=style.name(member),
+            )
+        ax.set_xticks(np.arange(len(groups)), [style.name(g) for g in groups])
+        ax.set_title(title(kind))
+        ax.grid(axis="x", visible=False)
+        if log:
+            ax.set_yscale("log")
+    _same_limits(axes)
+    axes[0].set_ylabel(ylabel)
+    style.legend_above(figure, axes)
+    return figure
+
+
+def lines(
+    numbers: pd.DataFrame,
+    *,
+    x: str,
+    series: str,
+    value: str,
+    error: str | None = None,
+    panel: str | None = None,
+    xlabel: str,
+    ylabel: str,
+    title: Callable[[Any], str] = style.name,
+    label: Callable[[Any], str] = style.name,
+    logx: bool = False,
+    logy: bool = False,
+    columns: int | None = None,
+    percent: bool = False,
+    ticks: Callable[[Any], str] | None = None,
+    share_y: bool = False,
+) -> Figure:
+    """Lines over `x`, one a series, with error bars; a panel a value of `panel` when given. `ticks`: x as categories."""
+    kinds = ordered(numbers[panel]) if panel else [None]
+    members = ordered(numbers[series])
+    figure, axes = style.panels(len(kinds), columns)
+    factor = 100.0 if percent else 1.0
+    for ax, kind in zip(axes, kinds, strict=True):
+        part = numbers if panel is None else numbers[numbers[panel] == kind]
+        places = sorted(part[x].unique())
+        for i, member in enumerate(members):
+            rows = part[part[series] == member].sort_values(x)
+            if rows.empty:
+                continue
+            at = [places.index(v) for v in rows[x]] if ticks else rows[x]
+            spread = rows[error] * factor if error else None
+            ax.errorbar(at, rows[value] * factor, yerr=spread, capsize=2, elinewidth=0.9, label=label(member), **style.look(member, i))
+        if ticks:
+            ax.set_xticks(range(len(places)), [ticks(v) for v in places])
+            ax.margins(x=0.08)
+        if logx:
+            ax.set_xscale("log")
+        if logy:
+            ax.set_yscale("log")
+        ax.set_xlabel(xlabel)
+        if panel:
+            ax.set_title(title(kind))
+    if share_y:
+        _same_limits(axes)
+    for ax in axes[:: columns or len(axes)]:
+        ax.set_ylabel(ylabel)
+    style.legend_above(figure, axes)
+    return figure
+
+
+def table(numbers: pd.DataFrame, title: str = "", formats: dict[str, str] | None = None) -> Figure:
+    """A table as a picture: headings bold, numbers to the right."""
+    formats = formats or {}
+    cells = [[_text(row[c], formats.get(c, "")) for c in numbers.columns] for _, row in numbers.iterrows()]
+    heads = [str(c) for c in numbers.columns]
+    lengths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(heads)]
+    total = sum(lengths) + 2 * len(lengths)
+    figure, (ax,) = style.panels(1, width=max(4.0, 0.085 * total), height=0.3 * (len(cells) + 2))
+    ax.axis("off")
+    drawn = ax.table(cells, colLabels=heads, colWidths=[(n + 2) / total for n in lengths], bbox=(0, 0, 1, 1))
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    for (row, column), cell in drawn.get_celld().items():
+        cell.set_linewidth(0.4)
+        cell.set_edgecolor("#bbbbbb")
+        numeric = pd.api.types.is_numeric_dtype(numbers.iloc[:, column])
+        cell.set_text_props(ha="right" if numeric else "left", weight="bold" if row == 0 else "normal")
+        cell.PAD = 0.06
+    if title:
+        ax.set_title(title, loc="left", weight="bold")
+    return figure
+
+
+def _text(value: Any, form: str) -> str:
+    if isinstance(value, str):
+        return style.name(value)
+    if form:
+        return format(value, form)
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
+    return f"{value:,.0f}" if isinstance(value, int | float | np.integer | np.floating) and value == value else str(value)
+
+
+def _same_limits(axes: list) -> None:
+    low = min(ax.get_ylim()[0] for ax in axes)
+    high = max(ax.get_ylim()[1] for ax in axes)
+    for ax in axes:
+        ax.set_ylim(low, high)

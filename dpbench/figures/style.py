@@ -1,0 +1,125 @@
+"""How our figures look: one colour, marker and name for a mechanism in every figure; sizes of a two-column paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib
+
+matplotlib.use("Agg", force=False)
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+# Names as the papers write them.
+NAMES = {
+    "lpa": "LPA",
+    "alpa": "ALPA",
+    "fpa": "FPA",
+    "gs_r": "GS-R",
+    "gs_s": "GS-S",
+    "gs": "GS",
+    "sra": "SRA",
+    "hpa": "HPA",
+    "dpsense": "DPSense",
+    "dpsense_s": "DPSense-S",
+    "geometric": "Geometric",
+    "filter": "Filter",
+    "threshold": "Threshold sampling",
+    "priority": "Priority sampling",
+    "filter_priority": "Filter-priority",
+    "sketch": "Sketch",
+    "synthesizer": "Synthesizer",
+    "s_dpdp": "S-DPDP",
+    "laplace_categories": "Laplace",
+    "checkin": "Checkin",
+    "document": "Document",
+    "netflix": "Netflix",
+    "trajectory": "Trajectory",
+    "transactions": "Transactions",
+    "gowalla": "Gowalla",
+    "foursquare": "Foursquare",
+    "movielens": "MovieLens",
+    "onthemap": "OnTheMap",
+    "gaussian": "Gaussian",
+    "adult": "Adult",
+    "census": "Census",
+    "telecom": "Telecom",
+    "column": "Column sampling",
+    "row": "Row sampling",
+    "none": "No sampling",
+}
+
+# A palette that colour-blind readers can tell apart (Okabe and Ito's), its lightest yellow left out.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C564B", "#7F7F7F", "#17324D")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***")
+
+_FIXED = ("lpa", "fpa", "gs", "gs_r", "gs_s", "alpa", "sra", "hpa", "dpsense", "dpsense_s")
+
+
+def name(key: object) -> str:
+    """A mechanism, dataset or option as a reader of the papers knows it."""
+    return NAMES.get(str(key), str(key).replace("_", " "))
+
+
+def epsilon_name(value: float) -> str:
+    """ln 2 as `ln 2`, 0.1 as `0.1`."""
+    for base in (2, 3):
+        if math.isclose(value, math.log(base), rel_tol=1e-9):
+            return f"ln {base}"
+    return f"{value:g}"
+
+
+def look(key: object, position: int) -> dict[str, str]:
+    """Colour and marker: a mechanism of the column-count family has its own, others go by position in their figure."""
+    index = _FIXED.index(str(key)) if str(key) in _FIXED else position
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """The settings every figure is drawn and saved under."""
+    settings = {
+        "figure.dpi": 110,
+        "savefig.dpi": 160,
+        "savefig.bbox": "tight",
+        "font.size": 9,
+        "axes.titlesize": 10,
+        "axes.labelsize": 9,
+        "legend.fontsize": 8.5,
+        "legend.frameon": False,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "grid.linewidth": 0.6,
+        "lines.linewidth": 1.6,
+        "lines.markersize": 5,
+        "svg.hashsalt": "dpbench",
+    }
+    with plt.rc_context(settings):
+        yield
+
+
+def panels(count: int, columns: int | None = None, width: float = 3.1, height: float = 2.5) -> tuple[Figure, list]:
+    """A figure with `count` axes in a grid, in reading order; unused ones are removed."""
+    across = min(count, columns or count)
+    down = math.ceil(count / across)
+    figure, axes = plt.subplots(down, across, figsize=(width * across, height * down), squeeze=False, layout="constrained")
+    flat = list(axes.flat)
+    for spare in flat[count:]:
+        spare.remove()
+    return figure, flat[:count]
+
+
+def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
+    """One legend for all panels, above them, without repeats."""
+    entries = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=columns or min(6, len(entries)))

@@ -1,0 +1,141 @@
+"""Built datasets on disk: made once, verified, memory-mapped, shared by all workers.
+
+One folder a dataset: an .npy file an array and `meta.json` with their checksums, written aside and renamed, so that a
+folder that exists is whole. Imported by the engine and by the `data` verb.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbench import identity
+from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
+from dpbench.paths import cache
+from dpbench.sources.base import SOURCES, Source
+
+LAYOUT = 1  # version of the folder's layout
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset before it is built: a source class, its parameters and the data seed. Small enough to send anywhere."""
+
+    name: str
+    source: str
+    params: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    def make_source(self) -> Source:
+        return SOURCES.make(self.source, **self.params)
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the data, canonically; the display name is not part of it."""
+        source = self.make_source()
+        cls = identity.class_path(type(source))
+        return {"source": source.name or cls, "params": identity.parameters(source), "seed": self.seed}
+
+    def folder(self) -> Path:
+        source = self.make_source()
+        version = identity.code_version(type(source))
+        key = identity.digest([self.describe(), source.stamp(), version, LAYOUT], size=8)
+        return cache() / "data" / f"{self.name}-{key}"
+
+
+class Damaged(Exception):
+    """A cached folder does not hold what its checksums say."""
+
+
+def open_dataset(
+    spec: DatasetSpec, *, verify: bool = True, say: Callable[[str], None] = lambda _: None
+) -> tuple[Data, str]:
+    """The dataset and its fingerprint, from the cache or built now. `verify` reads every byte against its checksum."""
+    folder = spec.folder()
+    if folder.is_dir():
+        try:
+            return _load(folder, verify)
+        except Damaged as problem:
+            say(f"{spec.name}: cached data is damaged ({problem}); building it again")
+            shutil.rmtree(folder, ignore_errors=True)
+    say(f"building {spec.name}")
+    data = spec.make_source().build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
+    _save(data, folder)
+    return _load(folder, verify=False)
+
+
+def peek(spec: DatasetSpec) -> str | None:
+    """The fingerprint of a dataset that is built already, without opening it; None when it is not."""
+    try:
+        return str(json.loads((spec.folder() / "meta.json").read_text())["fingerprint"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _save(data: Data, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep_leftovers(folder.parent)
+    aside = folder.parent / f".tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside.mkdir()
+    try:
+        arrays = arrays_of(data) | {name: getattr(data, name) for name in data.derived}
+        for name, array in arrays.items():
+            np.save(aside / f"{name}.npy", array)
+        checksums = {name: _file_digest(aside / f"{name}.npy") for name in sorted(arrays)}
+        scalars = identity.canonical(scalars_of(data))
+        meta = {
+            "kind": data.kind,
+            "scalars": scalars,
+            "arrays": checksums,
+            "fingerprint": identity.digest([data.kind, scalars, {n: checksums[n] for n in arrays_of(data)}]),
+            "statistics": identity.canonical(data.statistics()),
+        }
+        (aside / "meta.json").write_text(json.dumps(meta, indent=1))
+        with contextlib.suppress(OSError):  # somebody else built the same in the meantime: theirs is as good
+            os.rename(aside, folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _sweep_leftovers(parent: Path) -> None:
+    """Remove what builds that were killed on this machine left aside."""
+    for path in parent.glob(".tmp-*-*"):
+        try:
+            os.kill(int(path.name.split("-")[1]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(path, ignore_errors=True)
+        except (ValueError, PermissionError):
+            pass
+
+
+def _load(folder: Path, verify: bool) -> tuple[Data, str]:
+    try:
+        meta = json.loads((folder / "meta.json").read_text())
+        cls, derived = KINDS[meta["kind"]], set(KINDS[meta["kind"]].derived)
+        arrays = {}
+        for name, checksum in meta["arrays"].items():
+            path = folder / f"{name}.npy"
+            if verify and _file_digest(path) != checksum:
+                raise Damaged(f"checksum of {path.name}")
+            arrays[name] = np.load(path, mmap_mode="r", allow_pickle=False)
+        scalars = {k: tuple(v) if isinstance(v, list) else v for k, v in meta["scalars"].items()}
+        data = cls(**{n: a for n, a in arrays.items() if n not in derived}, **scalars)
+    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        raise Damaged(f"{type(error).__name__}: {error}") from error
+    for name in derived:
+        data.__dict__[name] = arrays[name]  # takes the place of the cached property
+    return data, str(meta["fingerprint"])

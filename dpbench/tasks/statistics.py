@@ -1,0 +1,21 @@
+"""The papers' tables of datasets: statistics of the data itself, whatever was released."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Data, Release
+from dpbench.tasks.base import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics(Task, name="statistics"):
+    """The dataset's row in its paper's table; give it a cheap mechanism and one trial."""
+
+    kinds = ("incidence", "records", "contingency", "catalogue")
+    metrics = {"rows, columns, ...": "as the data kind's `statistics` says"}
+
+    def score(self, data: Data, release: Release, rng: np.random.Generator) -> dict[str, float]:
+        return data.memo("statistics", data.statistics)

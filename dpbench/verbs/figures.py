@@ -1,0 +1,32 @@
+"""`figures`: every figure and table from the stored trials, PNG + PDF + the numbers as CSV."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dpbench.compose import options
+from dpbench.engine.frame import manifests
+from dpbench.errors import UserError, nearest
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m dpbench figures", description=__doc__)
+    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that were run")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the runs (default: results)")
+    args = parser.parse_args(argv)
+    known = dict.fromkeys([*options("experiment"), *manifests(args.results)])
+    for name in args.experiment:
+        if name not in known:
+            raise UserError(f"unknown experiment {name!r}: {nearest(name, known)}")
+    from dpbench.figures.draw import draw_experiment, script
+
+    done = manifests(args.results)
+    wanted = [name for name in (args.experiment or known) if name in done and script(name)]
+    missing = [name for name in (args.experiment or known) if name not in done]
+    for name in wanted:
+        for path in draw_experiment(args.results, name):
+            print(f"wrote {path}")
+    for name in missing:
+        print(f"missing: {name}: python -m dpbench run experiment={name}")
+    return 1 if (missing and args.experiment) or not wanted else 0
