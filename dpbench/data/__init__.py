@@ -1,7 +1,8 @@
 """WHAT is published: the data kinds, their invariants and statistics, and the releases made of them."""
 
 from dpbench.data.base import KINDS, Data
+from dpbench.data.catalogue import Catalogue
 from dpbench.data.incidence import Incidence
-from dpbench.data.release import Counts, Release
+from dpbench.data.release import Counts, History, Release, TopK
 
-__all__ = ["KINDS", "Counts", "Data", "Incidence", "Release"]
+__all__ = ["KINDS", "Catalogue", "Counts", "Data", "History", "Incidence", "Release", "TopK"]

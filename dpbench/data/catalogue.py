@@ -1,0 +1,135 @@
+"""`Catalogue`: public items by categories, and each user's private set of items (epicrec, Section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpbench.data.base import Data, check_csr, read_only
+from dpbench.errors import UserError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue(Data, kind="catalogue"):
+    """n items by c categories (the public matrix C) and users' item sets (each user's private d_r), both as CSR.
+
+    Item i is in the categories `item_categories[item_ptr[i]:item_ptr[i+1]]`; user u has the items
+    `histories[history_ptr[u]:history_ptr[u+1]]`. The constructor checks shapes only; `validate` scans everything.
+    """
+
+    item_ptr: np.ndarray
+    item_categories: np.ndarray
+    categories: int
+    history_ptr: np.ndarray
+    histories: np.ndarray
+
+    derived = ("aggregates",)
+
+    @classmethod
+    def from_matrix(cls, items_by_categories: Any, histories: Iterable[Sequence[int]] | None = None) -> Catalogue:
+        """From a dense 0/1 matrix and each user's list of items; for tests and notebooks."""
+        matrix = np.asarray(items_by_categories)
+        if matrix.ndim != 2 or not np.isin(matrix, (0, 1)).all():
+            raise UserError(f"Catalogue: expected a 0/1 matrix of items by categories, not shape {matrix.shape}")
+        item, category = np.nonzero(matrix)
+        sets = [np.unique(np.asarray(list(user), dtype=np.int64)) for user in histories or ()]
+        data = cls(
+            offsets(np.bincount(item, minlength=matrix.shape[0])),
+            category.astype(np.int32),
+            matrix.shape[1],
+            offsets([user.size for user in sets]),
+            (np.concatenate(sets) if sets else np.empty(0)).astype(np.int32),
+        )
+        data.validate()
+        return data
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.categories, int | np.integer) or self.categories < 1:
+            raise UserError(f"Catalogue: categories={self.categories!r} is not valid: expected a positive whole number")
+        object.__setattr__(self, "categories", int(self.categories))
+        for what, ptr, values in (
+            ("items", self.item_ptr, self.item_categories),
+            ("histories", self.history_ptr, self.histories),
+        ):
+            if ptr.ndim != 1 or ptr.size < 1 or ptr[0] != 0 or ptr[-1] != values.size:
+                raise UserError(f"Catalogue: offsets of {what} must run from 0 to {values.size}, the number of entries")
+
+    @property
+    def items(self) -> int:
+        """n, the number of items, those in no category included."""
+        return self.item_ptr.size - 1
+
+    @property
+    def users(self) -> int:
+        return self.history_ptr.size - 1
+
+    @cached_property
+    def widest_item(self) -> int:
+        """The largest number of categories of one item: the global L1 sensitivity of a user's aggregates."""
+        return int(np.diff(self.item_ptr).max(initial=0))
+
+    def history(self, user: int) -> np.ndarray:
+        """The items of one user."""
+        return self.histories[self.history_ptr[user] : self.history_ptr[user + 1]]
+
+    def aggregate(self, items: np.ndarray) -> np.ndarray:
+        """Cᵀ d: how many of `items` are in each category."""
+        starts, sizes = self.item_ptr[items], np.diff(self.item_ptr)[items]
+        places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        return np.bincount(self.item_categories[places], minlength=self.categories)
+
+    @cached_property
+    def aggregates(self) -> np.ndarray:
+        """Every user's true category aggregates, users x categories."""
+        from scipy.sparse import csr_array
+
+        users = csr_array(
+            (np.ones(self.histories.size, np.int64), self.histories, self.history_ptr), (self.users, self.items)
+        )
+        return read_only((users @ self.matrix()).toarray())
+
+    def matrix(self) -> csr_array:
+        """C, items by categories, as a sparse 0/1 matrix."""
+        from scipy.sparse import csr_array
+
+        ones = np.ones(self.item_categories.size, np.int64)
+        return csr_array((ones, self.item_categories, self.item_ptr), (self.items, self.categories))
+
+    def validate(self) -> None:
+        """The full check: offsets, range, and nothing twice in an item or a history."""
+        for what, ptr, values, limit in (
+            ("items", self.item_ptr, self.item_categories, self.categories),
+            ("histories", self.history_ptr, self.histories, self.items),
+        ):
+            check_csr(f"Catalogue ({what})", ptr, values, limit)
+            row = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))
+            order = np.lexsort((values, row))
+            same = (np.diff(values[order]) == 0) & (np.diff(row[order]) == 0)
+            if same.any():
+                at = order[1:][same][0]
+                raise UserError(f"Catalogue: row {row[at]} of {what} holds {values[at]} twice")
+
+    def statistics(self) -> dict[str, float]:
+        sizes = np.diff(self.history_ptr)
+        return {
+            "items": self.items,
+            "categories": self.categories,
+            "widest_item": self.widest_item,
+            "average_categories": self.item_categories.size / max(1, self.items),
+            "users": self.users,
+            "largest_history": int(sizes.max(initial=0)),
+            "average_history": float(sizes.mean()) if sizes.size else 0.0,
+        }
+
+
+def offsets(sizes: Any) -> np.ndarray:
+    """CSR offsets of rows of these sizes."""
+    return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)

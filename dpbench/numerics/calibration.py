@@ -1,0 +1,108 @@
+"""S-DPDP's numbers: which items bind, how much noise each category needs, and the box-constrained least squares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def distinct_rows(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different rows of a CSR pattern, as one of the row numbers for each, and every row's class among them."""
+    sizes = np.diff(indptr)
+    padded = np.full((sizes.size, max(1, int(sizes.max(initial=0)))), -1, dtype=np.int64)
+    row = np.repeat(np.arange(sizes.size), sizes)
+    order = np.lexsort((indices, row))
+    padded[row, np.arange(indices.size) - indptr[:-1][row]] = indices[order]
+    _, first, classes = np.unique(padded, axis=0, return_index=True, return_inverse=True)
+    return first, classes.ravel()
+
+
+def maximal_rows(rows: csr_array) -> np.ndarray:
+    """Mask of the rows contained in no other one; `rows` are distinct and 0/1."""
+    sizes = np.diff(rows.indptr)
+    keep = sizes > 0
+    transposed = rows.T.tocsr()
+    for start in range(0, rows.shape[0], 1024):
+        common = (rows[start : start + 1024] @ transposed).tocoo()
+        inside = (common.data == sizes[start + common.row]) & (sizes[common.col] > common.data)
+        keep[start + common.row[inside]] = False
+    return keep
+
+
+def least_noise(rows: csr_array) -> np.ndarray:
+    """z ≥ 0 of least sum with Σ_{j in row} 1/z_j ≤ 1 for every row; 0 for a column in no row. Program (4.4) at ε = 1.
+
+    In x = 1/z it is convex as it stands: minimise Σ 1/x_j subject to C x ≤ 1. Contained rows do not bind and are left
+    out; the solution is scaled by its largest row sum, so that rounding in the solver never breaks a constraint.
+    """
+    import warnings
+
+    import cvxpy
+
+    rows = rows[maximal_rows(rows)].astype(np.float64)
+    used = np.flatnonzero(rows.sum(axis=0) > 0)
+    z = np.zeros(rows.shape[1])
+    if used.size == 0:
+        return z
+    binding = rows[:, used]
+    x = cvxpy.Variable(used.size)
+    program = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(cvxpy.inv_pos(x))), [binding @ x <= 1])
+    with warnings.catch_warnings():
+        # Asked for more digits than a double may give, the solver can end "almost solved", at 1e-10 instead of 1e-11.
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        program.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    if program.status not in ("optimal", "optimal_inaccurate"):
+        raise ArithmeticError(f"noise calibration ended as {program.status!r}")
+    z[used] = (binding @ x.value).max() / x.value
+    return z
+
+
+def box_least_squares(rows: csr_array, target: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """y with 0 ≤ y ≤ upper that brings rowsᵀ y nearest to `target`; at most rank-many entries are off their bounds.
+
+    An active-set method after Stark and Parker (bounded-variable least squares), started with everything at 0: a
+    variable is set free only while its column is independent of the free ones, which keeps the free set small.
+    """
+    transposed = rows.T.tocsr()
+    tolerance = 1e-9 * (1.0 + float(np.abs(target).max(initial=0.0)))
+    y = np.zeros(rows.shape[0])
+    free: list[int] = []
+    blocked = upper <= 0
+    for _ in range(10 * (rows.shape[0] + rows.shape[1])):
+        slope = rows @ (target - transposed @ y)
+        gain = np.where(y <= 0, slope, np.where(y >= upper, -slope, 0.0))
+        gain[free] = 0.0
+        gain[blocked] = 0.0
+        enter = int(np.argmax(gain))
+        if gain[enter] <= tolerance:
+            break
+        free.append(enter)
+        free = _settle(rows, transposed, target, upper, y, free)
+    return y
+
+
+def _settle(
+    rows: csr_array, transposed: csr_array, target: np.ndarray, upper: np.ndarray, y: np.ndarray, free: list[int]
+) -> list[int]:
+    """Least squares over the free variables; whoever would leave its box stops at the wall. Changes `y`."""
+    while free:
+        at = np.array(free)
+        columns = rows[at].toarray().T
+        step = np.linalg.lstsq(columns, target - transposed @ y, rcond=None)[0]
+        goal = y[at] + step
+        outside = (goal < 0) | (goal > upper[at])
+        if not outside.any():
+            y[at] = goal
+            break
+        wall = np.where(goal < 0, 0.0, upper[at])
+        share = np.where(outside, (wall - y[at]) / np.where(outside, step, 1.0), np.inf)
+        part = float(np.clip(share.min(), 0.0, 1.0))
+        y[at] += part * step
+        stopped = outside & (share <= part)
+        y[at[stopped]] = wall[stopped]
+        free = [int(i) for i in at[~stopped]]
+    return free
