@@ -31,10 +31,26 @@ def options(group: str, *folders: Path) -> list[str]:
     return sorted(found)
 
 
+# Flags of Hydra that take a value in the next word.
+VALUED = ("--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--cfg", "-c", "--package", "-p")
+
+
 def words(argv: list[str]) -> list[str]:
-    """Command-line words as Hydra wants them: a parameter of a mechanism, dataset or task may be given although its
-    YAML does not list it, because its default lives in the class (`check` catches a wrong name)."""
-    return [f"++{w}" if re.match(r"(dataset|mechanism|task)\.[^=]+=", w) else w for w in argv]
+    """Command-line words as Hydra wants them: flags before overrides, wherever the user wrote them.
+
+    A parameter of a mechanism, dataset or task may be given although its YAML does not list it, because its default
+    lives in the class (`check` catches a wrong name).
+    """
+    flags: list[str] = []
+    overrides: list[str] = []
+    rest = iter(argv)
+    for word in rest:
+        if word.startswith("-"):
+            flags.append(word)
+            flags.extend([value for value in [next(rest, None)] if value is not None] if word in VALUED else [])
+        else:
+            overrides.append(f"++{word}" if re.match(r"(dataset|mechanism|task)\.[^=]+=", word) else word)
+    return flags + overrides
 
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
