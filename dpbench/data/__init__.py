@@ -3,6 +3,7 @@
 from dpbench.data.base import KINDS, Data
 from dpbench.data.catalogue import Catalogue
 from dpbench.data.incidence import Incidence
+from dpbench.data.records import Records
 from dpbench.data.release import Counts, History, Release, TopK
 
-__all__ = ["KINDS", "Catalogue", "Counts", "Data", "History", "Incidence", "Release", "TopK"]
+__all__ = ["KINDS", "Catalogue", "Counts", "Data", "History", "Incidence", "Records", "Release", "TopK"]

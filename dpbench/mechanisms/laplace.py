@@ -8,9 +8,11 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence
 from dpbench.mechanisms.base import Bounded, Mechanism
+from dpbench.mechanisms.halves import also_records
 from dpbench.numerics.laplace import mean_abs
 
 
+@also_records
 @dataclass(frozen=True, kw_only=True)
 class LPA(Bounded, name="lpa"):
     """Laplace Perturbation Algorithm: t = c + ⟨Lap(Δ₁(Q)/ε)⟩^d (gs, Theorem 1).

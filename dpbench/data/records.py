@@ -1,0 +1,185 @@
+"""`Records`: (item, context) records grouped by user; asked are item and edge counts (analytics, Section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpbench.data.base import Data, check_csr, read_only
+from dpbench.data.incidence import Incidence
+from dpbench.errors import UserError
+
+_CHUNK = 1 << 24  # records counted at a time: bounds the temporary arrays at 100 million records
+
+
+@dataclass(frozen=True, eq=False)
+class Records(Data, kind="records"):
+    """n users; user k's records T_k are the items `items[indptr[k]:indptr[k+1]]` with the contexts at the same places.
+
+    The constructor checks shapes only, so that a memory map is not scanned; `validate` scans everything.
+    """
+
+    indptr: np.ndarray
+    items: np.ndarray
+    contexts: np.ndarray
+    n_items: int
+    """m, the number of items that may occur."""
+    n_contexts: int
+    """h, the number of values of the context."""
+    repeats: bool = True
+    """Whether a user may hold an item more than once: a public fact of the service (check-ins yes, ratings no)."""
+    item_labels: tuple[str, ...] | None = None
+    context_labels: tuple[str, ...] | None = None
+
+    derived = ("edges", "counts")
+
+    @classmethod
+    def from_rows(
+        cls, users: Iterable[Sequence], *, items: int, contexts: int | None = None, repeats: bool = True
+    ) -> Records:
+        """From each user's list of items or of (item, context) pairs; for tests and notebooks."""
+        rows = [[entry if isinstance(entry, tuple | list) else (entry, 0) for entry in user] for user in users]
+        flat = np.array([pair for row in rows for pair in row], dtype=np.int64).reshape(-1, 2)
+        indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        h = int(flat[:, 1].max(initial=0)) + 1 if contexts is None else contexts
+        check_csr("Records", indptr, flat[:, 0], items)
+        check_csr("Records (contexts)", indptr, flat[:, 1], h)
+        data = cls(indptr, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.uint8), items, h, repeats)
+        data.validate()
+        return data
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, most in (("n_items", None), ("n_contexts", 256)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1 or (most is not None and value > most):
+                limit = f" up to {most}" if most else ""
+                raise UserError(f"Records: {name}={value!r} is not valid: expected a positive whole number{limit}")
+            object.__setattr__(self, name, int(value))
+        if self.indptr.ndim != 1 or self.indptr[0] != 0 or self.indptr[-1] != self.items.size:
+            raise UserError("Records: offsets must run from 0 to the number of records")
+        if self.contexts.shape != self.items.shape:
+            raise UserError(f"Records: {self.items.size} items but {self.contexts.size} contexts")
+        for name, size in (("item_labels", self.n_items), ("context_labels", self.n_contexts)):
+            labels = getattr(self, name)
+            if labels is not None and len(labels) != size:
+                raise UserError(f"Records: {len(labels)} {name}, expected {size}")
+            object.__setattr__(self, name, None if labels is None else tuple(labels))
+
+    @property
+    def users(self) -> int:
+        """n, the number of users, empty ones included."""
+        return self.indptr.size - 1
+
+    @property
+    def records(self) -> int:
+        """|D|, the number of records."""
+        return self.items.size
+
+    @cached_property
+    def user_sizes(self) -> np.ndarray:
+        """|T_k|, the number of records of each user."""
+        return read_only(np.diff(self.indptr))
+
+    @cached_property
+    def largest_user(self) -> int:
+        """M = max |T_k|: the L1 sensitivity of the item counts and of the edge counts (Lemmas 1 and 2)."""
+        return int(self.user_sizes.max(initial=0))
+
+    @cached_property
+    def smallest_user(self) -> int:
+        """min |T_k|, from which HPA takes its d."""
+        return int(self.user_sizes.min()) if self.users else 0
+
+    @property
+    def largest_row(self) -> int:
+        """The same as `largest_user`, by the name that mechanisms for column counts know."""
+        return self.largest_user
+
+    @property
+    def columns(self) -> int:
+        """The same as `n_items`, by the name that mechanisms for column counts know."""
+        return self.n_items
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """q2(D): the true edge counts c_ij, items by contexts."""
+        size = self.n_items * self.n_contexts
+        total = np.zeros(size, dtype=np.int64)
+        for start in range(0, self.records, _CHUNK):
+            total += np.bincount(self._edge_of(slice(start, start + _CHUNK)), minlength=size)
+        return read_only(total.reshape(self.n_items, self.n_contexts))
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """q1(D): the true item counts c_i."""
+        return read_only(self.edges.sum(axis=1))
+
+    def _edge_of(self, part: slice) -> np.ndarray:
+        wide = np.int32 if self.n_items * self.n_contexts < 2**31 else np.int64
+        return self.items[part].astype(wide) * self.n_contexts + self.contexts[part]
+
+    def item_columns(self) -> Columns:
+        """The item counts as a problem of column counts: a row a user, a column an item."""
+
+        def make() -> Columns:
+            return Columns(self.indptr, self.items, self.n_items, self.counts, self.repeats)
+
+        return self.memo("item_columns", make)
+
+    def edge_columns(self) -> Columns:
+        """The edge counts as a problem of column counts: a row a user, column i h + j the edge (item i, context j)."""
+
+        def make() -> Columns:
+            edges, size = self._edge_of(slice(None)), self.n_items * self.n_contexts
+            return Columns(self.indptr, edges, size, self.edges.reshape(-1), self.repeats)
+
+        return self.memo("edge_columns", make)
+
+    def incidence(self) -> Incidence:
+        """Which user holds which item: repeats and contexts dropped."""
+        if not self.repeats:
+            return Incidence(self.indptr, self.items, self.n_items)
+        user = np.repeat(np.arange(self.users, dtype=np.int64), self.user_sizes)
+        pairs = np.unique(user * self.n_items + self.items)
+        sizes = np.bincount(pairs // self.n_items, minlength=self.users)
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Incidence(indptr, (pairs % self.n_items).astype(np.int32), self.n_items)
+
+    def validate(self) -> None:
+        """The full check, a scan of all records: offsets, ranges, and no item twice in a user where none may be."""
+        check_csr("Records", self.indptr, self.items, self.n_items)
+        check_csr("Records (contexts)", self.indptr, self.contexts, self.n_contexts)
+        if not self.repeats:
+            try:
+                Incidence(self.indptr, self.items, self.n_items).validate()
+            except UserError as error:
+                raise UserError(f"Records without repeats: {error}") from None
+
+    def statistics(self) -> dict[str, float]:
+        """Table 4 of analytics: users, items, |D|, max, average and min |T_k|; and the contexts."""
+        return {
+            "users": self.users,
+            "items": self.n_items,
+            "records": self.records,
+            "largest": self.largest_user,
+            "average": self.records / max(1, self.users),
+            "smallest": self.smallest_user,
+            "contexts": self.n_contexts,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Incidence):
+    """Records seen as rows by columns: like `Incidence`, but a row may hold a column more than once."""
+
+    known: np.ndarray
+    """The column counts, which the records know already."""
+    repeats: bool = True
+
+    @property
+    def counts(self) -> np.ndarray:  # type: ignore[override]
+        return self.known

@@ -1,0 +1,76 @@
+"""Item and edge counts of records: the three errors of analytics, Section 6.3, and the sample's size (Figure 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpbench.data import Counts, Data, Records
+from dpbench.errors import UserError, positive
+from dpbench.numerics.comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks.base import Task
+
+KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordAnalytics(Task, name="record_analytics"):
+    """How far the published item and edge counts are from the true ones, as numbers, distribution and ranking.
+
+    Metrics of the edge counts have the same names after `edge_`; their precision is the mean over the contexts. An item
+    as frequent as the true K-th one counts as right. A K above the number of items is left out.
+    """
+
+    ks: tuple[int, ...] = KS
+    """Lengths K of the top lists."""
+    floor: float = 0.01
+    """What counts of zero or less become before the KL divergence."""
+
+    kinds = ("records",)
+    metrics: ClassVar[dict[str, str]] = {
+        "mse": "mean squared error of the item counts",
+        "edge_mse": "mean squared error of the edge counts",
+        "kl": "KL divergence of the released item distribution from the true one",
+        "edge_kl": "the same over all edges",
+        "kl_reverse": "KL divergence of the true item distribution from the released one",
+        "edge_kl_reverse": "the same over all edges",
+        "precision_at_K": "share of the released top K items that belong to the true top K",
+        "edge_precision_at_K": "the same for the top K items of a context, averaged over the contexts",
+        "reduction": "records that the published counts were taken from, as a share of all",
+        "variance": "mean over items of the variance across trials",
+    }
+
+    def __post_init__(self) -> None:
+        positive("floor", self.floor)
+        object.__setattr__(self, "ks", tuple(self.ks) if isinstance(self.ks, tuple | list) else (self.ks,))
+        for k in self.ks:
+            positive("ks", k, whole=True)
+        if not self.ks:
+            raise UserError("ks=() is not valid: expected at least one length of a top list")
+
+    def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+        scores = self._compare(data, release.counts, data.counts, "")
+        if release.edges is not None:
+            scores |= self._compare(data, release.edges, data.edges, "edge_")
+        scores["reduction"] = float(release.info.get("sample", data.records)) / max(1, data.records)
+        return scores
+
+    def errors(self, data: Records, release: Counts) -> np.ndarray:
+        return release.counts - data.counts
+
+    def _compare(self, data: Data, released: np.ndarray, counts: np.ndarray, prefix: str) -> dict[str, float]:
+        ks = [k for k in self.ks if k <= counts.shape[0]]
+        true = data.memo((prefix, "distribution", self.floor), lambda: distribution(counts, self.floor))
+        tops = data.memo((prefix, "tops", self.ks), lambda: top_thresholds(counts, ks))
+        shown = distribution(released, self.floor)
+        error = (released - counts).ravel()
+        scores = {
+            f"{prefix}mse": float(np.dot(error, error)) / error.size,
+            f"{prefix}kl": kl_divergence(shown, true),
+            f"{prefix}kl_reverse": kl_divergence(true, shown),
+        }
+        contexts = [(released, counts, tops)] if counts.ndim == 1 else zip(released.T, counts.T, tops.T, strict=True)
+        precision = np.mean([precision_at(r, c, t, ks) for r, c, t in contexts], axis=0)
+        return scores | {f"{prefix}precision_at_{k}": float(p) for k, p in zip(ks, precision, strict=True)}

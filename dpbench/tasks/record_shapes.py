@@ -1,0 +1,57 @@
+"""What the records and the samples of them look like: Figures 1 and 11 of analytics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpbench.data import Counts, Records
+from dpbench.errors import positive
+from dpbench.tasks.base import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextShares(Task, name="context_shares"):
+    """How records spread over the contexts, such as days of the week: in the data, in the sample, as published.
+
+    The sample's own shares are not published by any mechanism: only `released_share_J` is private.
+    """
+
+    kinds = ("records",)
+    metrics: ClassVar[dict[str, str]] = {
+        "raw_share_J": "share of all records with context J",
+        "sample_share_J": "share of the sampled records with context J; of all records where nothing is sampled",
+        "released_share_J": "share of context J in the published edge counts, their sums at least 0",
+    }
+
+    def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+        raw = data.memo("context_counts", lambda: data.edges.sum(axis=0))
+        found = {"raw": raw, "sample": release.info.get("sample_contexts", raw)}
+        if release.edges is not None:
+            found["released"] = np.maximum(release.edges.sum(axis=0), 0.0)
+        return {
+            f"{what}_share_{j}": float(share)
+            for what, counts in found.items()
+            for j, share in enumerate(np.asarray(counts) / max(1, np.sum(counts)))
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserSizes(Task, name="user_sizes"):
+    """How many users have how many records, whatever was released; give it a cheap mechanism and one trial."""
+
+    bins: int = 34
+    """Equal steps up to the largest user; at Netflix's 17000 records a step is 500."""
+
+    kinds = ("records",)
+    metrics: ClassVar[dict[str, str]] = {"at_least_K": "number of users with K records or more"}
+
+    def __post_init__(self) -> None:
+        positive("bins", self.bins, whole=True)
+
+    def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+        sizes = np.sort(data.user_sizes)
+        edges = np.unique(np.linspace(0, data.largest_user, int(self.bins) + 1).astype(np.int64))
+        return {f"at_least_{k}": float(sizes.size - np.searchsorted(sizes, k, "left")) for k in edges}
