@@ -1,0 +1,66 @@
+"""A user's own file, for tests of the front door: a dataset and mechanisms that behave, raise, die or take their time."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbench import Counts, Incidence, Mechanism, Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Small(Source):
+    rows: int = 60
+    columns: int = 25
+
+    def build(self, rng: np.random.Generator) -> Incidence:
+        rows = [rng.choice(self.columns, rng.integers(1, 12), replace=False) for _ in range(self.rows)]
+        return Incidence.from_rows(rows, columns=self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noisy(Mechanism):
+    """Twice the noise of LPA."""
+
+    factor: float = 2.0
+
+    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+        scale = self.factor * data.largest_row / epsilon
+        return Counts(counts=data.counts + rng.laplace(0, scale, data.columns), info={"scale": scale})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flaky(Noisy):
+    """Raises in about a fifth of its trials, until a file `mended` stands in `folder`."""
+
+    folder: str = "."
+
+    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+        unlucky = rng.random() < 0.2
+        if unlucky and not Path(self.folder, "mended").exists():
+            raise RuntimeError("no luck today")
+        return super().publish(data, epsilon, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadly(Noisy):
+    """Takes its process down in some trials."""
+
+    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+        if rng.random() < 0.02:
+            os._exit(9)
+        return super().publish(data, epsilon, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slow(Noisy):
+    """A hundredth of a second a trial, so that a run can be killed in the middle."""
+
+    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+        time.sleep(0.01)
+        return super().publish(data, epsilon, rng)
