@@ -1,0 +1,85 @@
+"""The Fourier Perturbation Algorithm of Rastogi and Nath, as gs adapts it to column counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpbench.data import Counts, Incidence
+from dpbench.errors import UserError, positive
+from dpbench.mechanisms.base import Bounded
+from dpbench.numerics.fourier import coefficients, dropped_energy, mean_squared_errors, multiplicity, noise_scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class FPA(Bounded, name="fpa"):
+    """FPA: noise on the first ρ Fourier coefficients of c, then the inverse transform (gs, Theorem 2, Appendix A).
+
+    Noise of scale λ = √(ρ d Δ)/ε goes to the real and the imaginary part of each coefficient independently. By
+    conjugate symmetry the L1 norm of those parts is at most √ρ times the L2 norm √(d Δ), so λ is enough; the variance
+    of a count, 2λ²(1 + 4(ρ - 1))/d², is about four times the paper's. Noise on magnitudes alone would publish phases.
+    """
+
+    rho: int | str = "optimal"
+    """Number of coefficients kept; "optimal": the least expected squared error, found by looking at the data."""
+
+    paper, place = "gs", "Theorem 2, Appendix A"
+    reconstructed = "how noise enters complex coefficients: independently in real and imaginary parts"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.rho, str) and self.rho != "optimal":
+            raise UserError(f"rho={self.rho!r} is not valid: expected 'optimal' or a positive whole number")
+        if self.rho != "optimal":
+            positive("rho", self.rho, whole=True)
+
+    def l2_sensitivity(self, data: Incidence) -> float:
+        """Δ₂(Q): √Δ₁ where a row holds each column once (and d at most), Δ₁ itself where it may hold repeats."""
+        delta = self.sensitivity(data)
+        return float(delta) if getattr(data, "repeats", False) else min(delta, data.columns) ** 0.5
+
+    def unfit(self, data: Any) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if self.rho != "optimal" and int(self.rho) > coefficients(data.columns):
+            return f"rho={self.rho} is above the {coefficients(data.columns)} coefficients of {data.columns} columns"
+        return ""
+
+    def not_private(self) -> str:
+        reasons = [super().not_private()]
+        if self.rho == "optimal":
+            reasons.append("the optimal ρ looks at the data: give `rho`")
+        return "; ".join(filter(None, reasons))
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+        from scipy.fft import irfft
+
+        d = data.columns
+        rho = self._rho(data, epsilon)
+        scale = float(noise_scale(rho, d, self.l2_sensitivity(data), epsilon))  # λ
+        noise = rng.laplace(0.0, scale, rho) + 1j * rng.laplace(0.0, scale, rho) * (multiplicity(d)[:rho] == 2)
+        t = irfft(_spectrum(data)[:rho] + noise, n=d)
+        return Counts(counts=t, info={"rho": rho, "scale": scale})
+
+    def expected_mse(self, data: Incidence, epsilon: float) -> float:
+        """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise."""
+        return float(self._errors(data, epsilon)[self._rho(data, epsilon) - 1])
+
+    def _rho(self, data: Incidence, epsilon: float) -> int:
+        if self.rho != "optimal":
+            return int(self.rho)
+        key = ("fpa rho", self.l2_sensitivity(data), epsilon)
+        return data.memo(key, lambda: int(np.argmin(self._errors(data, epsilon))) + 1)
+
+    def _errors(self, data: Incidence, epsilon: float) -> np.ndarray:
+        """Expected mean squared error of every ρ."""
+        dropped = data.memo("fpa dropped energy", lambda: dropped_energy(_spectrum(data), data.columns))
+        return mean_squared_errors(dropped, data.columns, self.l2_sensitivity(data), epsilon)
+
+
+def _spectrum(data: Incidence) -> np.ndarray:
+    from scipy.fft import rfft
+
+    return data.memo("fpa spectrum", lambda: rfft(data.counts.astype(np.float64)))

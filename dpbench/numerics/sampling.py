@@ -1,0 +1,52 @@
+"""Samples of a binary matrix, by rows and by columns (gs, Section 3.2). Used by the grouping mechanisms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpbench.numerics.compiled import kernel
+
+
+def row_rate(epsilon: float, delta: float) -> float:
+    """β = (e^(ε/2) - 1) / (e^(εΔ/2) - 1), the rate of row sampling; never above 1/Δ.
+
+    Taken through logarithms: e^(εΔ/2) is beyond all floats at Δ = 17000, where β itself is only very small.
+    """
+    return math.exp(_log_expm1(epsilon / 2) - _log_expm1(epsilon * delta / 2))
+
+
+def _log_expm1(x: float) -> float:
+    """ln(e^x - 1) for x > 0, accurate where x is tiny and finite where e^x is not."""
+    return x + math.log(-math.expm1(-x))
+
+
+def sample_rows(rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
+    """Each row independently with probability `rate`: first how many, then which, at the cost of the sample."""
+    size = int(rng.binomial(rows, rate))
+    if size == 0:
+        return np.empty(0, dtype=np.int64)
+    return rng.choice(rows, size, replace=False, shuffle=False)
+
+
+def ones_of(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The columns of all ones in the chosen rows of a CSR matrix, row after row, at the cost of the sample."""
+    begins = indptr[rows]
+    sizes = indptr[rows + 1] - begins
+    shift = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
+    return indices[np.arange(shift.size) + shift]
+
+
+@kernel()
+def sample_columns(indptr, indices, rng):  # type: ignore[no-untyped-def]
+    """One column of every non-empty row of a CSR matrix, uniform among the row's ones. One pass."""
+    chosen = np.empty(indptr.size - 1, indices.dtype)
+    size = 0
+    for row in range(indptr.size - 1):
+        begin = indptr[row]
+        ones = indptr[row + 1] - begin
+        if ones > 0:
+            chosen[size] = indices[begin + int(rng.random() * ones)]
+            size += 1
+    return chosen[:size]
