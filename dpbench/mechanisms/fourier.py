@@ -10,9 +10,11 @@ import numpy as np
 from dpbench.data import Counts, Incidence
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import Bounded
+from dpbench.mechanisms.halves import also_records
 from dpbench.numerics.fourier import coefficients, dropped_energy, mean_squared_errors, multiplicity, noise_scale
 
 
+@also_records
 @dataclass(frozen=True, kw_only=True)
 class FPA(Bounded, name="fpa"):
     """FPA: noise on the first ρ Fourier coefficients of c, then the inverse transform (gs, Theorem 2, Appendix A).

@@ -14,6 +14,7 @@ import numpy as np
 from dpbench.data import Counts, Incidence
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
+from dpbench.mechanisms.halves import also_records
 from dpbench.numerics.grouping import averages_of, estimated_l1, smooth, tuning_curve
 from dpbench.numerics.laplace import mean_abs
 from dpbench.numerics.sampling import ones_of, row_rate, sample_columns, sample_rows
@@ -99,6 +100,7 @@ class GSS(Grouped, name="gs_s"):
         return self.smoothed(data, order, w, epsilon, rng, sample_size=sample_size)  # Lines 9-11
 
 
+@also_records
 @dataclass(frozen=True, kw_only=True)
 class GS(Grouped, name="gs"):
     """GS: as GS-S, with the group size of the smallest error that the noisy sample itself foretells (gs, Figure 6)."""

@@ -20,11 +20,12 @@ M = TypeVar("M", bound=type[Mechanism])
 
 
 def also_records(cls: M) -> M:
-    """Class decorator: `publish` and `expected_error` take `Records` besides what they took before."""
+    """Class decorator: `publish` and the expected errors take `Records` besides what they took before."""
     cls.kinds = (*cls.kinds, "records")
     cls.publish = _in_halves(cls.publish)  # type: ignore[method-assign]
-    if hasattr(cls, "expected_error"):
-        cls.expected_error = _of_items(cls.expected_error)
+    for name in ("expected_error", "expected_mse"):
+        if hasattr(cls, name):
+            setattr(cls, name, _of_items(getattr(cls, name)))
     return cls
 
 
@@ -42,11 +43,12 @@ def _in_halves(publish: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_items(expected: Callable[..., float]) -> Callable[..., float]:
+    """Of records, the expected error of the item counts."""
+
     @wraps(expected)
-    def either(self: Mechanism, data: Any, epsilon: float) -> float:
-        """Of the item counts, when the data are records."""
+    def either(self: Mechanism, data: Any, epsilon: float, *rest: Any, **named: Any) -> float:
         if data.kind != "records":
-            return expected(self, data, epsilon)
-        return expected(self, data.item_columns(), epsilon / 2)
+            return expected(self, data, epsilon, *rest, **named)
+        return expected(self, data.item_columns(), epsilon / 2, *rest, **named)
 
     return either

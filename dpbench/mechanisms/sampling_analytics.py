@@ -47,13 +47,13 @@ class SRA(Mechanism, name="sra"):
         sample = samples.random_sample(data.indptr, int(self.l), rng)  # D_R
         return _publish_sample(data, sample, self.l, epsilon_1, epsilon - epsilon_1, rng)
 
-    def expected_mse(self, data: Records, epsilon: float) -> dict[str, float]:
-        """Expected mean squared error of item and of edge counts: exact, for the users' true sizes and repeats."""
-        epsilon_1 = self.item_share * epsilon
-        return {
-            "mse": sample_mse(data.item_columns(), self.l, self.l / epsilon_1),
-            "edge_mse": sample_mse(data.edge_columns(), self.l, self.l / (epsilon - epsilon_1)),
-        }
+    def expected_mse(self, data: Records, epsilon: float) -> float:
+        """Expected mean squared error of the item counts: exact, for the users' true sizes and repeats."""
+        return sample_mse(data.item_columns(), self.l, self.l / (self.item_share * epsilon))
+
+    def expected_edge_mse(self, data: Records, epsilon: float) -> float:
+        """The same of the edge counts."""
+        return sample_mse(data.edge_columns(), self.l, self.l / ((1 - self.item_share) * epsilon))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 
 def model_mse(most: ArrayLike, users: int, popularity: ArrayLike, average: float, scale: ArrayLike) -> np.ndarray:
-    """Equation 21 at l = `most`, averaged over the items: variance of the sample, of the noise with `scale`, and squared bias.
+    """Equation 21 at l = `most`, averaged over the items: variances of sample and noise, and squared bias.
 
     The model of the appendix: every user has `average` records (its M), each about item i with probability p_i.
     """
