@@ -8,6 +8,9 @@ import numpy as np
 
 from dpbench.numerics.compiled import kernel
 
+BATCH = 256
+"""Rows whose places are drawn before any is read, so that the reads, all far apart, overlap."""
+
 
 def row_rate(epsilon: float, delta: float) -> float:
     """β = (e^(ε/2) - 1) / (e^(εΔ/2) - 1), the rate of row sampling; never above 1/Δ.
@@ -40,13 +43,19 @@ def ones_of(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.nda
 
 @kernel()
 def sample_columns(indptr, indices, rng):  # type: ignore[no-untyped-def]
-    """One column of every non-empty row of a CSR matrix, uniform among the row's ones. One pass."""
-    chosen = np.empty(indptr.size - 1, indices.dtype)
-    size = 0
-    for row in range(indptr.size - 1):
-        begin = indptr[row]
-        ones = indptr[row + 1] - begin
-        if ones > 0:
-            chosen[size] = indices[begin + int(rng.random() * ones)]
-            size += 1
+    """One column of every non-empty row of a CSR matrix, uniform among the row's ones."""
+    rows = indptr.size - 1
+    chosen = np.empty(rows, indices.dtype)
+    places = np.empty(BATCH, np.int64)
+    size, end = 0, indptr[0]
+    for first in range(0, rows, BATCH):
+        filled = 0
+        for row in range(first, min(first + BATCH, rows)):
+            begin, end = end, indptr[row + 1]
+            if end > begin:
+                places[filled] = begin + int(rng.random() * (end - begin))
+                filled += 1
+        for k in range(filled):
+            chosen[size + k] = indices[places[k]]
+        size += filled
     return chosen[:size]
