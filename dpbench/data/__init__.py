@@ -2,8 +2,22 @@
 
 from dpbench.data.base import KINDS, Data
 from dpbench.data.catalogue import Catalogue
+from dpbench.data.contingency import Contingency
 from dpbench.data.incidence import Incidence
 from dpbench.data.records import Records
 from dpbench.data.release import Counts, History, Release, TopK
+from dpbench.data.summary import Summary
 
-__all__ = ["KINDS", "Catalogue", "Counts", "Data", "History", "Incidence", "Records", "Release", "TopK"]
+__all__ = [
+    "KINDS",
+    "Catalogue",
+    "Contingency",
+    "Counts",
+    "Data",
+    "History",
+    "Incidence",
+    "Records",
+    "Release",
+    "Summary",
+    "TopK",
+]

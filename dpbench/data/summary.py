@@ -1,0 +1,184 @@
+"""`Summary`: what is published of a `Contingency`, and how range and subset sums are answered from it.
+
+What is published belongs to places: the cells themselves, or the nodes and coefficients of a transform of them. A range
+is answered from prefix sums of cells, from at most two dyadic nodes a level, or from two paths of wavelets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbench.data.base import read_only
+from dpbench.data.release import Release
+from dpbench.errors import UserError
+from dpbench.numerics import dyadic, haar, hashing
+
+ANSWERS = {"dyadic": dyadic.range_sum, "haar": haar.range_sum}
+TRANSFORMS = ("none", *ANSWERS)
+
+WRITABLE = 2**25
+"""A sketch of a domain up to this size may be written out in full when queries ask for more cells than that."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Summary(Release):
+    """Base of all summaries over a domain of `size` cells."""
+
+    size: int
+    transform: str = "none"
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """The published value of each place, zero where nothing is published."""
+        raise NotImplementedError
+
+    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        """The sum of the values of places lo to hi - 1."""
+        raise NotImplementedError
+
+    def sum(self, lo: ArrayLike, hi: ArrayLike) -> np.ndarray:
+        """Estimated count of each range lo <= cell < hi; a number for numbers, an array for arrays."""
+        low, high = np.broadcast_arrays(np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64))
+        if np.any(low < 0) or np.any(high > self.size) or np.any(low > high):
+            raise UserError(f"a range must have 0 <= lo <= hi <= {self.size}")
+        a, b = low.ravel(), high.ravel()
+        answer = self.between(a, b) if self.transform == "none" else ANSWERS[self.transform](self.at, self.size, a, b)
+        return answer.reshape(low.shape)[()]
+
+    def subset(self, cells: ArrayLike) -> float:
+        """Estimated count of a set of cells; neighbouring ones are asked for as one range."""
+        asked = np.sort(np.asarray(cells, dtype=np.int64).ravel())
+        if not asked.size:
+            return 0.0
+        breaks = np.flatnonzero(np.diff(asked) > 1)
+        starts, ends = asked[np.append(0, breaks + 1)], asked[np.append(breaks, -1)] + 1
+        return float(self.sum(starts, ends).sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entries(Summary):
+    """A list of chosen places: sorted `cells` and their `weights`, adjusted so that sums are unbiased where possible.
+
+    `values` are the noisy values before adjustment (None: the weights themselves).
+    """
+
+    cells: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", read_only(self.cells, dtype=np.int64))
+        object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
+        if self.values is not None:
+            object.__setattr__(self, "values", read_only(self.values, dtype=np.float64))
+
+    @property
+    def plain(self) -> Self:
+        """The same summary with the noisy values as weights: biased, but better for very small queries."""
+        return self if self.values is None else replace(self, weights=self.values, values=None)
+
+    @cached_property
+    def running(self) -> np.ndarray:
+        """Sum of all weights before each entry, and the total at the end."""
+        return read_only(np.concatenate([[0.0], np.cumsum(self.weights)]))
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        if not self.cells.size:
+            return np.zeros(places.shape)
+        entry = np.minimum(np.searchsorted(self.cells, places), self.cells.size - 1)
+        return np.where(self.cells[entry] == places, self.weights[entry], 0.0)
+
+    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        return self.running[np.searchsorted(self.cells, hi)] - self.running[np.searchsorted(self.cells, lo)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dense(Summary):
+    """A value for every place."""
+
+    weights: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """All places."""
+        return read_only(np.arange(self.weights.size))
+
+    @cached_property
+    def running(self) -> np.ndarray:
+        """Sum of all weights before each place, and the total at the end."""
+        total = np.zeros(self.weights.size + 1)
+        np.cumsum(self.weights, out=total[1:])
+        return read_only(total)
+
+    @property
+    def plain(self) -> Self:
+        """Itself: nothing was adjusted."""
+        return self
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        return self.weights[places]
+
+    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        return self.running[hi] - self.running[lo]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sketched(Summary):
+    """A noisy count sketch: `buckets`, one row of them a hash function, and the functions' `seeds`.
+
+    A place is estimated by the mean (or median) over rows of its bucket times its sign.
+    """
+
+    buckets: np.ndarray
+    seeds: tuple[int, ...]
+    places: int
+    combine: str = "mean"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
+
+    @property
+    def plain(self) -> Self:
+        """Itself: nothing was adjusted."""
+        return self
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """All places: a sketch says something of each."""
+        self._small_enough()
+        return read_only(np.arange(self.places))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The estimate of every place."""
+        return read_only(self.at(self.cells))
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        estimates = np.empty((len(self.seeds), places.size))
+        for row, seed in enumerate(self.seeds):
+            bucket, sign = hashing.bucket_and_sign(places, self.buckets.shape[1], seed)
+            estimates[row] = self.buckets[row, bucket] * sign
+        return estimates.mean(axis=0) if self.combine == "mean" else np.median(estimates, axis=0)
+
+    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        lengths = hi - lo
+        ends = np.cumsum(lengths)
+        if not ends.size or ends[-1] < min(self.places, WRITABLE):
+            starts = ends - lengths
+            asked = np.arange(lengths.sum()) + np.repeat(lo - starts, lengths)
+            running = np.concatenate([[0.0], np.cumsum(self.at(asked))])
+            return running[ends] - running[starts]
+        running = np.concatenate([[0.0], np.cumsum(self.weights)])
+        return running[hi] - running[lo]
+
+    def _small_enough(self) -> None:
+        if self.places > WRITABLE:
+            hint = "publish with transform='dyadic' for ranges"
+            raise UserError(f"a sketch of {self.places} places cannot be summed place by place: {hint}")

@@ -1,0 +1,83 @@
+"""Dyadic ranges: the binary tree of sums over a domain, padded to a power of two, of which ranges need few nodes.
+
+Level 0 are the cells, level h = ⌈log₂ m⌉ is the root. Node i of level l covers the cells [i 2^l, (i+1) 2^l) and stands
+at place `offsets[l] + i`, so the leaves are places 0 to m - 1. Nodes over padding alone are zero and have no place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+At = Callable[[np.ndarray], np.ndarray]
+"""Published value of each place."""
+
+
+def offsets(size: int) -> np.ndarray:
+    """First place of every level, and after the last one the number of places."""
+    height = (size - 1).bit_length()
+    widths = [-(-size >> level) for level in range(height + 1)]
+    return np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
+
+
+def nodes(cells: np.ndarray, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and sums of all nodes above a non-zero cell: at most n log₂(m/n) + 2n of them."""
+    starts = offsets(size)
+    places, sums = [cells], [counts]
+    index, total = cells, counts
+    for start in starts[1:-1]:
+        index, total = halve(index, total)
+        places.append(start + index)
+        sums.append(total)
+    return np.concatenate(places), np.concatenate(sums)
+
+
+def range_sum(at: At, size: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """The sum over each [lo, hi), as that of at most two nodes a level."""
+    starts = offsets(size)
+    hi = to_padded_end(hi, size)
+    total = np.zeros(lo.size)
+    for start, end in pairwise(starts):
+        open_ = lo < hi
+        for odd, node in ((lo & 1, lo), (hi & 1, hi - 1)):
+            chosen = np.flatnonzero(odd & open_ & (start + node < end))
+            total[chosen] += at(start + node[chosen])
+        lo, hi = (lo + 1) >> 1, hi >> 1
+    return total
+
+
+def to_padded_end(x: np.ndarray, size: int) -> np.ndarray:
+    """The end of the domain moved to that of the tree: what lies between is zero, and fewer nodes make up the range."""
+    return np.where(x == size, 1 << (size - 1).bit_length(), x)
+
+
+def consistent(places: np.ndarray, size: int) -> np.ndarray:
+    """Which of the sorted places have all their ancestors among them (sparse, consistency checks for dyadic ranges)."""
+    starts = offsets(size)
+    bounds = np.searchsorted(places, starts)
+    keep = np.zeros(places.size, dtype=bool)
+    keep[bounds[-2] : bounds[-1]] = True
+    parents = places[bounds[-2] : bounds[-1]] - starts[-2]
+    for level in range(starts.size - 3, -1, -1):
+        index = places[bounds[level] : bounds[level + 1]] - starts[level]
+        # A node whose parent was dropped has an ancestor that is not there, so its parent alone decides.
+        kept = contains(parents, index >> 1)
+        keep[bounds[level] : bounds[level + 1]] = kept
+        parents = index[kept]
+    return keep
+
+
+def contains(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Which of `asked` are in the sorted `known`."""
+    if not known.size:
+        return np.zeros(asked.shape, dtype=bool)
+    return known[np.minimum(np.searchsorted(known, asked), known.size - 1)] == asked
+
+
+def halve(index: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The next level up: siblings added."""
+    parent = index >> 1
+    first = np.flatnonzero(np.diff(parent, prepend=-1))
+    return parent[first], np.add.reduceat(total, first) if first.size else total

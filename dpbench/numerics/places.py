@@ -1,0 +1,45 @@
+"""Uniform choice of distinct places in domains too large to write down: cost of what is chosen, not of the domain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def distinct(size: int, domain: int, rng: np.random.Generator) -> np.ndarray:
+    """`size` distinct numbers of range(domain), every subset equally likely, sorted."""
+    if size > domain // 2:
+        rest = distinct(domain - size, domain, rng)
+        return absent(rest, np.arange(size))
+    # The first `size` different values of one uniform stream: each round draws just as many as are still missing.
+    chosen = np.empty(0, dtype=np.int64)
+    while chosen.size < size:
+        drawn = np.concatenate([chosen, rng.integers(0, domain, size - chosen.size)])
+        drawn.sort()
+        new = np.ones(drawn.size, dtype=bool)
+        np.not_equal(drawn[1:], drawn[:-1], out=new[1:])
+        chosen = drawn if new.all() else drawn[new]
+    return chosen
+
+
+def absent(taken: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """The numbers of given rank (0 is the first) among those not in the sorted `taken`; sorted ranks stay sorted."""
+    before = taken - np.arange(taken.size)  # free numbers below each taken one
+    return ranks + np.searchsorted(before, ranks, side="right")
+
+
+def free(size: int, taken: np.ndarray, domain: int, rng: np.random.Generator) -> np.ndarray:
+    """`size` distinct numbers of range(domain) outside the sorted `taken`, uniformly, sorted."""
+    return absent(taken, distinct(size, domain - taken.size, rng))
+
+
+def merge(
+    places: np.ndarray, values: np.ndarray, more: np.ndarray, more_values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two sorted lists of places with their values as one."""
+    at = np.searchsorted(places, more) + np.arange(more.size)
+    old = np.ones(places.size + more.size, dtype=bool)
+    old[at] = False
+    out, out_values = np.empty(old.size, dtype=np.int64), np.empty(old.size, dtype=np.result_type(values, more_values))
+    out[at], out_values[at] = more, more_values
+    out[old], out_values[old] = places, values
+    return out, out_values

@@ -1,0 +1,161 @@
+"""Range and subset sums: the queries and errors of sparse's experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbench.data import Contingency, Summary
+from dpbench.data.summary import Dense, Entries
+from dpbench.errors import UserError, one_of, positive
+from dpbench.numerics.hashing import Shuffle
+from dpbench.tasks.base import Task
+
+WEIGHTS = ("adjusted", "plain")
+EXPLICIT = 2**25
+"""Most cells that subset queries are written out to where a release cannot be shuffled as a whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queries(Task):
+    """A seeded set of queries, of one size or of a row of sizes; the same for every mechanism and trial."""
+
+    share: float = 0.01
+    """Size of a query as a share of the domain; the smallest one, when there are several."""
+    upto: float | None = None
+    """Largest size, when there are several."""
+    steps: int = 1
+    """Number of sizes, in equal ratios from `share` to `upto`. With more than one, errors are also given by size, as
+    `abs_error/CELLS` and `median_relative_error/CELLS`."""
+    queries: int = 1000
+    """Queries of each size."""
+    seed: int = 1
+    """Of the queries."""
+    weights: str = "adjusted"
+    """Answer from adjusted (unbiased) weights or from plain noisy values."""
+
+    kinds = ("contingency",)
+    metrics: ClassVar[dict[str, str]] = {
+        "abs_error": "mean absolute error of a query",
+        "median_relative_error": "median over queries of absolute error over true answer (at least 1)",
+        "mean_relative_error": "mean of the same",
+        "mse": "mean squared error of a query",
+        "signed": "mean signed error of a query",
+        "truth": "mean true answer",
+        "variance": "mean over queries of the variance across trials",
+    }
+
+    def __post_init__(self) -> None:
+        positive("share", self.share)
+        for name in ("steps", "queries"):
+            positive(name, getattr(self, name), whole=True)
+        one_of("weights", self.weights, WEIGHTS)
+        if self.upto is not None:
+            positive("upto", self.upto)
+        if (self.steps > 1) != (self.upto is not None):
+            raise UserError(f"steps={self.steps} and upto={self.upto}: several sizes need both, one size neither")
+        if max(self.share, self.upto or 0) > 1:
+            raise UserError(f"a query of {max(self.share, self.upto or 0)} times the domain: expected at most 1")
+
+    def lengths(self, data: Contingency) -> np.ndarray:
+        """Sizes of the queries in cells; in a small domain two steps may be one size."""
+        shares = np.geomspace(self.share, self.upto or self.share, self.steps)
+        return np.unique(np.maximum(1, np.rint(shares * data.size)).astype(np.int64))
+
+    def bounds(self, data: Contingency) -> tuple[np.ndarray, np.ndarray]:
+        """lo and hi of every query, size by size."""
+
+        def draw() -> tuple[np.ndarray, np.ndarray]:
+            rng = np.random.default_rng(self.seed)
+            lengths = np.repeat(self.lengths(data), self.queries)
+            lo = rng.integers(0, data.size - lengths, endpoint=True)
+            return lo, lo + lengths
+
+        return data.memo(self._key("bounds"), draw)
+
+    def _key(self, what: str) -> Hashable:
+        return (type(self), what, self.share, self.upto, self.steps, self.queries, self.seed)
+
+    def truth(self, data: Contingency) -> np.ndarray:
+        """True answers."""
+        return data.memo(self._key("truth"), lambda: self.exact(data).astype(np.float64))
+
+    def exact(self, data: Contingency) -> np.ndarray:
+        raise NotImplementedError
+
+    def answers(self, data: Contingency, release: Any) -> np.ndarray:
+        """Estimated answers."""
+        raise NotImplementedError
+
+    def errors(self, data: Contingency, release: Any) -> np.ndarray:
+        return self.answers(data, release if self.weights == "adjusted" else release.plain) - self.truth(data)
+
+    def score(self, data: Contingency, release: Summary, rng: np.random.Generator) -> dict[str, float]:
+        errors = self.errors(data, release).reshape(-1, self.queries)
+        truth = self.truth(data).reshape(-1, self.queries)
+        size = np.abs(errors)
+        relative = size / np.maximum(truth, 1.0)
+        scores = {
+            "abs_error": float(size.mean()),
+            "median_relative_error": float(np.median(relative)),
+            "mean_relative_error": float(relative.mean()),
+            "mse": float(np.square(errors).mean()),
+            "signed": float(errors.mean()),
+            "truth": float(truth.mean()),
+        }
+        if self.steps > 1:
+            for cells, error, ratio in zip(self.lengths(data), size, relative, strict=True):
+                scores[f"abs_error/{cells}"] = float(error.mean())
+                scores[f"median_relative_error/{cells}"] = float(np.median(ratio))
+        return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeQueries(Queries, name="range_queries"):
+    """Sums over contiguous ranges of cells, at uniform places."""
+
+    def exact(self, data: Contingency) -> np.ndarray:
+        return data.sum(*self.bounds(data))
+
+    def answers(self, data: Contingency, release: Summary) -> np.ndarray:
+        return release.sum(*self.bounds(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetQueries(Queries, name="subset_queries"):
+    """Sums over random sets of cells.
+
+    Sets of millions of cells are not written out: a seeded shuffle puts the domain in random order, and a set is
+    a range of that order. One pass over what is published answers all of them.
+    """
+
+    def shuffle(self, data: Contingency) -> Shuffle:
+        return Shuffle(data.size, self.seed)
+
+    def exact(self, data: Contingency) -> np.ndarray:
+        return self._sums(self.shuffle(data).places(data.cells), data.counts, *self.bounds(data))
+
+    def answers(self, data: Contingency, release: Summary) -> np.ndarray:
+        lo, hi = self.bounds(data)
+        if release.transform == "none" and isinstance(release, Entries):
+            return self._sums(self.shuffle(data).places(release.cells), release.weights, lo, hi)
+        if release.transform == "none" and isinstance(release, Dense):
+            order = data.memo(("shuffled", self.seed), lambda: self.shuffle(data).places(release.cells))
+            running = np.zeros(data.size + 1)
+            running[1:][order] = release.weights
+            np.cumsum(running, out=running)
+            return running[hi] - running[lo]
+        if int((hi - lo).sum()) > EXPLICIT:
+            raise UserError(f"{self.name}: too many cells to ask a {release.transform} release for one by one")
+        shuffle = self.shuffle(data)
+        return np.array([release.subset(shuffle.cells(np.arange(*ends))) for ends in zip(lo, hi, strict=True)])
+
+    @staticmethod
+    def _sums(places: np.ndarray, weights: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        order = np.argsort(places)
+        ranked = places[order]
+        running = np.concatenate([[0.0], np.cumsum(weights[order])])
+        return running[np.searchsorted(ranked, hi)] - running[np.searchsorted(ranked, lo)]
