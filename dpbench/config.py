@@ -53,7 +53,9 @@ class RunnerConfig:
     def __post_init__(self) -> None:
         one_of("runner.backend", self.backend, ("loky", "dask"))
         if not isinstance(self.jobs, int) or isinstance(self.jobs, bool) or self.jobs == 0 or self.jobs < -1:
-            raise UserError(f"runner.jobs={self.jobs!r} is not valid: expected a positive whole number, or -1 for all cores")
+            raise UserError(
+                f"runner.jobs={self.jobs!r} is not valid: expected a positive whole number, or -1 for all cores"
+            )
         if self.chunk != "auto":
             positive("runner.chunk", self.chunk, whole=True)
 
@@ -133,7 +135,7 @@ def _epsilons(value: Any) -> tuple[float, ...]:
     return tuple(dict.fromkeys(parse_epsilon(v) for v in values))
 
 
-def _selected(cfg: Mapping[str, Any], group: str, marker: str) -> dict[str, dict[str, Any]]:
+def _selected(cfg: Mapping[str, Any], group: str, marker: str) -> dict[str, Mapping[str, Any]]:
     """The chosen entries of a group. An experiment's parameters for one that was not chosen leave a stump without the
     marker key, which is passed over."""
     entries = {k: v for k, v in (cfg.get(group) or {}).items() if isinstance(v, Mapping) and marker in v}

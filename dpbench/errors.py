@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class UserError(ValueError):
@@ -26,8 +27,8 @@ def one_of(what: str, value: object, valid: Iterable[str]) -> None:
         raise UserError(f"{what}={value!r} is not valid: {nearest(value, names)}")
 
 
-def positive(what: str, value: object, *, whole: bool = False) -> None:
+def positive(what: str, value: Any, *, whole: bool = False) -> None:
     """Raise unless `value` is a finite positive number (a whole one where asked)."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < float("inf") or (whole and value != int(value)):  # type: ignore[operator, arg-type]
+    if not number or not 0 < value < float("inf") or (whole and value != int(value)):
         raise UserError(f"{what}={value!r} is not valid: expected a positive {'whole ' if whole else ''}number")

@@ -117,6 +117,10 @@ def _module_code(file: str, _mtime: int) -> tuple[str, tuple[str, ...]]:
             imports += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 first.value.value = ""
     return hashlib.blake2b(ast.dump(tree).encode(), digest_size=16).hexdigest(), tuple(imports)

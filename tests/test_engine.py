@@ -157,9 +157,13 @@ def test_changed_code_is_computed_anew(dpbench: Call, home: Path) -> None:
     words = (*RUN, "mechanism=[noisy]", "epsilon=[1]", "trials=10")
     dpbench(*words)
     source = home / "strangers.py"
-    source.write_text(source.read_text().replace('"""Twice the noise of LPA."""', '"""Another word."""  # and a comment'))
+    source.write_text(
+        source.read_text().replace('"""Twice the noise of LPA."""', '"""Another word."""  # and a comment')
+    )
     assert "0 trials computed" in dpbench(*words).stdout
-    source.write_text(source.read_text().replace("self.factor * data.largest_row", "1.5 * self.factor * data.largest_row"))
+    source.write_text(
+        source.read_text().replace("self.factor * data.largest_row", "1.5 * self.factor * data.largest_row")
+    )
     assert "10 trials computed" in dpbench(*words).stdout
 
 

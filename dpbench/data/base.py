@@ -69,6 +69,10 @@ class Data:
         # Memo and cached properties stay behind: workers get paths, and a copy recomputes what it needs.
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        Data.__post_init__(self)  # read-only again
+
 
 def arrays_of(data: Data) -> dict[str, np.ndarray]:
     """The array fields of `data`, by name."""

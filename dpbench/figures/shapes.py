@@ -98,7 +98,15 @@ def lines(
                 continue
             at = [places.index(v) for v in rows[x]] if ticks else rows[x]
             spread = rows[error] * factor if error else None
-            ax.errorbar(at, rows[value] * factor, yerr=spread, capsize=2, elinewidth=0.9, label=label(member), **style.look(member, i))
+            ax.errorbar(
+                at,
+                rows[value] * factor,
+                yerr=spread,
+                capsize=2,
+                elinewidth=0.9,
+                label=label(member),
+                **style.look(member, i),
+            )
         if ticks:
             ax.set_xticks(range(len(places)), [ticks(v) for v in places])
             ax.margins(x=0.08)
@@ -147,7 +155,9 @@ def _text(value: Any, form: str) -> str:
         return format(value, form)
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
-    return f"{value:,.0f}" if isinstance(value, int | float | np.integer | np.floating) and value == value else str(value)
+    return (
+        f"{value:,.0f}" if isinstance(value, int | float | np.integer | np.floating) and value == value else str(value)
+    )
 
 
 def _same_limits(axes: list) -> None:

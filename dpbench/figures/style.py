@@ -108,7 +108,9 @@ def panels(count: int, columns: int | None = None, width: float = 3.1, height: f
     """A figure with `count` axes in a grid, in reading order; unused ones are removed."""
     across = min(count, columns or count)
     down = math.ceil(count / across)
-    figure, axes = plt.subplots(down, across, figsize=(width * across, height * down), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        down, across, figsize=(width * across, height * down), squeeze=False, layout="constrained"
+    )
     flat = list(axes.flat)
     for spare in flat[count:]:
         spare.remove()
@@ -122,4 +124,6 @@ def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if entries:
-        figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=columns or min(6, len(entries)))
+        figure.legend(
+            entries.values(), entries.keys(), loc="outside upper center", ncols=columns or min(6, len(entries))
+        )

@@ -21,7 +21,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("what", help=" | ".join(WHAT))
     args = parser.parse_args(argv)
     one_of("list", args.what, WHAT)
-    heads, rows = {"mechanisms": _mechanisms, "datasets": _datasets, "experiments": _experiments, "tasks": _tasks}[args.what]()
+    heads, rows = {"mechanisms": _mechanisms, "datasets": _datasets, "experiments": _experiments, "tasks": _tasks}[
+        args.what
+    ]()
     table = Table(show_lines=args.what in ("mechanisms", "tasks"))
     for head in heads:
         table.add_column(head, overflow="fold")
@@ -47,7 +49,14 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
             notes = [f"NOT PRIVATE by default: {caveat}" if caveat else ""]
             notes.append(f"reconstructed: {cls.reconstructed}" if cls.reconstructed else "")
             place = f"{cls.paper}, {cls.place}" if cls.place else cls.paper
-            yield name, place, " ".join(cls.kinds), f"{cls.privacy}; {cls.neighbours}", parameters, "\n".join(filter(None, notes))
+            yield (
+                name,
+                place,
+                " ".join(cls.kinds),
+                f"{cls.privacy}; {cls.neighbours}",
+                parameters,
+                "\n".join(filter(None, notes)),
+            )
 
     return ("name", "paper", "data", "privacy", "parameters", "notes"), rows()
 
@@ -60,7 +69,13 @@ def _datasets() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
             entry = yaml.safe_load((CONF / "dataset" / f"{name}.yaml").read_text())[name]
             paper = (entry.get("sizes") or {}).get("paper") or {}
             size = ", ".join(f"{k}={v:,}" if isinstance(v, int) else f"{k}={v}" for k, v in paper.items())
-            yield name, str(entry.get("kind", "")), str(entry.get("generator", "")), str(entry.get("files") or "-"), size
+            yield (
+                name,
+                str(entry.get("kind", "")),
+                str(entry.get("generator", "")),
+                str(entry.get("files") or "-"),
+                size,
+            )
 
     return ("name", "data", "generator", "original format", "size at scale=paper"), rows()
 

@@ -49,7 +49,9 @@ def run_once(run: RunConfig) -> int:
     _print_left_out(notes, plan)
     _print_failures(notes, plan, result)
     seconds = time.perf_counter() - began
-    console.print(f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed; {seconds:.1f} s")
+    console.print(
+        f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed; {seconds:.1f} s"
+    )
     if run.tracking.enabled:
         _track(plan, notes)
     if run.figure:
@@ -69,7 +71,13 @@ def _status(notes: Console) -> Iterator[Callable[[str], None]]:
 
 
 def _execute(plan: Plan, store: Store, notes: Console) -> Result:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=notes, disable=not notes.is_terminal) as progress:
         task = progress.add_task(plan.run.experiment, total=len({c.id for c in plan.cells}) * plan.run.trials)
         return execute(plan, store, lambda trials: progress.advance(task, trials))
@@ -83,7 +91,7 @@ def _parameters(cell: Cell) -> str:
 def _table(plan: Plan, store: Store, result: Result) -> Table:
     """Mean and standard error of the chosen metrics, a row a cell; with failures, how many and why."""
     stored = {cell.id: store.read(cell.id, plan.run.trials) for cell in plan.cells}
-    names = next((t.column_names for t in stored.values() if t is not None), [])
+    names: list[str] = next((t.column_names for t in stored.values() if t is not None), [])
     names = [n for n in names if n not in ("trial", "seconds") and not n.startswith("info.")]
     metrics = [m for m in plan.run.metrics if m in names] or names[:2]
     heads = ["dataset", "mechanism", "parameters", "ε", "trials", *metrics]
@@ -153,7 +161,9 @@ def _print_failures(notes: Console, plan: Plan, result: Result) -> None:
             where = f"{cell.mechanism.name} on {cell.dataset.name}, ε={cell.epsilon:.4g}"
             params = _parameters(cell)
             numbers = ", ".join(map(str, sorted(trials)[:10])) + (", …" if len(trials) > 10 else "")
-            notes.print(f"[red]failed[/]: {where}{f' ({params})' if params else ''}, trials {numbers}: {error}", soft_wrap=True)
+            notes.print(
+                f"[red]failed[/]: {where}{f' ({params})' if params else ''}, trials {numbers}: {error}", soft_wrap=True
+            )
 
 
 def _track(plan: Plan, notes: Console) -> None:
@@ -164,7 +174,9 @@ def _track(plan: Plan, notes: Console) -> None:
     try:
         track(run.results, manifests(run.results)[run.experiment], run.tracking.uri)
     except TrackerDown as problem:
-        notes.print(f"[yellow]warning[/]: MLflow did not take the results ({problem}). They are stored; `python -m dpbench track` logs them later.")
+        notes.print(
+            f"[yellow]warning[/]: MLflow did not take the results ({problem}). They are stored; `python -m dpbench track` logs them later."
+        )
 
 
 def _draw(run: RunConfig, notes: Console) -> None:
@@ -179,7 +191,9 @@ def _draw(run: RunConfig, notes: Console) -> None:
 def _print_next(console: Console, run: RunConfig) -> None:
     if run.tracking.enabled and not run.tracking.uri:
         uri = f"sqlite:///{run.results / 'mlflow.db'}"
-        console.print(f"Browse every trial: python -m mlflow ui --backend-store-uri {uri}", highlight=False, soft_wrap=True)
+        console.print(
+            f"Browse every trial: python -m mlflow ui --backend-store-uri {uri}", highlight=False, soft_wrap=True
+        )
     console.print(
         "Try next: python -m dpbench list experiments | python -m dpbench run experiment=gs/fig7 | "
         "python -m dpbench run --help",

@@ -1,0 +1,30 @@
+"""The installed package: conf/, experiments/ and cards travel in the wheel, and it runs from any folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+
+def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) -> None:
+    pytest.importorskip("hatchling", reason="builds a wheel")
+    build = [sys.executable, "-m", "pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-w", str(tmp_path)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("dpbench_repro-*.whl")
+    site, home = tmp_path / "site", tmp_path / "home"
+    zipfile.ZipFile(wheel).extractall(site)
+    home.mkdir()
+    words = ("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,gs]", "tracking=none")
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    command = [sys.executable, "-m", "dpbench", *words]
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (home / "results" / "figures" / "gs" / "fig9.png").is_file()
+    where = [sys.executable, "-c", "import dpbench; print(dpbench.__file__)"]
+    assert str(site) in subprocess.run(where, cwd=home, env=environment, capture_output=True, text=True).stdout
