@@ -105,7 +105,7 @@ def _own_source(name: str) -> Path | None:
 _LIBRARIES = frozenset(("numpy", "scipy", "numba", "pandas", "pyarrow", "cvxpy", "dataclasses", "abc", "typing"))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _module_code(file: str, _mtime: int) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(Path(file).read_bytes())
     imports = []

@@ -64,7 +64,7 @@ def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     table = groups.size().rename("trials").to_frame()
     mean, error = groups[metrics].mean(), groups[metrics].sem()
     high = groups[metrics].quantile(0.95)
-    columns = [table]
+    columns: list[Any] = [table]
     for name in metrics:
         columns += [mean[name], error[name].rename(f"{name}_se"), high[name].rename(f"{name}_p95")]
     result = pd.concat(columns, axis=1)

@@ -23,7 +23,8 @@ def script(experiment: str) -> Path | None:
 def load_script(path: Path) -> ModuleType:
     name = "dpbench_experiment_" + "_".join(path.with_suffix("").parts[-2:])
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

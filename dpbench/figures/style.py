@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
 
@@ -119,7 +120,7 @@ def panels(count: int, columns: int | None = None, width: float = 3.1, height: f
 
 def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
     """One legend for all panels, above them, without repeats."""
-    entries = {}
+    entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbench.data import Data, Release
+from dpbench.data import Data
 from dpbench.registry import Registry
 
 TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -36,7 +37,7 @@ def run_once(run: RunConfig) -> int:
     began = time.perf_counter()
     with _status(notes) as say:
         plan = make_plan(run, say=say)
-    store = Store(run.results, say=lambda text: notes.print(f"[yellow]{text}"))
+    store = Store(run.results, say=lambda text: notes.print(f"[yellow]{escape(text)}"))
     if run.dry:
         _print_plan(console, plan, store)
         return 0
@@ -110,7 +111,7 @@ def _table(plan: Plan, store: Store, result: Result) -> Table:
         values = {"dataset": cell.dataset.name, "mechanism": cell.mechanism.name, "parameters": _parameters(cell)}
         values |= {"ε": f"{cell.epsilon:.4g}", "trials": str(rows.num_rows if rows is not None else 0)}
         values |= {name: _mean(rows, name) for name in metrics}
-        values["failed"] = f"{len(failures)}: {failures[0].error}" if failures else ""
+        values["failed"] = escape(f"{len(failures)}: {failures[0].error}") if failures else ""
         table.add_row(*(values[head] for head in heads))
     if len(plan.cells) > len(shown):
         table.caption = f"and {len(plan.cells) - len(shown)} more; all of them are in the figure's CSV"
@@ -162,7 +163,8 @@ def _print_failures(notes: Console, plan: Plan, result: Result) -> None:
             params = _parameters(cell)
             numbers = ", ".join(map(str, sorted(trials)[:10])) + (", …" if len(trials) > 10 else "")
             notes.print(
-                f"[red]failed[/]: {where}{f' ({params})' if params else ''}, trials {numbers}: {error}", soft_wrap=True
+                f"[red]failed[/]: {where}{f' ({params})' if params else ''}, trials {numbers}: {escape(error)}",
+                soft_wrap=True,
             )
 
 
@@ -175,7 +177,8 @@ def _track(plan: Plan, notes: Console) -> None:
         track(run.results, manifests(run.results)[run.experiment], run.tracking.uri)
     except TrackerDown as problem:
         notes.print(
-            f"[yellow]warning[/]: MLflow did not take the results ({problem}). They are stored; `python -m dpbench track` logs them later."
+            f"[yellow]warning[/]: MLflow did not take the results ({escape(str(problem))}). "
+            "They are stored; `python -m dpbench track` logs them later."
         )
 
 
