@@ -1,0 +1,55 @@
+"""A small dataset of each kind, and how to look at a release of it: what the contract test runs every mechanism on.
+
+A new data kind adds an entry to `EXAMPLES`; a mechanism whose defaults do not suit, or that has several ways to go, adds
+its parameters to `VARIANTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpbench import Incidence
+
+
+@dataclass(frozen=True)
+class Example:
+    """`numbers`: everything a release publishes, as arrays; `shapes`: what they must look like, None: nothing fixed;
+    `error`: one number that must fall as epsilon grows."""
+
+    data: Callable[[], Any]
+    numbers: Callable[[Any], list[np.ndarray]]
+    shapes: Callable[[Any], list[tuple[int, ...]] | None]
+    error: Callable[[Any, Any], float]
+
+
+def incidence() -> Incidence:
+    """80 rows, two of them empty, of at most 6 of 24 columns, the later columns the more popular."""
+    rng = np.random.default_rng(3)
+    popularity = np.arange(1, 25) ** 2.0
+    sizes = [0, 0, 6, *rng.integers(1, 7, 77)]
+    rows = [rng.choice(24, size, replace=False, p=popularity / popularity.sum()) for size in sizes]
+    return Incidence.from_rows(rows, columns=24)
+
+
+EXAMPLES: dict[str, Example] = {
+    "incidence": Example(
+        data=incidence,
+        numbers=lambda release: [release.counts],
+        shapes=lambda data: [(data.columns,)],
+        error=lambda data, release: float(np.abs(release.counts - data.counts).sum()),
+    ),
+}
+
+SAMPLING = [{"sampling": "column"}, {"sampling": "row"}, {"sampling": "none"}]
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "lpa": [{}, {"bound": 9}],
+    "fpa": [{}, {"rho": 5, "bound": 9}],
+    "gs_r": [{}, {"bound": 100}],
+    "gs_s": SAMPLING,
+    "gs": [*SAMPLING, {"w": 5}],
+}
