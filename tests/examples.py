@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from dpbench import Incidence
+from dpbench.data.records import Records
 
 
 @dataclass(frozen=True)
 class Example:
-    """`numbers`: everything a release publishes, as arrays; `shapes`: what they must look like, None: nothing fixed;
-    `error`: one number that must fall as epsilon grows."""
+    """`numbers`: everything a release publishes, as arrays; `shapes`: what they must look like, None: nothing fixed
+    (a release may hold only the first of them); `error`: one number that must fall as epsilon grows."""
 
     data: Callable[[], Any]
     numbers: Callable[[Any], list[np.ndarray]]
@@ -35,6 +36,14 @@ def incidence() -> Incidence:
     return Incidence.from_rows(rows, columns=24)
 
 
+def records() -> Records:
+    """60 users with 3 to 30 records of 8 items and 3 contexts; the later items the more popular, repeats allowed."""
+    rng = np.random.default_rng(5)
+    popularity = np.arange(1, 9) ** 2.0
+    users = [rng.choice(8, size, p=popularity / popularity.sum()) for size in rng.integers(3, 31, 60)]
+    return Records.from_rows([[(int(i), int(rng.integers(3))) for i in user] for user in users], items=8, contexts=3)
+
+
 EXAMPLES: dict[str, Example] = {
     "incidence": Example(
         data=incidence,
@@ -42,13 +51,19 @@ EXAMPLES: dict[str, Example] = {
         shapes=lambda data: [(data.columns,)],
         error=lambda data, release: float(np.abs(release.counts - data.counts).sum()),
     ),
+    "records": Example(
+        data=records,
+        numbers=lambda release: [release.counts, *([] if release.edges is None else [release.edges])],
+        shapes=lambda data: [(data.n_items,), (data.n_items, data.n_contexts)],
+        error=lambda data, release: float(np.abs(release.counts - data.counts).sum()),
+    ),
 }
 
 SAMPLING = [{"sampling": "column"}, {"sampling": "row"}, {"sampling": "none"}]
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "lpa": [{}, {"bound": 9}],
-    "fpa": [{}, {"rho": 5, "bound": 9}],
+    "lpa": [{}, {"bound": 40}],
+    "fpa": [{}, {"rho": 5, "bound": 40}],
     "gs_r": [{}, {"bound": 100}],
     "gs_s": SAMPLING,
     "gs": [*SAMPLING, {"w": 5}],

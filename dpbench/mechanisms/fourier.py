@@ -45,8 +45,9 @@ class FPA(Bounded, name="fpa"):
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
             return reason
-        if self.rho != "optimal" and int(self.rho) > coefficients(data.columns):
-            return f"rho={self.rho} is above the {coefficients(data.columns)} coefficients of {data.columns} columns"
+        d = data.n_items if data.kind == "records" else data.columns
+        if self.rho != "optimal" and int(self.rho) > coefficients(d):
+            return f"rho={self.rho} is above the {coefficients(d)} coefficients of {d} columns"
         return ""
 
     def not_private(self) -> str:

@@ -124,8 +124,9 @@ class GS(Grouped, name="gs"):
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
             return reason
-        if self.w != "auto" and int(self.w) > data.columns:
-            return f"w={self.w} is above the number of columns {data.columns}"
+        d = data.n_items if data.kind == "records" else data.columns
+        if self.w != "auto" and int(self.w) > d:
+            return f"w={self.w} is above the number of columns {d}"
         return ""
 
     def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
