@@ -81,7 +81,9 @@ def run_chunk(chunk: Chunk) -> Outcome:
             began = time.perf_counter()
             release = mechanism.release(data, epsilon=chunk.epsilon, rng=rng)
             seconds = time.perf_counter() - began
-            metrics = {name: float(value) for name, value in task.score(data, release, task_rng).items()}
+            scores = task.score(data, release, task_rng)
+            # A task that names things (titles of items) gives words under `info.` names; metrics are numbers.
+            metrics = {name: value if isinstance(value, str) else float(value) for name, value in scores.items()}
             spread.add(task.errors(data, release) if hasattr(task, "errors") else None)
         except Exception as error:
             outcome.failures.append(_failure(trial, error))
