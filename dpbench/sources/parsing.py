@@ -1,0 +1,219 @@
+"""Original files as columns of numbers: streamed block by block, gzip or plain, every bad line named.
+
+Imported by the readers. What a line looks like is a `Layout`; what becomes of bad lines is `BadLines`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from dpbench.errors import UserError, one_of
+from dpbench.numerics import lines as scan
+from dpbench.sources.layout import ID_LIMIT, Layout, short
+
+BLOCK = 1 << 22  # bytes parsed at a time
+LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
+
+ON_BAD_LINE = ("error", "skip")
+
+
+class SkippedLines(UserWarning):
+    """Bad lines were left out, as `on_bad_line=skip` asks; the message counts them."""
+
+
+class BadLines:
+    """What becomes of bad lines: the first one is an error, or all are left out, counted and told by `report`."""
+
+    def __init__(self, mode: str) -> None:
+        one_of("on_bad_line", mode, ON_BAD_LINE)
+        self.mode = mode
+        self.skipped = 0
+        self.first = ""
+
+    def found(self, path: Path, line: int, problem: str, number: int = 1) -> None:
+        """`number` bad lines, the first of them `line`."""
+        message = f"{path}, line {line}: {problem}"
+        if self.mode == "error":
+            raise UserError(message)
+        self.skipped += number
+        self.first = self.first or message
+
+    def report(self) -> None:
+        if self.skipped:
+            lines = "line was" if self.skipped == 1 else "lines were"
+            warnings.warn(f"{self.skipped} bad {lines} skipped; the first: {self.first}", SkippedLines, stacklevel=3)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some lines of a file, parsed: a column a kept field, and what is needed to name a line again."""
+
+    path: Path
+    columns: dict[str, np.ndarray]
+    lines: np.ndarray
+    """Line number of each row, from 1."""
+    text: bytes
+    headings: tuple[np.ndarray, np.ndarray]
+    """Line numbers of the headings, and their numbers."""
+    _encoded: dict[str, tuple[list[bytes], np.ndarray]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def texts(self, name: str) -> tuple[list[bytes], np.ndarray]:
+        """The different texts of a text field, and the place of each row's text among them."""
+        if name not in self._encoded:
+            import pyarrow as pa
+
+            spans = self.columns[name]
+            starts, lengths = spans >> scan.LENGTH_BITS, spans & ((1 << scan.LENGTH_BITS) - 1)
+            ends = np.cumsum(lengths)
+            places = np.arange(ends[-1] if ends.size else 0) + np.repeat(starts - (ends - lengths), lengths)
+            data = np.frombuffer(self.text, dtype=np.uint8)[places]
+            offsets = np.concatenate([[0], ends]).astype(np.int32)
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            array = pa.Array.from_buffers(pa.binary(), spans.size, buffers).dictionary_encode()
+            self._encoded[name] = (array.dictionary.to_pylist(), array.indices.to_numpy())
+        return self._encoded[name]
+
+    def without(self, bad: np.ndarray, bad_lines: BadLines, problem: Callable[[int], str]) -> Block:
+        """The block without the rows marked in `bad`, which are reported; `problem` says what is wrong with a row."""
+        if not bad.any():
+            return self
+        row = int(np.argmax(bad))
+        bad_lines.found(self.path, int(self.lines[row]), problem(row), int(bad.sum()))
+        columns = {name: values[~bad] for name, values in self.columns.items()}
+        return Block(self.path, columns, self.lines[~bad], self.text, self.headings)
+
+
+class Lines:
+    """The lines of a file, streamed in blocks of whole lines; `head` takes single lines off the top first."""
+
+    def __init__(self, path: Path, expected: str) -> None:
+        self.path, self.expected = path, expected
+        self.line = 1
+        self._rest = b""
+        self._blocks = self._read()
+
+    def peek(self) -> bytes:
+        """The next line, which stays there; empty at the end."""
+        self._rest = self._rest or next(self._blocks, b"")
+        return self._rest.partition(b"\n")[0]
+
+    def head(self) -> bytes:
+        """The next line, without its end; an error when there is none."""
+        self.peek()
+        if not self._rest:
+            raise UserError(f"{self.path}, line {self.line}: the file ends here: expected {self.expected}")
+        first, _, self._rest = self._rest.partition(b"\n")
+        self.line += 1
+        return first.rstrip(b"\r ")
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Line number of the first line, and text that ends with a newline."""
+        while text := self._rest or next(self._blocks, b""):
+            self._rest = b""
+            yield self.line, text
+            self.line += text.count(b"\n")
+
+    def _read(self) -> Iterator[bytes]:
+        rest, lines = b"", 0
+        try:
+            with open_bytes(self.path) as file:
+                while chunk := file.read(BLOCK):
+                    if not lines and not rest:
+                        chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+                    cut = chunk.rfind(b"\n") + 1
+                    if not cut:
+                        rest += chunk
+                        self._check_length(rest, lines)
+                        continue
+                    block, rest = rest + chunk[:cut], chunk[cut:]
+                    lines += block.count(b"\n")
+                    yield block
+        except EOFError:
+            raise UserError(f"{self.path}, after line {lines}: the gzip file is cut off: expected its end") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise UserError(f"{self.path}, after line {lines}: the gzip file is damaged ({error})") from None
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        if rest:
+            yield rest + b"\n"
+        elif not lines:
+            raise UserError(f"{self.path}, line 1: the file is empty: expected {self.expected}")
+
+    def _check_length(self, line: bytes, before: int) -> None:
+        if len(line) > LONGEST_LINE:
+            size = f"longer than {LONGEST_LINE >> 20} MB"
+            raise UserError(f"{self.path}, line {before + 1}: {size}: expected a text file with {self.expected}")
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, unpacked when it is gzip, whatever its name."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+def read_fields(lines: Lines, layout: Layout, bad: BadLines) -> Iterator[Block]:
+    """All further lines, parsed. Blank lines are passed over."""
+    for first, text in lines.blocks():
+        values, verdicts = layout.parse(text)
+        what = verdicts // scan.FIELDS
+        wrong = what > scan.HEADING
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            bad.found(lines.path, first + at, layout.problem(verdicts[at], _line(text, at)), int(wrong.sum()))
+        good, heading = np.flatnonzero(what == scan.GOOD), np.flatnonzero(what == scan.HEADING)
+        kept: Any = slice(None) if good.size == what.size else good
+        columns = {name: values[row, kept] for name, row in layout.kept.items()}
+        yield Block(lines.path, columns, first + good, text, (first + heading, values[0, heading]))
+
+
+def read_lists(lines: Lines, name: str, bad: BadLines) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All lines as lists of whole numbers: the numbers of a block, and how many of them each line has."""
+    for first, text in lines.blocks():
+        number = text.count(b"\n")
+        values = np.empty(len(text) // 2 + 1, dtype=np.int64)
+        ends, verdicts = np.empty(number, dtype=np.int64), np.empty(number, dtype=np.int16)
+        scan.parse_lists(np.frombuffer(text, dtype=np.uint8), 0, ID_LIMIT, values, ends, verdicts)
+        wrong = verdicts != scan.GOOD
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            bad.found(lines.path, first + at, _list_problem(_line(text, at), name), int(wrong.sum()))
+        yield values[: ends[-1]], np.diff(ends, prepend=0)[~wrong]
+
+
+def _list_problem(line: bytes, name: str) -> str:
+    for word in line.split():
+        if not word.removeprefix(b"-").isdigit():
+            return f"expected whole numbers ({name}s) apart by spaces, found {short(word)}"
+        if not 0 <= int(word) <= ID_LIMIT:
+            return f"{name} {short(word)} is out of range: expected 0 to {ID_LIMIT}"
+    return f"expected whole numbers ({name}s) apart by spaces, found {short(line)}"
+
+
+def _line(text: bytes, number: int) -> bytes:
+    return text.split(b"\n", number + 1)[number]
+
+
+class Interner:
+    """Numbers for texts, in order of first appearance."""
+
+    def __init__(self) -> None:
+        self.table: dict[bytes, int] = {}
+
+    def codes(self, block: Block, name: str) -> np.ndarray:
+        """The number of each row's text."""
+        table = self.table
+        texts, places = block.texts(name)
+        known = np.array([table.setdefault(text, len(table)) for text in texts], dtype=np.int64)
+        return known[places]
