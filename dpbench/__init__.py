@@ -1,6 +1,6 @@
 """dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy."""
 
-from dpbench.data import Contingency, Counts, Data, Incidence, Release, Summary
+from dpbench.data import Contingency, Counts, Data, Incidence, Records, Release, Summary
 from dpbench.mechanisms import Bounded, Mechanism, mechanism
 from dpbench.sources import Source
 from dpbench.tasks import Task
@@ -14,6 +14,7 @@ __all__ = [
     "Data",
     "Incidence",
     "Mechanism",
+    "Records",
     "Release",
     "Source",
     "Summary",
