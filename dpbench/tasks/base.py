@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,12 +22,22 @@ class Task:
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
     metrics: ClassVar[dict[str, str]] = {}
     """Metric name -> what it is, in a line."""
+    lower: ClassVar[tuple[str, ...]] = ()
+    """Metrics that are better when lower, as patterns; those in neither list are neither better nor worse."""
+    higher: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if name is not None:
             cls.name = name
             TASKS.add(name, cls)
+
+    @classmethod
+    def direction(cls, metric: str) -> int:
+        """-1: lower is better, 1: higher is better, 0: neither."""
+        if any(fnmatchcase(metric, pattern) for pattern in cls.lower):
+            return -1
+        return int(any(fnmatchcase(metric, pattern) for pattern in cls.higher))
 
     def unfit(self, data: Data) -> str:
         """Why this task cannot be asked of `data`; empty when it can."""
