@@ -142,7 +142,13 @@ def _publish_sample(
         counts=q1 + rng.laplace(0.0, most / epsilon_1, q1.shape),
         edges=q2 + rng.laplace(0.0, most / epsilon_2, q2.shape),
         # How the sample spreads over the contexts is not published: it is for Figures 10 and 11 only.
-        info={"sample": sample.size, "sample_contexts": q2.sum(axis=0), "scale": most / epsilon_1},
+        info={
+            "sample": sample.size,
+            "sample_contexts": q2.sum(axis=0),
+            "scale": most / epsilon_1,
+            "epsilon_1": epsilon_1,
+            "epsilon_2": epsilon_2,
+        },
     )
 
 

@@ -81,11 +81,10 @@ def _random_sample(indptr: np.ndarray, offsets: np.ndarray, largest: int, rng: n
             j = i + int(rng.random() * (size - i))
             order[i], order[j] = order[j], order[i]
             sample[at + i] = start + order[i]
-        # Whatever was moved stands now in the first `taken` places or was exchanged with one of them.
-        for i in range(taken):
-            order[order[i]] = order[i]
+        # A place beyond the first ones was disturbed only if its own number was taken.
         for i in range(taken):
             order[i] = i
+            order[sample[at + i] - start] = sample[at + i] - start
     return sample
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from dpbench.data import Counts, Data, Records
 from dpbench.errors import UserError, positive
 from dpbench.numerics.comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks.base import Task
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -29,6 +30,10 @@ class RecordAnalytics(Task, name="record_analytics"):
     """What counts of zero or less become before the KL divergence."""
 
     kinds = ("records",)
+    lower = ("mse", "edge_mse", "kl", "edge_kl", "*kl_reverse")
+    higher = ("*precision_at_*",)
+    lower = ("*mse", "*kl", "*kl_reverse")
+    higher = ("*precision_at_*",)
     metrics: ClassVar[dict[str, str]] = {
         "mse": "mean squared error of the item counts",
         "edge_mse": "mean squared error of the edge counts",
@@ -38,6 +43,8 @@ class RecordAnalytics(Task, name="record_analytics"):
         "edge_kl_reverse": "the same over all edges",
         "precision_at_K": "share of the released top K items that belong to the true top K",
         "edge_precision_at_K": "the same for the top K items of a context, averaged over the contexts",
+        "optimal_l": "Equation 22's l for the item counts, where the release is made from a sample",
+        "edge_optimal_l": "the same for the edge counts",
         "reduction": "records that the published counts were taken from, as a share of all",
         "variance": "mean over items of the variance across trials",
     }
@@ -54,6 +61,9 @@ class RecordAnalytics(Task, name="record_analytics"):
         scores = self._compare(data, release.counts, data.counts, "")
         if release.edges is not None:
             scores |= self._compare(data, release.edges, data.edges, "edge_")
+        for prefix, budget, counts in (("", "epsilon_1", data.counts), ("edge_", "epsilon_2", data.edges)):
+            if budget in release.info:
+                scores[f"{prefix}optimal_l"] = _equation_22(data, counts, release.info[budget])
         scores["reduction"] = float(release.info.get("sample", data.records)) / max(1, data.records)
         return scores
 
@@ -74,3 +84,9 @@ class RecordAnalytics(Task, name="record_analytics"):
         contexts = [(released, counts, tops)] if counts.ndim == 1 else zip(released.T, counts.T, tops.T, strict=True)
         precision = np.mean([precision_at(r, c, t, ks) for r, c, t in contexts], axis=0)
         return scores | {f"{prefix}precision_at_{k}": float(p) for k, p in zip(ks, precision, strict=True)}
+
+
+def _equation_22(data: Records, counts: np.ndarray, epsilon: float) -> float:
+    total = max(1, data.records)
+    compute = lambda: optimal_l(data.users, counts / total, total / max(1, data.users), epsilon)  # noqa: E731
+    return data.memo(("equation 22", counts.ndim, epsilon), compute)

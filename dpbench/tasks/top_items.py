@@ -1,0 +1,69 @@
+"""The top items of one context, by name: the recommendations of analytics, Table 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbench.data import Counts, Data, Records
+from dpbench.errors import UserError, positive
+from dpbench.tasks.base import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopItems(Task, name="top_items"):
+    """Which K items the edge counts of one context recommend, in the data and as published.
+
+    Items of the data that are as frequent as the K-th one are listed behind it: they are as right. Equal counts are in
+    the order of the items' numbers. Names are words, not metrics: they stand in the columns `info.raw_1` ... (true),
+    `info.top_1` ... (published), and `raw_count_1` ... holds the true counts.
+    """
+
+    context: int = 0
+    """Number of the context; MovieLens' first one is men under 25."""
+    k: int = 10
+
+    kinds = ("records",)
+    higher = ("right",)
+    higher = ("right",)
+    metrics: ClassVar[dict[str, str]] = {
+        "right": "published items that are among the true top K, ties for the last place included",
+        "listed": "how many items the true top K are, ties for the last place included",
+        "raw_count_I": "number of records of the I-th item of the data in this context",
+    }
+
+    def __post_init__(self) -> None:
+        positive("k", self.k, whole=True)
+        if isinstance(self.context, bool) or not isinstance(self.context, int) or self.context < 0:
+            raise UserError(f"context={self.context!r} is not valid: expected the number of a context, 0 or more")
+
+    def unfit(self, data: Data) -> str:
+        if reason := super().unfit(data):
+            return reason
+        contexts = getattr(data, "n_contexts", 0)
+        return f"there is no context {self.context}, only 0..{contexts - 1}" if self.context >= contexts else ""
+
+    def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, Any]:
+        if release.edges is None:
+            raise UserError("top_items needs edge counts, which this mechanism does not publish")
+        raw = data.memo(("top", self.context, self.k), lambda: self._raw(data))
+        published = release.edges[:, self.context]
+        # Columns that share a published value have no order of their own: chance decides, not their numbers.
+        top = np.lexsort((rng.random(published.size), -published))[: self.k]
+        counts = data.edges[:, self.context]
+        scores: dict[str, Any] = {"right": float(np.isin(top, raw).sum()), "listed": float(raw.size)}
+        scores |= {f"raw_count_{i}": float(counts[item]) for i, item in enumerate(raw, 1)}
+        scores |= {f"info.raw_{i}": _label(data, item) for i, item in enumerate(raw, 1)}
+        scores |= {f"info.top_{i}": _label(data, item) for i, item in enumerate(top, 1)}
+        return scores
+
+    def _raw(self, data: Records) -> np.ndarray:
+        counts = data.edges[:, self.context]
+        order = np.argsort(-counts, kind="stable")
+        return order[: int(np.count_nonzero(counts >= counts[order[min(self.k, order.size) - 1]]))]
+
+
+def _label(data: Records, item: Any) -> str:
+    return f"item {int(item)}" if data.item_labels is None else data.item_labels[int(item)]
