@@ -30,7 +30,7 @@ def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
     `seen`: only ids that occur get a number, in their order. `all`: every id up to the largest is there.
     """
     most = int(ids.max(initial=-1))
-    if which == "all":
+    if which == "all" or not ids.size:
         return ids, most + 1
     if most < 8 * ids.size + (1 << 20):
         occurs = np.zeros(most + 1, dtype=bool)

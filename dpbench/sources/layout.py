@@ -94,7 +94,7 @@ class Layout:
         """What a verdict on a line means, in words."""
         what, at = divmod(int(verdict), scan.FIELDS)
         parts = line.decode("utf-8", "replace").rstrip("\r\n ").split(self.separator)
-        if what in (scan.FEW, scan.MANY):
+        if len(parts) != len(self.fields) and not (self.heading and len(parts) == 1):
             return f"expected {self.shown}, found {len(parts)}: {short(line)}"
         part = self.fields[at]
         text = parts[at].strip() if at < len(parts) else ""

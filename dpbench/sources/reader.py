@@ -55,21 +55,28 @@ class Reader(Source):
 def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False) -> list[Path]:
     """`path` itself, or the files in it with one of these names; more than one only where the format has many.
 
-    A plain file goes before its gzip copy.
+    Archives unpack into a folder of their own: when only a folder inside has such files, they are taken.
     """
     place = Path(path).expanduser()
     if not place.exists():
         raise UserError(f"{place}: there is no such file or folder: expected {what}")
     if not place.is_dir():
         return [place]
-    names = sorted(os.listdir(place))
-    fitting = [n for n in names if any(fnmatchcase(n.lower(), p + end) for p in patterns for end in ("", ".gz"))]
-    plain = [n for n in fitting if not (n.endswith(".gz") and n.removesuffix(".gz") in fitting)]
-    files = [place / n for n in plain if (place / n).is_file()]
+    inside = [_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir()]
+    files = _named(place, patterns) or next((found for found in inside if found), [])
     if not files:
+        names = sorted(os.listdir(place))
         there = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "nothing"
         raise UserError(f"{place}: expected {what}, named {' or '.join(patterns)} (or .gz); there is {there}")
     if len(files) > 1 and not many:
         choice = ", ".join(f.name for f in files[:5])
         raise UserError(f"{place}: {len(files)} files could be {what}: give the path of one of {choice}")
     return files
+
+
+def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    """The files of a folder whose names fit; a plain file goes before its gzip copy."""
+    names = sorted(os.listdir(folder))
+    fitting = [n for n in names if any(fnmatchcase(n.lower(), p + end) for p in patterns for end in ("", ".gz"))]
+    plain = [n for n in fitting if not (n.endswith(".gz") and n.removesuffix(".gz") in fitting)]
+    return [folder / n for n in plain if (folder / n).is_file()]

@@ -1,0 +1,293 @@
+# ruff: noqa: F811 (the fixture `write` is imported)
+"""Bad input: an error that names the file and the line and says what was expected, or lines skipped and counted."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import naive_readers as naive
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_readers_formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, records_of, rows_of, write  # noqa: F401
+
+from dpbench.errors import UserError
+from dpbench.paths import cache
+from dpbench.sources import SOURCES
+from dpbench.sources.cache import DatasetSpec, open_dataset
+from dpbench.sources.parsing import SkippedLines
+
+RATINGS = "1:\n" + NETFLIX[1]
+DOCWORD = "4\n6\n3\n1 2 1\n1 6 9\n3 1 2\n"
+LODES = HEADER + "110010001011000,110010002011001,3,1,20251202\n"
+GOOD = {
+    "snap_checkins": CHECKINS,
+    "tsmc2014": TSMC,
+    "netflix_prize": RATINGS,
+    "uci_bag_of_words": DOCWORD,
+    "fimi": "1 2\n3\n",
+    "node_lines": "1 2\n3\n",
+    "uci_adult": ADULT,
+    "lodes_od": LODES,
+}
+# reader, file, line of the fault, what the message says
+BAD = [
+    ("snap_checkins", CHECKINS.replace("\t5\n", "\tfive\n"), 3, "expected a whole number as location, found 'five'"),
+    ("snap_checkins", CHECKINS.replace("\t5\n", "\n"), 3, "expected 5 fields (user TAB time TAB latitude TAB"),
+    ("snap_checkins", CHECKINS.replace("\t5\n", "\t5\t5\n"), 3, "found 6"),
+    (
+        "snap_checkins",
+        CHECKINS.replace("\t5\n", "\t-5\n"),
+        3,
+        "location '-5' is out of range: expected 0 to 2147483646",
+    ),
+    ("snap_checkins", CHECKINS.replace("\t5\n", "\t99999999999999999999\n"), 3, "is out of range"),
+    ("snap_checkins", CHECKINS.replace("\t5\n", "\t5x\n"), 3, "expected a whole number as location, found '5x'"),
+    (
+        "snap_checkins",
+        CHECKINS.replace("2012-02-29", "2011-02-29"),
+        4,
+        "expected a time like 2010-10-19T15:55:27Z as time",
+    ),
+    ("snap_checkins", CHECKINS.replace("30.2359091167", "north"), 1, "expected a number as latitude, found 'north'"),
+    ("snap_checkins", CHECKINS[:-30], 4, "line 4"),
+    (
+        "tsmc2014",
+        TSMC.replace("-240", "-24000", 1),
+        1,
+        "offset in minutes '-24000' is out of range: expected -900 to 900",
+    ),
+    (
+        "tsmc2014",
+        TSMC.replace("Dec 15", "Dez 15"),
+        3,
+        "expected a time like Sat Dec 15 00:13:02 +0000 2012 as UTC time",
+    ),
+    ("tsmc2014", TSMC.replace("4a43c0aef964a520c6a61fe3", ""), 2, "expected a text as venue, found ''"),
+    ("netflix_prize", RATINGS.replace(",4,", ",6,", 1), 2, "rating '6' is out of range: expected 1 to 5"),
+    ("netflix_prize", NETFLIX[1], 1, "expected a line `movie:` before the first rating"),
+    ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as user, found 'x'"),
+    ("netflix_prize", RATINGS + "5,4,2005-13-26\n", 4, "expected a date like 2005-09-06 as date, found '2005-13-26'"),
+    ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has item 1 a second time"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "5 1 2"), 6, "document '5' is out of range: expected 1 to 4"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 7 2"), 6, "word '7' is out of range: expected 1 to 6"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 0 2"), 6, "word '0' is out of range"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 1"), 6, "expected 3 fields (document word count), found 2"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "1 6 2"), 6, "user 0 has item 5 a second time"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2\n", ""), 6, "the file ends after 2 pairs: expected 3, as line 3 says"),
+    ("uci_bag_of_words", "four\n" + DOCWORD, 1, "expected the number of documents, found 'four'"),
+    ("uci_bag_of_words", "4\n6\n", 3, "the file ends here"),
+    ("fimi", "1 2\n3 x 4\n", 2, "expected whole numbers (items) apart by spaces, found 'x'"),
+    ("fimi", "1 2\n3 -4\n", 2, "item '-4' is out of range"),
+    ("node_lines", "1 2\n\n3,4\n", 3, "expected whole numbers (nodes) apart by spaces, found '3,4'"),
+    ("uci_adult", ADULT + ADULT.replace("State-gov", "Stategov"), 2, "workclass 'Stategov' is none of: Private, "),
+    ("uci_adult", ADULT + ADULT.replace(", Male", ""), 2, "expected 15 fields (age,workclass,"),
+    ("uci_adult", ADULT.replace("39", "old"), 1, "expected a whole number as age, found 'old'"),
+    ("lodes_od", LODES.replace("S000", "jobs"), 1, "expected a header with the column S000"),
+    ("lodes_od", LODES.replace(",3,1,", ",3.5,1,"), 2, "expected a whole number as S000, found '3.5'"),
+    ("lodes_od", LODES + "11001,110010002011001,3,1,2\n", 3, "w_geocode '11001' is out of range"),
+]
+
+
+def failing(reader: str, path: Path, **parameters: object) -> str:
+    with pytest.raises(UserError) as caught:
+        read(reader, path, **parameters)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda case: f"{case[0]} {case[3][:30]}")
+def test_the_line_is_named(write: Callable[..., Path], case: tuple[str, str, int, str]) -> None:
+    reader, text, line, says = case
+    path = write("file.txt", text.encode("latin-1"))
+    message = failing(reader, path)
+    assert message.startswith(f"{path}, line {line}: ")
+    assert says in message
+
+
+@pytest.mark.parametrize("reader", GOOD)
+def test_no_lines(write: Callable[..., Path], reader: str) -> None:
+    path = write("file.txt", "")
+    assert failing(reader, path).startswith(f"{path}, line 1: the file is empty: expected ")
+    assert "expected" in failing(reader, write("blank.txt", "\n \r\n\n"))
+
+
+@pytest.mark.parametrize("reader", GOOD)
+def test_no_files(write: Callable[..., Path], tmp_path: Path, reader: str) -> None:
+    cls = SOURCES.get(reader)
+    message = failing(reader, tmp_path / "nowhere")
+    assert message == f"{tmp_path / 'nowhere'}: there is no such file or folder: expected {cls.what}"
+    (tmp_path / "folder").mkdir()
+    write("folder/picture.png", b"\x89PNG")
+    message = failing(reader, tmp_path / "folder")
+    assert message.startswith(f"{tmp_path / 'folder'}: expected {cls.what}, named {cls.names[0]}")
+    assert "there is picture.png" in message
+
+
+def test_two_files_where_one_is_expected(write: Callable[..., Path]) -> None:
+    write("retail.dat", "1\n")
+    message = failing("fimi", write("kosarak.dat", "1\n").parent)
+    assert "2 files could be transactions, one a line: give the path of one of kosarak.dat, retail.dat" in message
+
+
+def test_lodes_of_two_years(write: Callable[..., Path]) -> None:
+    write("dc_od_main_JT00_2022.csv", LODES)
+    message = failing("lodes_od", write("dc_od_main_JT00_2023.csv", LODES).parent)
+    assert "count the same people: expected files of one job type and year" in message
+
+
+@pytest.mark.parametrize("reader", GOOD)
+def test_gzip_cut_off_or_damaged(write: Callable[..., Path], reader: str) -> None:
+    packed = gzip.compress(GOOD[reader].encode("latin-1") * (1 if reader != "fimi" else 50))
+    path = write("file.txt", packed[:-9])
+    assert failing(reader, path).startswith(f"{path}, after line ")
+    assert "the gzip file is cut off" in failing(reader, path)
+    broken = packed[:-6] + b"\0\0" + packed[-4:]
+    assert "the gzip file is damaged" in failing(reader, write("broken.txt", broken))
+
+
+def test_not_a_text_file(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpbench.sources.parsing.LONGEST_LINE", 1000)
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", 100)
+    path = write("file.txt", b"1 2\n" + b"7" * 2000)
+    assert failing("fimi", path).startswith(f"{path}, line 2: longer than ")
+
+
+def test_wrong_parameters(write: Callable[..., Path]) -> None:
+    path = write("retail.dat", "1\n")
+    assert "on_bad_line='ignore' is not valid" in failing("fimi", path, on_bad_line="ignore")
+    assert "ids='none' is not valid" in failing("fimi", path, ids="none")
+    assert "kind='catalogue' is not valid" in failing("snap_checkins", path, kind="catalogue")
+    assert "digits=16 is not valid" in failing("lodes_od", path, digits=16)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in BAD if c[0] != "lodes_od" or c[2] > 1], ids=lambda c: f"{c[0]} {c[3][:30]}"
+)
+def test_skipped_lines_are_counted(write: Callable[..., Path], case: tuple[str, str, int, str]) -> None:
+    """Without the bad lines the rest reads as if they had never been there."""
+    reader, text, line, says = case
+    lines = text.split("\n")
+    rest = "\n".join(lines[: line - 1] + lines[line:])
+    path = write("file.txt", text.encode("latin-1"))
+    if reader == "uci_bag_of_words" and (line <= 3 or "ends after" in says):
+        assert f"line {line}" in failing(reader, path, on_bad_line="skip")  # its head cannot be skipped
+        return
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            data = read(reader, path, on_bad_line="skip")
+    except UserError as error:
+        assert "not a single good line" in str(error)  # noqa: PT017
+        return
+    messages = [str(w.message) for w in caught if w.category is SkippedLines]
+    number = 2 if says.startswith("expected a line `movie:`") else 1
+    assert len(messages) == 1
+    assert messages[0].startswith(f"{number} bad line")
+    assert f"line {line}: " in messages[0]
+    if reader == "uci_bag_of_words":
+        rest = rest.replace("\n3\n", "\n2\n", 1)
+    other = read(reader, write("rest.txt", rest.encode("latin-1")))
+    assert data.statistics() == other.statistics()
+    for name in ("indices", "items", "cells"):
+        if hasattr(data, name):
+            assert np.array_equal(getattr(data, name), getattr(other, name))
+
+
+def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> None:
+    path = write("retail.dat", "1 2\nx\n")
+    before = sorted(cache().glob("data/*"))
+    with pytest.raises(UserError, match="line 2"):
+        open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))
+    assert sorted(cache().glob("data/*")) == before
+    write("retail.dat", "1 2\n5\n")
+    assert open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))[0].rows == 2
+
+
+# Fuzzed files: an error of ours or a right answer
+
+FUZZ = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+
+
+def mutated(good: str) -> st.SearchStrategy[bytes]:
+    """The good file with some bytes put in, taken out or changed, or cut off."""
+    content = good.encode("latin-1")
+    place = st.integers(0, len(content))
+    piece = st.one_of(
+        st.binary(max_size=3),
+        st.sampled_from([b"\t", b"\n", b":", b",", b" ", b"-", b"0", b"9" * 12, b"\r\n", b"\0", b"1e5"]),
+    )
+    edit = st.tuples(place, st.integers(0, 4), piece)
+
+    def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
+        text = content
+        for at, out, put in edits:
+            text = text[:at] + put + text[at + out :]
+        return text
+
+    return st.lists(edit, max_size=3).map(apply)
+
+
+def outcome(reader: str, path: Path, **parameters: object):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SkippedLines)
+            return read(reader, path, **parameters)
+    except UserError as error:
+        assert str(path) in str(error)  # noqa: PT017
+        return None
+
+
+@FUZZ
+@given(content=mutated(CHECKINS))
+def test_fuzzed_snap(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "fuzz.txt"
+    path.write_bytes(content)
+    lines = [line for line in naive.text_lines(path) if line]
+    triples = [naive.snap(line) for line in lines]
+    good = [t for t in triples if t is not None]
+    data = outcome("snap_checkins", path, kind="records")
+    assert (data is not None) == (bool(good) and len(good) == len(triples)), lines
+    if data is not None:
+        assert records_of(data) == naive.record_rows(triples)
+    skipped = outcome("snap_checkins", path, on_bad_line="skip")
+    assert (rows_of(skipped) if skipped else []) == naive.incidence_rows(t[:2] for t in good)
+
+
+@FUZZ
+@given(content=mutated(TSMC))
+def test_fuzzed_tsmc(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "fuzz.txt"
+    path.write_bytes(content)
+    good = [t for t in map(naive.tsmc, [line for line in naive.text_lines(path) if line]) if t is not None]
+    skipped = outcome("tsmc2014", path, kind="records", on_bad_line="skip")
+    assert (records_of(skipped) if skipped else []) == naive.record_rows(good)
+
+
+@FUZZ
+@given(content=mutated("10 12 488 \n7\n\n 12\t10\t7  7 \r\n12488"))
+def test_fuzzed_lists(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "fuzz.txt"
+    path.write_bytes(content)
+    text = content.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    lines = text.removesuffix("\n").split("\n")
+    rows = [naive.fimi(line) for line in lines]
+    data = outcome("fimi", path)
+    assert (data is not None) == (None not in rows and any(rows)), lines
+    if data is not None:
+        items = sorted(set().union(*rows))
+        assert rows_of(data) == [tuple(sorted(items.index(i) for i in row)) for row in rows]
+
+
+@FUZZ
+@given(data=st.data(), reader=st.sampled_from(sorted(GOOD)), skip=st.booleans())
+def test_fuzzed_files_of_every_reader(tmp_path: Path, data: st.DataObject, reader: str, skip: bool) -> None:
+    content = data.draw(mutated(GOOD[reader]))
+    path = tmp_path / "fuzz.txt"
+    path.write_bytes(content if data.draw(st.booleans()) else gzip.compress(content)[: data.draw(st.integers(2, 400))])
+    outcome(reader, path, on_bad_line="skip" if skip else "error")
