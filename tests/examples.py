@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpbench import Incidence
+from dpbench.data.catalogue import Catalogue
 from dpbench.data.records import Records
 
 
@@ -44,6 +45,15 @@ def records() -> Records:
     return Records.from_rows([[(int(i), int(rng.integers(3))) for i in user] for user in users], items=8, contexts=3)
 
 
+def catalogue() -> Catalogue:
+    """200 items in one to three of 6 categories; 10 users with 5 to 60 of them."""
+    rng = np.random.default_rng(7)
+    matrix = np.zeros((200, 6), dtype=int)
+    for row in matrix:
+        row[rng.choice(6, rng.integers(1, 4), replace=False)] = 1
+    return Catalogue.from_matrix(matrix, [rng.choice(200, size, replace=False) for size in rng.integers(5, 61, 10)])
+
+
 EXAMPLES: dict[str, Example] = {
     "incidence": Example(
         data=incidence,
@@ -59,6 +69,13 @@ EXAMPLES: dict[str, Example] = {
     ),
 }
 
+EXAMPLES["catalogue"] = Example(
+    data=catalogue,
+    numbers=lambda release: [release.aggregates],
+    shapes=lambda data: [(data.categories,)],
+    error=lambda data, release: float(np.abs(release.aggregates - data.aggregates[release.user]).sum()),
+)
+
 SAMPLING = [{"sampling": "column"}, {"sampling": "row"}, {"sampling": "none"}]
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -67,4 +84,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "gs_r": [{}, {"bound": 100}],
     "gs_s": SAMPLING,
     "gs": [*SAMPLING, {"w": 5}],
+    "dpsense": [{}, {"limit": "sample", "tight": True}, {"theta": 3}],
+    "dpsense_s": [{}, {"limit": "sample", "tight": True, "bound": 9}],
+    "s_dpdp": [{}, {"user": 4, "calibrated": False}],
 }

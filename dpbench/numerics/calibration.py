@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,37 +67,39 @@ def box_least_squares(rows: csr_array, target: np.ndarray, upper: np.ndarray) ->
     An active-set method after Stark and Parker (bounded-variable least squares), started with everything at 0: a
     variable is set free only while its column is independent of the free ones, which keeps the free set small.
     """
-    transposed = rows.T.tocsr()
+    # A dense array is a few times faster to take columns from, while it fits a processor's cache.
+    matrix: Any = rows.toarray().astype(np.float64) if rows.shape[0] * rows.shape[1] <= 1 << 18 else rows
     tolerance = 1e-9 * (1.0 + float(np.abs(target).max(initial=0.0)))
-    y = np.zeros(rows.shape[0])
+    y, rest = np.zeros(rows.shape[0]), target.astype(np.float64)
     free: list[int] = []
-    blocked = upper <= 0
     for _ in range(10 * (rows.shape[0] + rows.shape[1])):
-        slope = rows @ (target - transposed @ y)
-        gain = np.where(y <= 0, slope, np.where(y >= upper, -slope, 0.0))
+        slope = matrix @ rest
+        gain = np.where(y <= 0, slope, -slope) * ((y <= 0) | (y >= upper)) * (upper > 0)
         gain[free] = 0.0
-        gain[blocked] = 0.0
         enter = int(np.argmax(gain))
         if gain[enter] <= tolerance:
             break
-        free.append(enter)
-        free = _settle(rows, transposed, target, upper, y, free)
+        free, rest = _settle(matrix, target, upper, y, [*free, enter])
     return y
 
 
 def _settle(
-    rows: csr_array, transposed: csr_array, target: np.ndarray, upper: np.ndarray, y: np.ndarray, free: list[int]
-) -> list[int]:
-    """Least squares over the free variables; whoever would leave its box stops at the wall. Changes `y`."""
+    matrix: Any, target: np.ndarray, upper: np.ndarray, y: np.ndarray, free: list[int]
+) -> tuple[list[int], np.ndarray]:
+    """Least squares over the free variables; whoever would leave its box stops at the wall. Changes `y`.
+
+    Returns who is still free, and what is left of the target.
+    """
+    rest = target - matrix.T @ y
     while free:
         at = np.array(free)
-        columns = rows[at].toarray().T
-        step = np.linalg.lstsq(columns, target - transposed @ y, rcond=None)[0]
+        columns = matrix[at].T if isinstance(matrix, np.ndarray) else matrix[at].toarray().T
+        step = np.linalg.lstsq(columns, rest, rcond=None)[0]
         goal = y[at] + step
         outside = (goal < 0) | (goal > upper[at])
         if not outside.any():
             y[at] = goal
-            break
+            return free, target - matrix.T @ y
         wall = np.where(goal < 0, 0.0, upper[at])
         share = np.where(outside, (wall - y[at]) / np.where(outside, step, 1.0), np.inf)
         part = float(np.clip(share.min(), 0.0, 1.0))
@@ -105,4 +107,5 @@ def _settle(
         stopped = outside & (share <= part)
         y[at[stopped]] = wall[stopped]
         free = [int(i) for i in at[~stopped]]
-    return free
+        rest = target - matrix.T @ y
+    return free, rest

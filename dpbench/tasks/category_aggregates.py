@@ -1,0 +1,39 @@
+"""Category aggregates of one user: the errors of epicrec, Section 4.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Catalogue, History
+from dpbench.tasks.base import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryAggregates(Task, name="category_aggregates"):
+    """How far the published category aggregates of a user are from the true ones, and how much of the history is left."""
+
+    kinds = ("catalogue",)
+    lower = ("mae", "rmse", "mse")
+    metrics = {
+        "mae": "mean absolute error over the categories",
+        "rmse": "root of the mean squared error over the categories",
+        "mse": "mean squared error over the categories",
+        "jaccard": "items in both histories over items in either, where a history is published",
+        "items": "items of the catalogue",
+        "variance": "mean over categories of the variance across trials",
+    }
+
+    def score(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
+        error = self.errors(data, release)
+        mse = float(np.dot(error, error)) / error.size
+        scores = {"mae": float(np.abs(error).mean()), "rmse": mse**0.5, "mse": mse}
+        if release.history is not None:
+            true = data.history(release.user)
+            both = np.intersect1d(true, release.history, assume_unique=True).size
+            scores["jaccard"] = both / max(1, true.size + release.history.size - both)
+        return scores | {"items": float(data.items)}
+
+    def errors(self, data: Catalogue, release: History) -> np.ndarray:
+        return release.aggregates - data.aggregates[release.user]
