@@ -14,6 +14,8 @@ from dpbench.errors import UserError, nearest
 VERBS = {
     "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
     "figures": "draw every figure and table from the stored trials",
+    "claims": "each claim of the papers: reproduced, contradicted or not testable, with the numbers",
+    "check": "utility against the committed baselines, as continuous integration runs it",
     "audit": "measure a lower bound of epsilon for each mechanism",
     "list": "mechanisms, datasets, experiments or tasks",
     "track": "log stored trials to MLflow that it does not have yet",

@@ -47,8 +47,10 @@ def candidates(line: str) -> list[str]:
         return [verb for verb in VERBS if verb.startswith(current)]
     if words[0] == "list":
         return [w for w in ("mechanisms", "datasets", "experiments", "tasks") if w.startswith(current)]
-    if words[0] == "figures":
+    if words[0] in ("figures", "check"):
         return [e for e in options("experiment") if e.startswith(current)]
+    if words[0] == "claims":
+        return [p for p in options("claims") if p.startswith(current)]
     if words[0] != "run":
         return []
     group, equals, value = current.partition("=")

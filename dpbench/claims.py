@@ -1,0 +1,170 @@
+"""Whether the stored trials bear out what the papers say.
+
+A verdict compares a 95 % interval of a claim's measure with the region where the paper expects it. Intervals are about
+the mechanisms' noise: the data are one fixed draw. Imports the ledger and the frame; the verbs and the report import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbench.config import SCALES
+from dpbench.errors import UserError
+from dpbench.expression import Cell, Missing, Scope, cells_of, evaluate
+from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Group:
+    """The measure in one group of cells, with its interval."""
+
+    labels: Mapping[str, Any]
+    value: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a claim. `value`, `low`, `high` are those of the deciding group."""
+
+    claim: Claim
+    verdict: str
+    reason: str = ""
+    groups: tuple[Group, ...] = ()
+    decider: Group | None = None
+    scale: str = ""
+    trials: int = 0
+    """Fewest trials of a cell that was used."""
+
+    @property
+    def measured(self) -> str:
+        return self.claim.region.show(self.decider.value) if self.decider else ""
+
+    @property
+    def interval(self) -> str:
+        if self.decider is None or self.decider.low == self.decider.high:
+            return ""
+        return f"{self.claim.region.show(self.decider.low)} to {self.claim.region.show(self.decider.high)}"
+
+    @property
+    def where(self) -> str:
+        """Which group decided, out of how many."""
+        if self.decider is None or len(self.groups) < 2:
+            return ""
+        return f"{describe(self.decider.labels)}, of {len(self.groups)}"
+
+    @property
+    def surprising(self) -> bool:
+        """A verdict that is not the one we know of: an erratum is known to be contradicted."""
+        known = CONTRADICTED if self.claim.basis == "erratum" else REPRODUCED
+        return self.verdict in (REPRODUCED, CONTRADICTED) and self.verdict != known
+
+
+def describe(labels: Mapping[str, Any]) -> str:
+    parts = (f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in labels.items())
+    return ", ".join(parts)
+
+
+class Judge:
+    """Decides claims from the stored trials of one results folder; reads each experiment once."""
+
+    def __init__(self, results: Path, scale: str | None = None) -> None:
+        from dpbench.engine.frame import manifests
+
+        self.results = results
+        self.manifests = manifests(results) if scale is None else manifests_at(results, scale)
+        self._cells: dict[str, list[Cell]] = {}
+
+    def cells(self, experiment: str) -> list[Cell]:
+        from dpbench.engine.frame import load_trials
+
+        if experiment not in self._cells:
+            frame = load_trials(self.results, self.manifests[experiment])
+            self._cells[experiment] = cells_of(frame) if not frame.empty else []
+        return self._cells[experiment]
+
+    def verdict(self, claim: Claim) -> Verdict:
+        if claim.untestable:
+            return Verdict(claim, UNTESTABLE, claim.untestable)
+        if not claim.experiment:
+            return self._decide(claim, Scope([], claim.numbers), "")
+        manifest = self.manifests.get(claim.experiment)
+        if manifest is None:
+            return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run: {claim.command}")
+        scale = str(manifest["scale"])
+        if SCALES.index(scale) < SCALES.index(claim.scale):
+            return Verdict(
+                claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}: {claim.command}", scale=scale
+            )
+        if not (cells := self.cells(claim.experiment)):
+            return Verdict(
+                claim, UNTESTABLE, f"{claim.experiment} has no finished trials: {claim.command}", scale=scale
+            )
+        return self._decide(claim, Scope(cells, claim.numbers), scale)
+
+    def _decide(self, claim: Claim, scope: Scope, scale: str) -> Verdict:
+        try:
+            found = _measure(claim, scope)
+        except Missing as problem:
+            return Verdict(claim, UNTESTABLE, f"{problem}: {claim.command}", scale=scale)
+        except UserError as error:
+            raise UserError(f"claim {claim.id}: {error}") from None
+        trials = min((cell.trials for cell in scope.used.values()), default=0)
+        groups = tuple(_group(claim.region, labels, draws, len(found)) for labels, draws in found)
+        if trials == 1 and not claim.exact:
+            reason = "one trial gives no interval"
+            return Verdict(claim, INCONCLUSIVE, reason, groups, groups[0], scale, trials)
+        order: Callable[[Group], Any] = lambda g: (_RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
+        decider = max(groups, key=order) if claim.some else min(groups, key=order)
+        return Verdict(claim, decider.verdict, "", groups, decider, scale, trials)
+
+
+# From worst to best: the worst group decides what must hold for each, the best one what must hold for some.
+_RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
+
+
+def _measure(claim: Claim, scope: Scope) -> list[tuple[dict[str, Any], np.ndarray]]:
+    """The measure's draws in every group that has what it needs."""
+    if claim.where:
+        scope = scope.where(claim.where)
+    axes = claim.each or claim.some
+    if not axes:
+        return [({}, evaluate(claim.measure, scope))]
+    found, problem = [], Missing(f"no cell has {' and '.join(axes)}")
+    for labels in scope.groups(axes):
+        try:
+            found.append((labels, evaluate(claim.measure, scope.where(labels))))
+        except Missing as missing:
+            problem = missing
+    if not found:
+        raise problem
+    return found
+
+
+def _group(region: Region, labels: dict[str, Any], draws: np.ndarray, groups: int) -> Group:
+    """Intervals of several groups hold together: each gets its share of the error (Bonferroni)."""
+    value = float(draws[0])
+    if not np.isfinite(value):
+        return Group(labels, value, -np.inf, np.inf, INCONCLUSIVE)
+    tail = (1 - CONFIDENCE) / groups / 2
+    rest = draws[1:] if np.ptp(draws) > 0 else draws[:1]
+    low, high = (float(q) for q in np.nanquantile(rest, [tail, 1 - tail]))
+    return Group(labels, value, low, high, region.judge(low, high))
+
+
+def manifests_at(results: Path, scale: str) -> dict[str, dict[str, Any]]:
+    """The plans that were run at one scale, by experiment."""
+    import json
+
+    paths = sorted((results / "plans").glob(f"**/*@{scale}.json"))
+    bodies = [json.loads(path.read_text()) for path in paths]
+    return {body["experiment"]: body for body in bodies}
