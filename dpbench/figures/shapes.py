@@ -33,7 +33,7 @@ def bars(
     """A panel a value of `panel`; inside, a group of bars a value of `group`, one bar a series; log scale, error bars."""
     kinds = ordered(numbers[panel])
     groups, members = ordered(numbers[group]), ordered(numbers[series])
-    figure, axes = style.panels(len(kinds), width=max(3.2, 0.26 * len(groups) * (len(members) + 1)), height=2.8)
+    figure, axes = style.panels(len(kinds), width=max(3.0, 0.15 * len(groups) * (len(members) + 1)), height=2.6)
     width = 0.84 / len(members)
     factor = 100.0 if percent else 1.0
     for ax, kind in zip(axes, kinds, strict=True):
@@ -83,8 +83,10 @@ def lines(
     percent: bool = False,
     ticks: Callable[[Any], str] | None = None,
     share_y: bool = False,
+    zero: bool = False,
 ) -> Figure:
-    """Lines over `x`, one a series, with error bars; a panel a value of `panel` when given. `ticks`: x as categories."""
+    """Lines over `x`, one a series, with error bars; a panel a value of `panel` when given. `ticks`: x as categories;
+    `zero`: the y axis starts there, so that small differences look small."""
     kinds = ordered(numbers[panel]) if panel else [None]
     members = ordered(numbers[series])
     figure, axes = style.panels(len(kinds), columns)
@@ -114,6 +116,8 @@ def lines(
             ax.set_xscale("log")
         if logy:
             ax.set_yscale("log")
+        if zero:
+            ax.set_ylim(bottom=0)
         ax.set_xlabel(xlabel)
         if panel:
             ax.set_title(title(kind))

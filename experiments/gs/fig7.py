@@ -23,4 +23,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ylabel="MAE",
         ticks=style.epsilon_name,
         columns=2,
+        zero=True,
     )

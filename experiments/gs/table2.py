@@ -5,7 +5,13 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import shapes
 
-COLUMNS = {"dataset": "Dataset", "rows": "Rows", "columns": "Columns", "largest_row": "Δ₁(Q)", "average_count": "Avg. count"}
+COLUMNS = {
+    "dataset": "Dataset",
+    "rows": "Rows",
+    "columns": "Columns",
+    "largest_row": "Δ₁(Q)",
+    "average_count": "Avg. count",
+}
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
