@@ -6,7 +6,7 @@ Chi-square tests have a false-alarm rate of 1e-4 each; there are fewer than ten.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def made(sizes: list[int], items: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def by_user(indptr: np.ndarray, sample: np.ndarray) -> list[list[int]]:
-    return [sample[(sample >= a) & (sample < b)].tolist() for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+    return [sample[(sample >= a) & (sample < b)].tolist() for a, b in pairwise(indptr)]
 
 
 SIZES = [0, 1, 3, 4, 5, 60, 0, 300, 4, 17, 1000, 2]

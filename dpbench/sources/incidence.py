@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Incidence
-from dpbench.errors import UserError, positive
+from dpbench.data import Incidence, Records
+from dpbench.errors import UserError, one_of, positive
 from dpbench.numerics import margins
 from dpbench.sources.base import Source
+from dpbench.sources.records import on_days
 from dpbench.sources.shapes import whole_numbers
 
 
@@ -42,6 +44,8 @@ class IncidenceGenerator(Source, name="incidence"):
 
     rows: int
     columns: int
+    kind: str = "incidence"
+    """`records`: each one is a record with a day of the week, as analytics sees Netflix."""
     largest: int
     """Ones of the largest row, Δ₁(Q)."""
     average: float
@@ -69,7 +73,10 @@ class IncidenceGenerator(Source, name="incidence"):
     count_q95: float | None = None
     """Quantiles of the counts that are not zero, over their mean; None: as the total tells."""
 
+    kinds: ClassVar[tuple[str, ...]] = ("incidence", "records")
+
     def __post_init__(self) -> None:
+        one_of("kind", self.kind, self.kinds)
         for name in ("rows", "columns", "largest", "row_least", "count_least"):
             positive(name, getattr(self, name), whole=True)
         for name in ("average", "active", "used", "top"):
@@ -130,5 +137,6 @@ class IncidenceGenerator(Source, name="incidence"):
             q95=None if q95 is None else q95 * mean,
         )
 
-    def build(self, rng: np.random.Generator) -> Incidence:
-        return incidence(*self.margins(rng), rng)
+    def build(self, rng: np.random.Generator) -> Incidence | Records:
+        data = incidence(*self.margins(rng), rng)
+        return on_days(data, rng) if self.kind == "records" else data

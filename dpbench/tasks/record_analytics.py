@@ -30,8 +30,6 @@ class RecordAnalytics(Task, name="record_analytics"):
     """What counts of zero or less become before the KL divergence."""
 
     kinds = ("records",)
-    lower = ("mse", "edge_mse", "kl", "edge_kl", "*kl_reverse")
-    higher = ("*precision_at_*",)
     lower = ("*mse", "*kl", "*kl_reverse")
     higher = ("*precision_at_*",)
     metrics: ClassVar[dict[str, str]] = {

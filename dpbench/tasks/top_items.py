@@ -27,7 +27,6 @@ class TopItems(Task, name="top_items"):
 
     kinds = ("records",)
     higher = ("right",)
-    higher = ("right",)
     metrics: ClassVar[dict[str, str]] = {
         "right": "published items that are among the true top K, ties for the last place included",
         "listed": "how many items the true top K are, ties for the last place included",

@@ -1,0 +1,205 @@
+"""MovieLens as records: the reader of MovieLens 1M's own files, and a generator of the same shape.
+
+A record is a rating; its context is the rater's gender and age band, six in all (analytics, Section 6.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpbench.data import Records
+from dpbench.errors import UserError, positive
+from dpbench.sources import assembly
+from dpbench.sources.base import Source
+from dpbench.sources.layout import ID_LIMIT, Field, Layout
+from dpbench.sources.parsing import BadLines, Lines, read_fields
+from dpbench.sources.reader import Reader, find
+from dpbench.sources.records import fill_unseen, user_sizes
+from dpbench.sources.shapes import whole_numbers
+
+GROUPS = tuple(f"{gender}, {age}" for gender in ("M", "F") for age in ("under 25", "25-34", "above 34"))
+
+GROUP_SHARES = (0.157, 0.255, 0.305, 0.062, 0.093, 0.128)
+"""Of the users of MovieLens 1M."""
+
+ITEM_QUARTILES = (0.122, 0.458, 1.297)
+"""Quartiles of the number of ratings of a movie there, as multiples of the mean."""
+
+_BAND = {1: 0, 18: 0, 25: 1, 35: 2, 45: 2, 50: 2, 56: 2}
+"""users.dat gives the youngest age of a bracket."""
+
+
+def _any(name: str) -> Field:
+    return Field(name, "anything")
+
+
+RATINGS = Layout(
+    (Field("user"), Field("movie"), Field("rating", low=1, high=5), Field("time", low=-1, keep=False)), "::"
+)
+USERS = Layout((Field("user"), Field("gender", "text"), Field("age"), _any("occupation"), _any("zip")), "::")
+MOVIES = Layout((Field("movie"), Field("title", "text"), _any("genres")), "::")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovieLensRecords(Reader, name="movielens_records"):
+    """MovieLens 1M: the folder of ratings.dat, users.dat and movies.dat (Latin-1), each gzipped or not.
+
+    Users and items are those that occur in ratings.dat, in the order of their ids.
+    """
+
+    what = "the folder of MovieLens 1M"
+    names = ("ratings.dat", "users.dat", "movies.dat")
+    many = True
+    kinds = ("records",)
+
+    def build(self, rng: np.random.Generator) -> Records:
+        bad = self.bad_lines()
+        rated = self._columns("ratings.dat", RATINGS, bad)
+        known = np.ones(rated["user"].size, dtype=bool)
+        groups, titles = self._groups(bad), self._titles(bad)
+        for column, table, name in (("user", groups, "users.dat"), ("movie", titles, "movies.dat")):
+            ids = np.array(sorted(table), dtype=np.int64)
+            there = np.isin(rated[column], ids)
+            if not there.all():
+                self._strangers(rated, there, column, name, bad)
+            known &= there
+        again = assembly.repeated(rated["user"], rated["movie"], ID_LIMIT)
+        if again.any():
+            row = int(np.argmax(again))
+            message = f"user {rated['user'][row]} rates movie {rated['movie'][row]} again: expected each pair once"
+            bad.found(self._file("ratings.dat"), int(rated["line"][row]), message, int(again.sum()))
+        kept = known & ~again
+        if not kept.any():
+            raise UserError(f"{self.path}: there is not a single good rating: expected {self.what}")
+        people, users = np.unique(rated["user"][kept], return_inverse=True)
+        movies, items = np.unique(rated["movie"][kept], return_inverse=True)
+        contexts = np.array([groups[int(k)] for k in people], dtype=np.uint8)
+        labels = tuple(titles[int(k)] for k in movies)
+        bad.report()
+        return assembly.records(
+            users, items, contexts[users], people.size, movies.size, GROUPS, repeats=False, item_labels=labels
+        )
+
+    def _file(self, name: str) -> Path:
+        return find(self.path, (name,), self.what)[0]
+
+    def _columns(self, name: str, layout: Layout, bad: BadLines) -> dict[str, np.ndarray]:
+        """The columns of whole numbers of a file, and the line of each row."""
+        blocks = list(read_fields(Lines(self._file(name), layout.shown), layout, bad))
+        columns = {key: assembly.joined([b[key] for b in blocks], np.int64) for key in layout.kept}
+        return columns | {"line": assembly.joined([b.lines for b in blocks], np.int64)}
+
+    def _strangers(
+        self, rated: dict[str, np.ndarray], there: np.ndarray, column: str, name: str, bad: BadLines
+    ) -> None:
+        row = int(np.argmax(~there))
+        message = f"{column} {rated[column][row]} is not in {name}"
+        bad.found(self._file("ratings.dat"), int(rated["line"][row]), message, int((~there).sum()))
+
+    def _groups(self, bad: BadLines) -> dict[int, int]:
+        """The context of every user, by id."""
+        found: dict[int, int] = {}
+        for block in read_fields(Lines(self._file("users.dat"), USERS.shown), USERS, bad):
+            texts, places = block.texts("gender")
+            for user, gender, age, line in zip(block["user"], places, block["age"], block.lines, strict=True):
+                if texts[gender] not in (b"M", b"F") or int(age) not in _BAND:
+                    wanted = f"gender M or F and age one of {', '.join(map(str, _BAND))}"
+                    shown = f"{texts[gender].decode('latin-1')}, {age}"
+                    bad.found(block.path, int(line), f"expected {wanted}, found {shown}")
+                    continue
+                found[int(user)] = 3 * (texts[gender] == b"F") + _BAND[int(age)]
+        return found
+
+    def _titles(self, bad: BadLines) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for block in read_fields(Lines(self._file("movies.dat"), MOVIES.shown), MOVIES, bad):
+            texts, places = block.texts("title")
+            found |= {int(k): texts[at].decode("latin-1") for k, at in zip(block["movie"], places, strict=True)}
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratings(Source, name="ratings"):
+    """Ratings without repeats, by users of six demographic groups who like different movies.
+
+    Users, items, records, largest and smallest user are exact, and every item occurs. Titles are made up.
+    """
+
+    users: int
+    items: int
+    records: int
+    largest: int
+    smallest: int
+    median: float
+    """Median number of ratings of a user."""
+    favourite: float = 0.57
+    """The most popular movie's share of the users, about."""
+    taste: float = 0.35
+    """How much the groups' popularity differs: standard deviation of its logarithm."""
+
+    kinds = ("records",)
+
+    def __post_init__(self) -> None:
+        for name in ("users", "items", "records", "largest", "smallest"):
+            positive(name, getattr(self, name), whole=True)
+        if self.largest > self.items:
+            raise UserError(f"largest={self.largest} is not valid: there are only {self.items} items to rate")
+
+    def build(self, rng: np.random.Generator) -> Records:
+        from dpbench.numerics.margins import matrix
+
+        ends = {"smallest": self.smallest, "largest": self.largest}
+        sizes = user_sizes("ratings", self.users, self.records, median=self.median, rng=rng, **ends)
+        group = np.sort(rng.choice(len(GROUPS), self.users, p=GROUP_SHARES))
+        mean, most = self.records / self.items, round(self.favourite * self.users)
+        quartiles = tuple(q * mean for q in ITEM_QUARTILES)
+        counts = whole_numbers("ratings", self.items, self.records, least=1, most=most, quartiles=quartiles)  # type: ignore[arg-type]
+        counts = rng.permutation(counts)
+        parts = []
+        for j in range(len(GROUPS)):
+            own = sizes[group == j]
+            liked = counts * np.exp(self.taste * rng.standard_normal(self.items))
+            if own.size:
+                parts.append(matrix(own, column_sums(own, liked, rng), rng)[1])
+        items = np.concatenate(parts)
+        fill_unseen(items, self.items, rng)
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        return Records(
+            indptr,
+            items,
+            np.repeat(group, sizes).astype(np.uint8),
+            self.items,
+            len(GROUPS),
+            repeats=False,
+            item_labels=tuple(f"Made-up movie {i + 1}" for i in range(self.items)),
+            context_labels=GROUPS,
+        )
+
+
+def capped_shares(weight: np.ndarray, total: int, most: int) -> np.ndarray:
+    """`total` shared out by weight, but nobody gets more than `most`: what is cut off goes to the others."""
+    from scipy.optimize import brentq
+
+    even = weight * (total / weight.sum())
+    factor = brentq(lambda f: np.minimum(f * even, most).sum() - total, 0.5, 1e12)
+    return np.minimum(factor * even, most)
+
+
+def column_sums(row_sums: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Whole column sums about proportional to `weight` that a binary matrix with these row sums can have."""
+    from dpbench.numerics.margins import realisable
+
+    total = int(row_sums.sum())
+    while True:
+        wanted = capped_shares(weight, total, row_sums.size)
+        order = rng.permutation(weight.size)
+        running = np.floor(np.cumsum(wanted[order]) + 0.5).astype(np.int64)
+        running[-1] = total
+        sums = np.empty(weight.size, dtype=np.int64)
+        sums[order] = np.diff(running, prepend=0)
+        if realisable(row_sums, sums):
+            return sums
+        weight = weight**0.9

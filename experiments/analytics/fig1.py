@@ -1,0 +1,41 @@
+"""Figure 1 of analytics: how many users have how many records."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import shapes, style
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for _, trial in trials.drop_duplicates("dataset").iterrows():
+        reached = {int(name.removeprefix("at_least_")): trial[name] for name in trials if name.startswith("at_least_")}
+        steps = sorted((k, n) for k, n in reached.items() if n == n)
+        for (begin, users), (end, rest) in zip(steps, [*steps[1:], (steps[-1][0] + 1, 0)], strict=True):
+            rows.append({"dataset": trial["dataset"], "from": begin, "below": end, "users": users - rest})
+    return pd.DataFrame(rows)
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    datasets = shapes.ordered(numbers["dataset"])
+    figure, axes = style.panels(len(datasets), width=4.2, height=2.7)
+    for ax, dataset in zip(axes, datasets, strict=True):
+        part = numbers[(numbers["dataset"] == dataset) & (numbers["users"] > 0)]
+        ax.bar(
+            part["from"], part["users"], part["below"] - part["from"], align="edge", color=style.COLOURS[0], bottom=0
+        )
+        last = part.iloc[-1]
+        ax.annotate(
+            f"largest user: {last['from']:,.0f} records",
+            (last["from"], last["users"]),
+            xytext=(-6, 24),
+            textcoords="offset points",
+            ha="right",
+            arrowprops={"arrowstyle": "-", "linewidth": 0.7},
+        )
+        ax.set_yscale("log")
+        ax.set_ylim(bottom=0.5)
+        ax.set_title(style.name(dataset))
+        ax.set_xlabel("Number of records")
+        ax.set_ylabel("Number of users")
+    return figure

@@ -1,0 +1,46 @@
+"""Figure 11 of analytics: share of the records on each day of the week, in the raw data and in the samples."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import shapes, style
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for mechanism, part in trials.groupby("mechanism", sort=False):
+        for day, name in enumerate(DAYS):
+            found = {"raw": part[f"raw_share_{day}"], mechanism: part[f"sample_share_{day}"]}
+            for series, shares in found.items():
+                rows.append({"series": series, "day": name, "share": shares.mean(), "share_se": shares.sem()})
+    table = pd.DataFrame(rows).drop_duplicates(["series", "day"])
+    return table.sort_values("series", key=lambda s: s.map({k: i for i, k in enumerate(shapes.ordered(s))}))
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    figure, (ax,) = style.panels(1, width=5.2, height=2.9)
+    members = shapes.ordered(numbers["series"])
+    width = 0.84 / len(members)
+    for i, member in enumerate(members):
+        part = numbers[numbers["series"] == member].set_index("day").loc[list(DAYS)]
+        ax.bar(
+            np.arange(len(DAYS)) + (i - (len(members) - 1) / 2) * width,
+            100 * part["share"],
+            width * 0.92,
+            yerr=(100 * part["share_se"]).fillna(0.0),
+            error_kw={"elinewidth": 0.9, "capsize": 1.5},
+            color="#7F7F7F" if member == "raw" else style.look(member, i)["color"],
+            hatch=style.HATCHES[i],
+            edgecolor="white",
+            linewidth=0,
+            label="Raw data" if member == "raw" else style.name(member),
+        )
+    ax.set_xticks(range(len(DAYS)), DAYS)
+    ax.grid(axis="x", visible=False)
+    ax.set_ylabel("Records (%)")
+    ax.set_ylim(bottom=0.8 * 100 * numbers["share"].min())
+    style.legend_above(figure, [ax])
+    return figure

@@ -1,0 +1,14 @@
+"""Figure 7 of analytics: MSE, KL divergence and top-10 precision of the released item counts."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import records
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    return records.by_dataset(trials)
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    return records.utility(numbers)
