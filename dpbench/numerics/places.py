@@ -43,3 +43,19 @@ def merge(
     out[at], out_values[at] = more, more_values
     out[old], out_values[old] = places, values
     return out, out_values
+
+
+def cascade(size: int, domain: int, bias: float, rng: np.random.Generator) -> np.ndarray:
+    """`size` distinct numbers of range(domain) that lie close together, sorted: each half of every stretch, taken at
+    random, gets the share `bias` of its numbers, as far as there is room."""
+    index, count = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
+    for level in range((domain - 1).bit_length() - 1, -1, -1):
+        width = 1 << level
+        start = index * (2 * width)
+        room = np.clip(domain - start, 0, width), np.clip(domain - start - width, 0, width)
+        heads = np.where(rng.random(index.size) < 0.5, bias, 1 - bias)
+        left = np.clip(rng.binomial(count, heads), count - room[1], room[0])
+        index = (2 * index[:, None] + np.array([0, 1])).ravel()
+        count = np.stack([left, count - left], axis=1).ravel()
+        index, count = index[count > 0], count[count > 0]
+    return index
