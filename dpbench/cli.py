@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
+from typing import Any
 
 from dpbench.errors import UserError, nearest
 
@@ -16,6 +18,8 @@ VERBS = {
     "figures": "draw every figure and table from the stored trials",
     "claims": "each claim of the papers: reproduced, contradicted or not testable, with the numbers",
     "check": "utility against the committed baselines, as continuous integration runs it",
+    "data": "datasets: list, cards and calibration, original files",
+    "report": "one self-contained HTML page of figures, numbers, claims, datasets and errata",
     "audit": "measure a lower bound of epsilon for each mechanism",
     "list": "mechanisms, datasets, experiments or tasks",
     "track": "log stored trials to MLflow that it does not have yet",
@@ -45,6 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"dpbench {__version__}")
         return 0
     verb, rest = args[0], args[1:]
+    warnings.formatwarning = _warning
     # A user's own classes are named by dotted path and live in the folder the command is started in.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -62,3 +67,12 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (head, less) has gone: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+_plain_warning = warnings.formatwarning
+
+
+def _warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+    """Our own warnings are messages to the user: where in the code they arise says nothing."""
+    own = category.__module__.partition(".")[0] == "dpbench"
+    return f"dpbench: {message}\n" if own else _plain_warning(message, category, *place, **more)

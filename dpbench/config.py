@@ -17,6 +17,7 @@ from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import DatasetSpec
+from dpbench.sources.cards import fetched
 from dpbench.tasks.base import TASKS
 
 SCALES = ("smoke", "laptop", "paper")
@@ -170,6 +171,11 @@ def _variants(entries: Mapping[str, Mapping[str, Any]], registry: Registry[Any])
             yield Variant(name, cls, params)
 
 
+def dataset_of(name: str, entry: Mapping[str, Any], scale: str, seed: int = 0) -> Dataset:
+    """One dataset as a run would have it, from its YAML's content."""
+    return next(_datasets({name: entry}, scale, seed))
+
+
 def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -> Iterator[Dataset]:
     for name, entry in entries.items():
         options = [key for key in ("generator", "files") if entry.get(key)]
@@ -181,9 +187,12 @@ def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -
         given = {k: v for k, v in entry.items() if k not in DATASET_KEYS}
         _check_dataset_keys(name, entry, given)
         if "path" in fields:
-            if not entry.get("path"):
-                raise UserError(f"dataset.{name}.source=files needs dataset.{name}.path=FILE or FOLDER")
-            given["path"] = str(Path(str(entry["path"])).expanduser().resolve())
+            path = entry.get("path") or fetched(name)
+            if not path:
+                raise UserError(
+                    f"dataset.{name}.source=files needs dataset.{name}.path=FILE or FOLDER, or: dpbench data get {name}"
+                )
+            given["path"] = str(Path(str(path)).expanduser().resolve())
         if "kind" in fields and entry.get("kind"):
             given["kind"] = entry["kind"]
         for params in axes({k: v for k, v in (sizes | given).items() if k in fields}):

@@ -1,0 +1,92 @@
+"""Dataset cards: datasets/NAME.md, a text for people that opens with a few facts for the `data` verb.
+
+The facts are YAML between two lines of `---`:
+
+    title       what it is, in a few words
+    publisher   who publishes the original; empty: there is none that anybody may have
+    page        address of the publisher's page
+    licence     the terms, in a sentence
+    files       list of {address, checksum}; checksum is algorithm:hexdigits, or unknown
+    open        what of the downloaded files the reader shall be given (default: the folder)
+    paper       {table: where, and the statistics it states by the names our data kinds use}
+    original    {of: which files were counted, and their statistics}
+
+Imported by the `data` verb, by `fetch`, and by the configuration (where downloaded files are).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dpbench.errors import UserError, nearest
+from dpbench.paths import CARDS, cache
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Address:
+    """One file at its official address, with its checksum."""
+
+    address: str
+    checksum: str = UNKNOWN
+
+    @property
+    def name(self) -> str:
+        return self.address.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a dataset's original."""
+
+    name: str
+    title: str = ""
+    publisher: str = ""
+    page: str = ""
+    licence: str = ""
+    files: tuple[Address, ...] = ()
+    open: str = ""
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    original: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    """The card without its facts."""
+
+
+def load(name: str, folder: Path = CARDS) -> Card:
+    """The card of a dataset; an empty one when nobody wrote it yet."""
+    import yaml
+
+    path = folder / f"{name}.md"
+    if not path.is_file():
+        return Card(name)
+    content = path.read_text()
+    if not content.startswith("---\n"):
+        return Card(name, text=content)
+    head, mark, text = content[4:].partition("\n---\n")
+    facts = yaml.safe_load(head) if mark else None
+    known = [f.name for f in fields(Card) if f.name not in ("name", "text")]
+    if not isinstance(facts, dict):
+        raise UserError(f"{path}: expected facts between two lines of ---")
+    for key in facts:
+        if key not in known:
+            raise UserError(f"{path}: unknown fact {key!r}: {nearest(key, known)}")
+    files = tuple(Address(**entry) for entry in facts.pop("files", None) or ())
+    return Card(name, files=files, text=text.strip() + "\n", **facts)
+
+
+def downloads() -> Path:
+    """Where `data get` puts files."""
+    return cache() / "downloads"
+
+
+def fetched(name: str) -> Path | None:
+    """What `data get` fetched for a dataset, as its reader wants it; None when it did not."""
+    folder = downloads() / name
+    if not folder.is_dir():
+        return None
+    inside = load(name).open
+    return folder / inside if inside else folder
