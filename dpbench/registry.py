@@ -70,7 +70,9 @@ class Registry(Generic[C]):
             raise
         if not hasattr(module, class_name):
             classes = [key for key, value in vars(module).items() if isinstance(value, type)]
-            raise UserError(f"{self.what} {path!r}: {module_name} has no {class_name!r}: {nearest(class_name, classes)}")
+            raise UserError(
+                f"{self.what} {path!r}: {module_name} has no {class_name!r}: {nearest(class_name, classes)}"
+            )
         return getattr(module, class_name)
 
     def make(self, name: str, **parameters: Any) -> Any:

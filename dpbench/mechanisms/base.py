@@ -88,7 +88,9 @@ class Bounded(Mechanism):
         return ""
 
     def not_private(self) -> str:
-        return "" if self.bound is not None else "Δ is the largest observed row, which looks at the data: declare `bound`"
+        return (
+            "" if self.bound is not None else "Δ is the largest observed row, which looks at the data: declare `bound`"
+        )
 
 
 def mechanism(name: str, **parameters: Any) -> Any:
