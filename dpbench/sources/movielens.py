@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpbench.data import Records
-from dpbench.errors import UserError, positive
+from dpbench.data import Incidence, Records
+from dpbench.errors import UserError, one_of, positive
 from dpbench.sources import assembly
 from dpbench.sources.base import Source
 from dpbench.sources.layout import ID_LIMIT, Field, Layout
@@ -53,9 +53,11 @@ class MovieLensRecords(Reader, name="movielens_records"):
     what = "the folder of MovieLens 1M"
     names = ("ratings.dat", "users.dat", "movies.dat")
     many = True
-    kinds = ("records",)
+    kind: str = "records"
+    """`incidence`: who rated what, without contexts."""
+    kinds = ("records", "incidence")
 
-    def build(self, rng: np.random.Generator) -> Records:
+    def build(self, rng: np.random.Generator) -> Records | Incidence:
         bad = self.bad_lines()
         rated = self._columns("ratings.dat", RATINGS, bad)
         known = np.ones(rated["user"].size, dtype=bool)
@@ -79,9 +81,10 @@ class MovieLensRecords(Reader, name="movielens_records"):
         contexts = np.array([groups[int(k)] for k in people], dtype=np.uint8)
         labels = tuple(titles[int(k)] for k in movies)
         bad.report()
-        return assembly.records(
+        data = assembly.records(
             users, items, contexts[users], people.size, movies.size, GROUPS, repeats=False, item_labels=labels
         )
+        return data.incidence() if self.kind == "incidence" else data
 
     def _file(self, name: str) -> Path:
         return find(self.path, (name,), self.what)[0]
@@ -139,16 +142,19 @@ class Ratings(Source, name="ratings"):
     """The most popular movie's share of the users, about."""
     taste: float = 0.35
     """How much the groups' popularity differs: standard deviation of its logarithm."""
+    kind: str = "records"
+    """`incidence`: who rated what, without contexts."""
 
-    kinds = ("records",)
+    kinds = ("records", "incidence")
 
     def __post_init__(self) -> None:
+        one_of("kind", self.kind, self.kinds)
         for name in ("users", "items", "records", "largest", "smallest"):
             positive(name, getattr(self, name), whole=True)
         if self.largest > self.items:
             raise UserError(f"largest={self.largest} is not valid: there are only {self.items} items to rate")
 
-    def build(self, rng: np.random.Generator) -> Records:
+    def build(self, rng: np.random.Generator) -> Records | Incidence:
         from dpbench.numerics.margins import matrix
 
         ends = {"smallest": self.smallest, "largest": self.largest}
@@ -167,7 +173,7 @@ class Ratings(Source, name="ratings"):
         items = np.concatenate(parts)
         fill_unseen(items, self.items, rng)
         indptr = np.concatenate([[0], np.cumsum(sizes)])
-        return Records(
+        data = Records(
             indptr,
             items,
             np.repeat(group, sizes).astype(np.uint8),
@@ -177,6 +183,7 @@ class Ratings(Source, name="ratings"):
             item_labels=tuple(f"Made-up movie {i + 1}" for i in range(self.items)),
             context_labels=GROUPS,
         )
+        return data.incidence() if self.kind == "incidence" else data
 
 
 def capped_shares(weight: np.ndarray, total: int, most: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Incidence, Records
-from dpbench.errors import UserError, positive
+from dpbench.errors import UserError, one_of, positive
 from dpbench.numerics.visits import visits, week_days
 from dpbench.sources.base import Source
 from dpbench.sources.pairs import DAYS
@@ -82,10 +82,13 @@ class CheckIns(Source, name="check_ins"):
     fade: float = 0.2
     taste: float = 0.0
     """How much regular users' popularity differs from occasional ones': standard deviation of its logarithm."""
+    kind: str = "records"
+    """`incidence`: who was where, without repeats and days."""
 
-    kinds = ("records",)
+    kinds = ("records", "incidence")
 
     def __post_init__(self) -> None:
+        one_of("kind", self.kind, self.kinds)
         for name in ("users", "items", "records", "largest", "smallest"):
             positive(name, getattr(self, name), whole=True)
         for name in ("median", "skew", "explore"):
@@ -93,7 +96,7 @@ class CheckIns(Source, name="check_ins"):
         if self.items > self.records:
             raise UserError(f"items={self.items} is not valid: {self.records} records cannot show that many")
 
-    def build(self, rng: np.random.Generator) -> Records:
+    def build(self, rng: np.random.Generator) -> Records | Incidence:
         sizes = user_sizes(
             "check_ins",
             self.users,
@@ -110,7 +113,8 @@ class CheckIns(Source, name="check_ins"):
         items = names[visits(indptr, _cumulated(weight), _cumulated(regular), TURNING, self.explore, self.fade, rng)]
         counts = fill_unseen(items, self.items, rng)
         days = Week().days(indptr, items, counts, rng)
-        return Records(indptr, items, days, self.items, len(DAYS), context_labels=DAYS)
+        data = Records(indptr, items, days, self.items, len(DAYS), context_labels=DAYS)
+        return data.incidence() if self.kind == "incidence" else data
 
 
 @dataclass(frozen=True, kw_only=True)
