@@ -26,6 +26,7 @@ from dpbench.sources import SOURCES, cards, fetch
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
 from dpbench.sources.parsing import SkippedLines
+from dpbench.verbs.completion import candidates
 
 CONTENT = b"".join(b"%d %d %d\n" % (i, i + 7, 3 * i) for i in range(60_000))
 
@@ -270,6 +271,12 @@ def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
     if card.paper:
         data, _ = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec)
         assert set(card.paper) - {"table"} <= set(data.statistics()), "the card's statistics have the data's names"
+
+
+def test_completion() -> None:
+    assert candidates("dpbench data s") == ["show"]
+    assert candidates("dpbench data show ch") == ["checkin"]
+    assert candidates("dpbench data list x ") == []
 
 
 def test_show_generated_only(capsys: pytest.CaptureFixture[str]) -> None:

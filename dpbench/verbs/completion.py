@@ -47,6 +47,9 @@ def candidates(line: str) -> list[str]:
         return [verb for verb in VERBS if verb.startswith(current)]
     if words[0] == "list":
         return [w for w in ("mechanisms", "datasets", "experiments", "tasks") if w.startswith(current)]
+    if words[0] == "data":
+        names = ("list", "show", "get", "where") if len(words) == 1 else options("dataset") if len(words) == 2 else ()
+        return [w for w in names if w.startswith(current)]
     if words[0] in ("figures", "check"):
         return [e for e in options("experiment") if e.startswith(current)]
     if words[0] == "claims":
