@@ -14,6 +14,7 @@ import numpy as np
 
 from dpbench import Incidence
 from dpbench.data.catalogue import Catalogue
+from dpbench.data.contingency import Contingency
 from dpbench.data.records import Records
 from dpbench.data.release import TopK
 
@@ -55,6 +56,19 @@ def catalogue() -> Catalogue:
     return Catalogue.from_matrix(matrix, [rng.choice(200, size, replace=False) for size in rng.integers(5, 61, 10)])
 
 
+def contingency() -> Contingency:
+    """150 of 600 cells, as 20 x 30, with counts from 20 to 59."""
+    rng = np.random.default_rng(9)
+    counts = dict(zip(rng.choice(600, 150, replace=False).tolist(), rng.integers(20, 60, 150).tolist(), strict=True))
+    return Contingency.from_dict(counts, shape=(20, 30))
+
+
+def range_error(data: Contingency, release: Any) -> float:
+    """Of twelve ranges of fifty cells."""
+    lo = np.arange(0, 600, 50)
+    return float(np.abs(release.sum(lo, lo + 50) - data.sum(lo, lo + 50)).sum())
+
+
 def count_error(data: Any, release: Any) -> float:
     """Of published counts their distance; of a list of the largest columns, what it misses of the true ones' counts."""
     if isinstance(release, TopK):
@@ -85,6 +99,13 @@ EXAMPLES["catalogue"] = Example(
     error=lambda data, release: float(np.abs(release.aggregates - data.aggregates[release.user]).sum()),
 )
 
+EXAMPLES["contingency"] = Example(
+    data=contingency,
+    numbers=lambda release: [release.cells, release.weights],
+    shapes=lambda data: None,
+    error=range_error,
+)
+
 SAMPLING = [{"sampling": "column"}, {"sampling": "row"}, {"sampling": "none"}]
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -97,5 +118,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "dpsense_s": [{}, {"limit": "sample", "tight": True, "bound": 9}],
     "pf_peeling": [{"k": 5}],
     "joint_topk": [{"k": 5}],
+    "geometric": [{}, {"transform": "dyadic"}, {"transform": "haar"}],
+    "filter": [{"theta": 12}, {"two_sided": False}, {"transform": "dyadic", "consistent": True}, {"laborious": True}],
+    "threshold": [{}, {"tau": 40.5, "transform": "haar"}, {"laborious": True}],
+    "priority": [{}, {"s": 50, "transform": "dyadic"}, {"laborious": True}],
+    "filter_priority": [{}, {"s": 40, "theta": 9, "laborious": True}, {"transform": "dyadic", "consistent": True}],
+    "sketch": [{}, {"rows": 3, "combine": "median"}, {"transform": "dyadic", "buckets": 9999}, {"laborious": True}],
     "s_dpdp": [{}, {"user": 4, "calibrated": False}],
 }
