@@ -63,6 +63,12 @@ class Verdict:
         return f"{describe(self.decider.labels)}, of {len(self.groups)}"
 
     @property
+    def command(self) -> str:
+        """What would make it testable."""
+        missing = self.verdict == UNTESTABLE and self.claim.experiment and not self.claim.untestable
+        return self.claim.command if missing else ""
+
+    @property
     def surprising(self) -> bool:
         """A verdict that is not the one we know of: an erratum is known to be contradicted."""
         known = CONTRADICTED if self.claim.basis == "erratum" else REPRODUCED
@@ -99,23 +105,19 @@ class Judge:
             return self._decide(claim, Scope([], claim.numbers), "")
         manifest = self.manifests.get(claim.experiment)
         if manifest is None:
-            return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run: {claim.command}")
+            return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
         scale = str(manifest["scale"])
         if SCALES.index(scale) < SCALES.index(claim.scale):
-            return Verdict(
-                claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}: {claim.command}", scale=scale
-            )
+            return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
         if not (cells := self.cells(claim.experiment)):
-            return Verdict(
-                claim, UNTESTABLE, f"{claim.experiment} has no finished trials: {claim.command}", scale=scale
-            )
+            return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
         return self._decide(claim, Scope(cells, claim.numbers), scale)
 
     def _decide(self, claim: Claim, scope: Scope, scale: str) -> Verdict:
         try:
             found = _measure(claim, scope)
         except Missing as problem:
-            return Verdict(claim, UNTESTABLE, f"{problem}: {claim.command}", scale=scale)
+            return Verdict(claim, UNTESTABLE, str(problem), scale=scale)
         except UserError as error:
             raise UserError(f"claim {claim.id}: {error}") from None
         trials = min((cell.trials for cell in scope.used.values()), default=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class ColumnCounts(Task, name="column_counts"):
     """Sanity bound of the relative error, as a fraction of the number of rows (gs, Section 5)."""
 
     kinds = ("incidence",)
-    lower = ("mae", "mre", "mse", "l1")
+    lower: ClassVar[tuple[str, ...]] = ("mae", "mre", "mse", "l1")
     metrics = {
         "mae": "mean absolute error",
         "mre": "mean relative error, the count at least the sanity bound",

@@ -66,7 +66,7 @@ def table(paper: str, verdicts: list[Verdict]) -> Table:
         claim = v.claim
         text = f"[bold]{claim.id}[/] ({claim.place}; {claim.basis})\n{escape(claim.says)}"
         if v.reason:
-            text += f"\n[dim]{escape(v.reason)}[/]"
+            text += f"\n[dim]{escape(v.reason)}[/]" + (f"\n[dim]{v.command}[/]" if v.command else "")
         measured = "\n".join(filter(None, (v.measured, f"[dim]{v.where}[/]" if v.where else "")))
         colour = COLOURS[v.verdict]
         found.add_row(text, f"[{colour}]{v.verdict}[/]", measured, v.interval, escape(claim.expect))

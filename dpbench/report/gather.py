@@ -1,0 +1,207 @@
+"""The facts of a report, from the store: experiments with their numbers and pictures, verdicts, datasets, environment."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpbench.claims import Judge, Verdict
+from dpbench.compose import options
+from dpbench.ledger import ledger
+from dpbench.paths import CARDS, CONF
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPERS = {
+    "gs": "Kellaris and Papadopoulos: Practical Differential Privacy via Grouping and Smoothing, PVLDB 2013",
+    "sparse": "Cormode, Procopiuc, Srivastava and Tran: Differentially Private Publication of Sparse Data, ICDT 2012",
+    "analytics": "Fan and Jin: A Practical Framework for Privacy-Preserving Data Analytics, WWW 2015",
+    "sensitivity": "Day and Li: Publishing High-dimensional Data Using Sensitivity Control, AsiaCCS 2015",
+    "epicrec": "Shen and Jin: EpicRec, CCS 2016",
+    "cross": "Across the papers: what none of them compares",
+}
+PACKAGES = (
+    "dpbench-repro",
+    "numpy",
+    "scipy",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "cvxpy",
+    "joblib",
+    "hydra-core",
+    "matplotlib",
+)
+DPI = 140
+COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
+
+
+@dataclass
+class Experiment:
+    """One figure or table: what was run of it, its numbers and its picture."""
+
+    id: str
+    title: str
+    manifest: dict[str, Any] | None = None
+    trials: int = 0
+    numbers: pd.DataFrame | None = None
+    picture: bytes | None = None
+    problem: str = ""
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def paper(self) -> str:
+        return self.id.partition("/")[0]
+
+    @property
+    def command(self) -> str:
+        return f"python -m dpbench run experiment={self.id}"
+
+
+@dataclass
+class Facts:
+    """Everything the page shows."""
+
+    experiments: list[Experiment]
+    verdicts: list[Verdict]
+    datasets: list[dict[str, Any]]
+    mechanisms: list[dict[str, str]]
+    environment: dict[str, str]
+    results: Path
+
+    @property
+    def missing(self) -> list[Experiment]:
+        return [e for e in self.experiments if e.manifest is None]
+
+
+def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Facts:
+    """All facts; draws every figure from the stored trials."""
+    judge = Judge(results, scale)
+    verdicts = [judge.verdict(claim) for claim in ledger()]
+    experiments = []
+    for name in dict.fromkeys((*options("experiment"), *judge.manifests)):
+        experiment = Experiment(name, _title(name), judge.manifests.get(name))
+        experiment.verdicts = [v for v in verdicts if v.claim.experiment == name]
+        if experiment.manifest is not None:
+            _draw(experiment, results)
+            say(f"{name}: {experiment.problem or f'{experiment.trials} trials'}")
+        experiments.append(experiment)
+    papers = list(PAPERS)
+    experiments.sort(key=lambda e: (papers.index(e.paper) if e.paper in papers else len(papers), _natural(e.id)))
+    return Facts(experiments, verdicts, _datasets(judge.manifests), _mechanisms(), _environment(), results)
+
+
+def _natural(text: str) -> list[Any]:
+    """fig9 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
+
+
+def _title(experiment: str) -> str:
+    path = CONF / "experiment" / f"{experiment}.yaml"
+    found = re.search(r"^title: *(.*)$", path.read_text(), re.MULTILINE) if path.is_file() else None
+    return found[1].strip("\"'") if found else experiment
+
+
+def _draw(experiment: Experiment, results: Path) -> None:
+    from dpbench.engine.frame import load_trials
+    from dpbench.figures.draw import load_script, script
+    from dpbench.figures.style import paper_style, plt
+
+    assert experiment.manifest is not None
+    experiment.title = experiment.manifest["title"] or experiment.title
+    frame = load_trials(results, experiment.manifest)
+    experiment.trials = len(frame)
+    path = script(experiment.id)
+    if frame.empty:
+        experiment.problem = "no finished trials"
+        return
+    if path is None:
+        experiment.problem = "no plotting script"
+        return
+    try:
+        module = load_script(path)
+        experiment.numbers = module.numbers(frame)
+        with paper_style():
+            figure = module.draw(experiment.numbers)
+            if figure is not None:
+                experiment.picture = _png(figure)
+                plt.close(figure)
+    except Exception as error:  # a partial run may lack what a script needs: the rest of the page still stands
+        experiment.problem = f"cannot be drawn from these trials ({type(error).__name__}: {error})"
+
+
+def _png(figure: Any) -> bytes:
+    from PIL import Image
+
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
+    drawn.seek(0)
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)
+    return small.getvalue()
+
+
+def _datasets(manifests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """A card a dataset, and for those in the runs where they came from and their statistics."""
+    used: dict[str, dict[str, Any]] = {}
+    for manifest in manifests.values():
+        for name, spec in manifest.get("datasets", {}).items():
+            used[name] = {"spec": spec, "scale": manifest["scale"], "statistics": _statistics(spec)}
+    found = []
+    for name in dict.fromkeys((*options("dataset"), *used)):
+        card = CARDS / f"{name}.md"
+        text = card.read_text() if card.is_file() else ""
+        found.append({"name": name, "card": text, **used.get(name, {"spec": None, "scale": "", "statistics": {}})})
+    return found
+
+
+def _statistics(spec: dict[str, Any]) -> dict[str, float]:
+    """Those of the built data, while they are in the cache."""
+    from dpbench.errors import UserError
+    from dpbench.sources.cache import DatasetSpec
+
+    try:
+        return dict(json.loads((DatasetSpec(**spec).folder() / "meta.json").read_text())["statistics"])
+    except (OSError, ValueError, KeyError, TypeError, UserError):
+        return {}
+
+
+def _mechanisms() -> list[dict[str, str]]:
+    from dpbench.mechanisms.base import MECHANISMS
+
+    rows = []
+    for name, cls in MECHANISMS.items():
+        try:
+            caveat = cls().not_private()
+        except TypeError:
+            caveat = ""
+        place = f"{cls.paper}, {cls.place}" if cls.place else cls.paper
+        rows.append(
+            {
+                "mechanism": name,
+                "from": place,
+                "data": ", ".join(cls.kinds),
+                "guarantee": f"{cls.privacy}; {cls.neighbours}",
+                "not private by default": caveat,
+                "reconstructed": cls.reconstructed,
+            }
+        )
+    return rows
+
+
+def _environment() -> dict[str, str]:
+    found = {"Python": platform.python_version(), "platform": platform.platform(), "cores": str(os.cpu_count())}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
