@@ -1,0 +1,17 @@
+"""The speed floors: each a measurement against a yardstick in the same run. Imported by the `bench` verb only."""
+
+from collections.abc import Callable, Iterator
+
+from dpbench.bench import counts, harness, records, sparse
+from dpbench.bench.base import Row
+
+BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
+    "gs": counts.gs,
+    "column_sampling": counts.column_sampling,
+    "hpa": records.hpa,
+    "sparse": sparse.sparse,
+    "harness": harness.harness,
+    "startup": harness.startup,
+}
+
+__all__ = ["BENCHES", "Row"]

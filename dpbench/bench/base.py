@@ -1,0 +1,27 @@
+"""A row of the speed table, and how a time is taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured, the floor, and whether it holds."""
+
+    what: str
+    measured: str
+    floor: str
+    held: bool
+
+
+def seconds(call: Callable[[], object], repeat: int = 5) -> float:
+    """The best of some timings: noise on a shared machine only ever adds."""
+    best = float("inf")
+    for _ in range(repeat):
+        began = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - began)
+    return best
