@@ -38,7 +38,7 @@ class Queries(Task):
     """Answer from adjusted (unbiased) weights or from plain noisy values."""
 
     kinds = ("contingency",)
-    lower = ("abs_error*", "median_relative_error*", "mean_relative_error*", "squared_error*")
+    lower = ("abs_error*", "median_relative_error*", "mean_relative_error*", "mse*")
     metrics: ClassVar[dict[str, str]] = {
         "abs_error": "mean absolute error of a query",
         "median_relative_error": "median over queries of absolute error over true answer (at least 1)",
