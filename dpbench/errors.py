@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 
@@ -29,6 +30,6 @@ def one_of(what: str, value: object, valid: Iterable[str]) -> None:
 
 def positive(what: str, value: Any, *, whole: bool = False) -> None:
     """Raise unless `value` is a finite positive number (a whole one where asked)."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)  # numpy's numbers too
     if not number or not 0 < value < float("inf") or (whole and value != int(value)):
         raise UserError(f"{what}={value!r} is not valid: expected a positive {'whole ' if whole else ''}number")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,10 +46,10 @@ class Mechanism:
 
     def release(self, data: Data, epsilon: float, rng: np.random.Generator) -> Release:
         """Publish `data` once under `epsilon`; every random number comes from `rng`, and `data` is not changed."""
-        positive("epsilon", float(epsilon))
+        budget = parse_epsilon(epsilon)
         if reason := self.unfit(data):
             raise UserError(f"{self.name or type(self).__name__}: {reason}")
-        return self.publish(data, float(epsilon), rng)
+        return self.publish(data, budget, rng)
 
     def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Release:
         """The mechanism itself: what the paper's pseudocode says."""
@@ -56,8 +57,9 @@ class Mechanism:
 
     def unfit(self, data: Data) -> str:
         """Why this mechanism cannot take `data` (the plan shows it and leaves the cell out); empty when it can."""
-        if data.kind not in self.kinds:
-            return f"takes {' or '.join(self.kinds)} data, not {data.kind}"
+        kind = getattr(data, "kind", type(data).__name__)
+        if kind not in self.kinds:
+            return f"takes {' or '.join(self.kinds)} data, not {kind}"
         return ""
 
     def not_private(self) -> str:
@@ -101,7 +103,7 @@ def mechanism(name: str, **parameters: Any) -> Any:
 def parse_epsilon(value: object) -> float:
     """A privacy budget as users write it: a positive number, or `ln2`, `ln3` ..."""
     number = math.nan
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
     elif isinstance(value, str):
         text = value.strip().lower()
