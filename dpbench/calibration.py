@@ -18,7 +18,6 @@ from dpbench.data import Catalogue, Contingency, Data, Incidence, Records
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import CONF
-from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import DatasetSpec
 from dpbench.tasks.base import TASKS
 
@@ -81,13 +80,20 @@ def sizes_of(data: Data) -> dict[str, Any]:
             **{"users": users, "items": items, "records": total},
             **{"largest": int(sizes.max()), "smallest": int(sizes.min()), "row_least": int(sizes.min())},
             **{"count_least": int(counts.min()), "active": sizes.size / users, "used": counts.size / items},
-            **{"top": float(counts.max() / sizes.size), "mean size": total / users},
+            **{"top": float(counts.max() / sizes.size), "a mean": total / users},
         }
     if isinstance(data, Contingency):
         numbers = data.statistics()
         return {
-            **{"density": numbers["density"], "mean": numbers["mean"], "largest": int(numbers["largest"])},
+            **{"density": numbers["density"], "mean": numbers["mean"], "a mean": numbers["mean"]},
+            **{"largest": int(numbers["largest"])},
             **{"cells": data.size, "locations": data.shape[0], "shape": "x".join(map(str, data.shape))},
+        }
+    if isinstance(data, Catalogue):
+        histories = np.diff(data.history_ptr)
+        return {
+            **{"items": data.items, "categories": data.categories, "widest": data.widest_item},
+            **{"users": data.users, "largest": int(histories.max()), "smallest": int(histories.min())},
         }
     return {}
 
@@ -95,21 +101,18 @@ def sizes_of(data: Data) -> dict[str, Any]:
 def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
     """The generator of a dataset, told the sizes of `data` and keeping its own shape; None when it takes none of them."""
     entry = entry_of(name)
-    cls = str(entry.get("generator") or "")
-    if not cls:
+    if not entry.get("generator"):
         return None
-    base = dataset_of(name, entry | {"source": "generator", "kind": kind}, "paper").spec.params
+    base = dataset_of(name, entry | {"source": "generator", "kind": kind}, "paper").spec
+    own = base.make_source()
+    valid = {f.name for f in dataclasses.fields(own) if f.init}
     told = sizes_of(data)
-    valid = {f.name for f in dataclasses.fields(SOURCES.get(cls)) if f.init}
-    known = {key: value for key, value in told.items() if key in valid and (key in base or key in _ALWAYS)}
-    if not known:
-        return None
-    if "median" in base and "records" in base:
-        known["median"] = base["median"] * told["mean size"] / (base["records"] / base["users"])
-    return DatasetSpec(name, cls, {**base, **known})
-
-
-_ALWAYS = ("active", "used", "row_least", "count_least", "mean", "density", "smallest")
+    known = {key: value for key, value in told.items() if key in valid}
+    mean = own.records / own.users if hasattr(own, "records") else getattr(own, "mean", None)  # type: ignore[attr-defined]
+    for key in ("median", "upper"):  # not over the mean, as other quantiles are: they move with it
+        if key in valid and mean and "a mean" in told:
+            known[key] = max(1.0, getattr(own, key) * told["a mean"] / mean)
+    return DatasetSpec(name, base.source, {**base.params, **known}) if known else None
 
 
 def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
@@ -163,7 +166,7 @@ def histogram(values: np.ndarray) -> dict[str, float]:
 
 
 def combined(histograms: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The steps of several histograms, in order: the longest has them all but perhaps the empty ones."""
-    steps = max((list(h) for h in histograms.values()), key=len, default=[])
-    empty = any("0" in h for h in histograms.values())
-    return ["0", *(s for s in steps if s != "0")] if empty else steps
+    """The steps in which any of several histograms has something, in order."""
+    longest = max((list(h) for h in histograms.values()), key=len, default=[])
+    steps = ["0", *(step for step in longest if step != "0")]
+    return [step for step in steps if any(h.get(step) for h in histograms.values())]

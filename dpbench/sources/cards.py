@@ -6,7 +6,7 @@ The facts are YAML between two lines of `---`:
     publisher   who publishes the original; empty: there is none that anybody may have
     page        address of the publisher's page
     licence     the terms, in a sentence
-    files       list of {address, checksum}; checksum is algorithm:hexdigits, or unknown
+    files       list of {address, checksum, size}; checksum is algorithm:hexdigits, or unknown; size in words
     open        what of the downloaded files the reader shall be given (default: the folder)
     paper       {table: where, and the statistics it states by the names our data kinds use}
     original    {of: which files were counted, and their statistics}
@@ -33,6 +33,7 @@ class Address:
 
     address: str
     checksum: str = UNKNOWN
+    size: str = ""
 
     @property
     def name(self) -> str:

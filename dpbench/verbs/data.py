@@ -18,6 +18,7 @@ from dpbench.sources import cards
 
 WIDTH = 150  # of what is printed into a pipe
 BAR = 24  # characters of a full bar
+TOLD = "generator, files' sizes"
 
 
 def main(argv: list[str]) -> int:
@@ -151,7 +152,8 @@ def _print_facts(card: cards.Card, console: Console) -> None:
             console.print(f"[bold]{name}[/]: ", end="")
             console.print(str(fact), highlight=False, markup=False, soft_wrap=True)
     for file in card.files:
-        console.print(f"[bold]file[/]: {file.address} ({file.checksum})", highlight=False, soft_wrap=True)
+        about = ", ".join(filter(None, (file.size, f"checksum {file.checksum}")))
+        console.print(f"[bold]file[/]: {file.address} ({about})", highlight=False, soft_wrap=True)
 
 
 def _show(args: argparse.Namespace, console: Console) -> int:
@@ -168,11 +170,10 @@ def _show(args: argparse.Namespace, console: Console) -> int:
     console.print(_statistics(card, forms))
     for table in _shapes(forms):
         console.print(table)
-    compared = [form for form in forms if form != _scaled(args)]
     if args.trials > 0:
         kind = next(iter(forms.values())).kind
-        names = compared if len(compared) > 1 else list(forms)
-        console.print(_errors({n: forms[n] for n in names}, calibration.MEASURES[kind], args))
+        compared = {name: data for name, data in forms.items() if TOLD not in forms or name != _scaled(args)}
+        console.print(_errors(compared, calibration.MEASURES[kind], args))
     return 0
 
 
@@ -216,7 +217,7 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
         try:
             told = calibration.matched(args.name, forms["files"].kind, forms["files"])
             if told is not None:
-                forms["generator, files' sizes"] = open_dataset(told, say=say)[0]
+                forms[TOLD] = open_dataset(told, say=say)[0]
         except UserError as error:
             say(f"The generator cannot be told the files' sizes: {error}")
     return forms
@@ -281,15 +282,17 @@ def _errors(forms: Mapping[str, Any], measure: tuple[str, str], args: argparse.N
     table.add_column("mechanism")
     for name in forms:
         table.add_column(name, justify="right")
-    found = [errors(data, epsilon, args.trials) for data in forms.values()]
-    if len(found) == 2:
+    found = {form: errors(data, epsilon, args.trials) for form, data in forms.items()}
+    comparable = {"files", TOLD} <= set(forms)
+    if comparable:
         table.add_column("generator / files", justify="right")
-    for name in found[0]:
-        values = [f[name] for f in found]
-        cells = [f"{v[0]:.4g} ± {v[1]:.1g}" if isinstance(v, tuple) else v for v in values]
-        if len(found) == 2:
-            numbers = [v[0] for v in values if isinstance(v, tuple)]
-            cells.append(f"{numbers[1] / numbers[0]:.2f}" if len(numbers) == 2 and numbers[0] else "")
+    for name in next(iter(found.values())):
+        values = {form: of[name] for form, of in found.items()}
+        cells = [f"{v[0]:.4g} ± {v[1]:.1g}" if isinstance(v, tuple) else v for v in values.values()]
+        if comparable:
+            ours, theirs = values[TOLD], values["files"]
+            numbers = isinstance(ours, tuple) and isinstance(theirs, tuple) and theirs[0]
+            cells.append(f"{ours[0] / theirs[0]:.2f}" if numbers else "")  # type: ignore[operator]
         table.add_row(name, *cells)
     return table
 
