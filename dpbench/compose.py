@@ -91,7 +91,13 @@ def compose_run(argv: list[str]) -> RunConfig:
     folders = _config_dirs(argv)
     try:
         with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
-            cfg = hydra.compose("run", overrides=words(argv), return_hydra_config=True)
+            # The compose API knows no flags: a folder of the user's own goes on the search path instead.
+            own = (
+                [f"hydra.searchpath=[{','.join(f'file://{folder.resolve()}' for folder in folders)}]"]
+                if folders
+                else []
+            )
+            cfg = hydra.compose("run", overrides=[*own, *words(_without_flags(argv))], return_hydra_config=True)
             return _checked(cfg, cfg.hydra)
     except UserError:
         raise
@@ -123,6 +129,11 @@ def _config_dirs(argv: list[str]) -> list[Path]:
             raise UserError(f"--config-dir {folder}: there is no such folder")
         sys.path.append(str(folder.resolve()))
     return found
+
+
+def _without_flags(argv: list[str]) -> list[str]:
+    valued = {i + 1 for i, word in enumerate(argv) if word in VALUED}
+    return [word for i, word in enumerate(argv) if i not in valued and not word.startswith("-")]
 
 
 def _translate(error: Exception, folders: list[Path]) -> Exception:

@@ -1,0 +1,361 @@
+"""Claims: the little language, the intervals, the verdicts, the ledger itself, and the verb from outside."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpbench import baselines
+from dpbench.claims import Judge, Verdict
+from dpbench.compose import options
+from dpbench.errors import UserError
+from dpbench.expression import Cell, Missing, Scope, cells_of, evaluate
+from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region, ledger
+from dpbench.paths import BASELINES
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+LN2 = float(np.log(2))
+
+
+def cell(labels: dict, **values: object) -> Cell:
+    name = ",".join(f"{k}={v}" for k, v in labels.items())
+    return Cell(name, labels, {k: np.atleast_1d(np.array(v, dtype=float)) for k, v in values.items()})
+
+
+def grid() -> list[Cell]:
+    """mae is 1, 2, 3 for three group sizes and 1.5 for the tuned one, times ten on the second dataset."""
+    found = []
+    for dataset, factor in (("one", 1), ("two", 10)):
+        for w, mae in ((5, 1.0), (50, 2.0), (500, 3.0), ("auto", 1.5)):
+            labels = {"dataset": dataset, "mechanism": "gs", "epsilon": LN2, "mechanism.w": w}
+            maes = factor * np.array([mae - 0.1, mae + 0.1])
+            found.append(cell(labels, **{"mae": maes, "info.scale": [factor, factor]}))
+    return found
+
+
+def value(text: str, cells: list[Cell] | None = None, **numbers: float) -> float:
+    return float(evaluate(text, Scope(grid() if cells is None else cells, numbers))[0])
+
+
+def test_measures() -> None:
+    assert value("mae(dataset=one, w=5)") == pytest.approx(1)
+    assert value("mae(dataset=two, w=auto) / mae(dataset=one, w=50, epsilon=ln2)") == pytest.approx(7.5)
+    assert value("mae(dataset=one, w=auto) / least(mae(dataset=one), over=w) - 1") == pytest.approx(0.5)
+    assert value("argmin(mae(dataset=one), over=w)") == 5
+    assert value("argmax(mae(dataset=one), over=w)") == 500
+    assert value("most(average(mae(), over=w), over=dataset)") == pytest.approx(20), "auto is no number: not averaged"
+    assert value("mae(dataset=two, w=5) / info.scale(dataset=two, w=5)") == pytest.approx(1)
+    assert value("metric('info.scale', dataset=two, w=5)") == 10
+    assert value("-2 ** 2 * (x + 1) / exp(0) + sqrt(4)", x=2) == -10
+    assert value("private(lpa)", []) == 0
+    assert value("private(lpa, bound=3)", []) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').getcwd()",
+        "mae.__class__",
+        "(lambda: 1)()",
+        "[1][0]",
+        "[x for x in (1, 2)]",
+        "'text'",
+        "open('x')",
+        "mae(dataset=one, w=5) if 1 else 2",
+        "mae(**{'dataset': 'one'})",
+        "1 <",
+        "exp(1, 2)",
+        "1 and 2",
+        "f'{1}'",
+        "True.real",
+        "mae(dataset=[1])",
+        "nothing",
+    ],
+)
+def test_nothing_else_of_python_is_reachable(text: str) -> None:
+    with pytest.raises((UserError, Missing)):
+        value(text)
+
+
+def test_a_measure_that_leaves_several_cells_says_by_what_they_differ() -> None:
+    with pytest.raises(UserError, match=r"mae: 2 cells are left, which differ in dataset"):
+        value("mae(w=5)")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mae(dataset=three)", "no trials of dataset=three"),
+        ("mae(size=3)", "no cell has a parameter 'size'"),
+        ("mea(dataset=one, w=5)", "no metric 'mea' was stored: did you mean 'mae'"),
+        ("least(mae(), over=l)", "no cell has a parameter 'l'"),
+    ],
+)
+def test_what_the_results_lack_is_named(text: str, message: str) -> None:
+    with pytest.raises(Missing, match=message):
+        value(text)
+
+
+def test_the_interval_of_a_mean_is_students() -> None:
+    """Quantiles of 9999 draws: within 5 % of the t interval's half width (their own error is about 2 %)."""
+    from scipy import stats
+
+    values = np.random.default_rng(1).normal(5, 2, 8)
+    draws = evaluate("mae()", Scope([cell({"dataset": "one"}, mae=values)]))[1:]
+    half = stats.t.ppf(0.975, 7) * values.std(ddof=1) / np.sqrt(8)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    assert low == pytest.approx(values.mean() - half, abs=0.05 * half)
+    assert high == pytest.approx(values.mean() + half, abs=0.05 * half)
+
+
+def test_intervals_of_a_ratio_cover() -> None:
+    """400 ratios of two means over 6 trials each: at least 92.5 % of the intervals hold the true ratio.
+
+    At a true coverage of 95 % the standard error is 1.1 %, so that the false-alarm rate is about 1 %; the seed is fixed.
+    """
+    rng = np.random.default_rng(2)
+    hits = 0
+    for i in range(400):
+        cells = [
+            Cell(f"{name}{i}", {"mechanism": name}, {"mae": rng.gamma(9, mean / 9, 6)})
+            for name, mean in (("a", 3), ("b", 2))
+        ]
+        draws = evaluate("mae(mechanism=a) / mae(mechanism=b)", Scope(cells))[1:]
+        low, high = np.quantile(draws, [0.025, 0.975])
+        hits += low <= 1.5 <= high
+    assert 0.925 <= hits / 400 <= 0.99
+
+
+def test_metrics_of_a_cell_stay_paired() -> None:
+    """The same trials stand behind both: a ratio that never varies has no interval, however noisy its parts."""
+    noise = np.random.default_rng(3).exponential(1, 10)
+    draws = evaluate("l1() / mae()", Scope([cell({"dataset": "one"}, mae=noise, l1=7 * noise)]))
+    assert np.ptp(draws) < 1e-9
+
+
+def test_a_frame_becomes_cells() -> None:
+    frame = pd.DataFrame(
+        {
+            "dataset": ["a", "a", "b"],
+            "mechanism.l": [10, 10, np.nan],
+            "cell": ["x", "x", "y"],
+            "trial": [0, 1, 0],
+            "seconds": [0.1, 0.2, 0.3],
+            "mae": [1.0, 3.0, 5.0],
+            "info.name": ["u", "v", "w"],
+        }
+    )
+    one, two = cells_of(frame)
+    assert (one.id, dict(one.labels), one.trials) == ("x", {"dataset": "a", "mechanism.l": 10}, 2)
+    assert dict(two.labels) == {"dataset": "b"}
+    assert set(one.values) == {"mae", "seconds"}
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("< 1", -np.inf, 1),
+        (">= 1e3", 1000, np.inf),
+        ("= 17700", 17700, 17700),
+        ("between 0.3 % and 6 %", 0.003, 0.06),
+        ("about 73 % within 20 %", 0.584, 0.876),
+        ("about 5 within 0.5", 4.5, 5.5),
+        ("about 10 within a factor 2", 5, 20),
+    ],
+)
+def test_regions(text: str, low: float, high: float) -> None:
+    region = Region.parse(text)
+    assert (region.low, region.high) == (pytest.approx(low), pytest.approx(high))
+
+
+@pytest.mark.parametrize("text", ["1", "around 3", "< one", "between 1", "about 1"])
+def test_wrong_regions(text: str) -> None:
+    with pytest.raises(UserError, match="is not valid|is no number"):
+        Region.parse(text)
+
+
+class Stored(Judge):
+    """A judge of cells in memory."""
+
+    def __init__(self, cells: list[Cell], scale: str = "laptop") -> None:
+        self.manifests = {"x/fig": {"scale": scale}}
+        self._cells = {"x/fig": cells}
+
+
+def claim(**given: object) -> Claim:
+    entry = {"id": "x/c", "paper": "x", "place": "Figure 1", "says": "so", "experiment": "x/fig"} | given
+    return Claim(**entry)  # type: ignore[arg-type]
+
+
+def ratio_cells(ratios: dict[str, float], spread: float, trials: int = 20) -> list[Cell]:
+    noise = np.linspace(-1, 1, trials) * spread
+    parts = []
+    for dataset, ratio in ratios.items():
+        parts.append(cell({"dataset": dataset, "mechanism": "gs"}, mae=ratio * (1 + noise)))
+        parts.append(cell({"dataset": dataset, "mechanism": "lpa"}, mae=1 + noise))
+    return parts
+
+
+RATIO = {"measure": "mae(mechanism=gs) / mae(mechanism=lpa)", "expect": "< 1"}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "verdict"),
+    [(0.5, 0.1, REPRODUCED), (2.0, 0.1, CONTRADICTED), (0.97, 0.5, INCONCLUSIVE), (1.03, 0.5, INCONCLUSIVE)],
+)
+def test_verdicts(ratio: float, spread: float, verdict: str) -> None:
+    found = Stored(ratio_cells({"one": ratio}, spread)).verdict(claim(**RATIO))
+    assert found.verdict == verdict
+    assert found.decider is not None
+    assert found.decider.low < ratio < found.decider.high
+    assert found.trials == 20
+
+
+def test_each_is_decided_by_its_worst_group_and_some_by_its_best() -> None:
+    judge = Stored(ratio_cells({"good": 0.2, "fair": 0.8, "bad": 1.5}, 0.05))
+    each = judge.verdict(claim(each=("dataset",), **RATIO))
+    some = judge.verdict(claim(some=("dataset",), **RATIO))
+    assert (each.verdict, each.where) == (CONTRADICTED, "dataset=bad, of 3")
+    assert (some.verdict, some.where) == (REPRODUCED, "dataset=good, of 3")
+    fine = judge.verdict(claim(each=("dataset",), where={"dataset": ["good", "fair"]}, **RATIO))
+    assert (fine.verdict, fine.where) == (REPRODUCED, "dataset=fair, of 2")
+
+
+def test_intervals_of_several_groups_hold_together() -> None:
+    def width(datasets: int) -> float:
+        cells = ratio_cells({f"d{i}": 0.5 for i in range(datasets)}, 0.3)
+        group = Stored(cells).verdict(claim(each=("dataset",), **RATIO)).groups[0]
+        return group.high - group.low
+
+    assert width(12) > 1.3 * width(1)
+
+
+def test_what_cannot_be_tested_says_why_and_what_to_run() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.1), scale="smoke")
+    small = judge.verdict(claim(scale="paper", **RATIO))
+    assert (small.verdict, small.reason) == (UNTESTABLE, "needs scale=paper, was run at smoke")
+    assert small.command == "python -m dpbench run experiment=x/fig scale=paper"
+    other = judge.verdict(claim(experiment="x/other", **RATIO))
+    assert (other.verdict, other.reason) == (UNTESTABLE, "x/other was not run")
+    part = judge.verdict(claim(where={"dataset": "two"}, **RATIO))
+    assert (part.verdict, part.reason) == (UNTESTABLE, "no trials of dataset=two")
+    never = judge.verdict(claim(untestable="the figure is lost"))
+    assert (never.verdict, never.reason, never.command) == (UNTESTABLE, "the figure is lost", "")
+
+
+def test_one_trial_decides_only_what_holds_no_noise() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.0, trials=1))
+    assert judge.verdict(claim(**RATIO)).verdict == INCONCLUSIVE
+    assert judge.verdict(claim(exact=True, **RATIO)).verdict == REPRODUCED
+
+
+def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
+    def load(text: str) -> list[Claim]:
+        (tmp_path / "mine.yaml").write_text(text)
+        return ledger(folder=tmp_path)
+
+    good = 'c: {place: p, says: s, measure: mae(), expect: "< 1"}'
+    assert load(good)[0].id == "mine/c"
+    for text, message in (
+        (good.replace("measure", "mesure"), "claim mine/c: unknown key 'mesure': did you mean 'measure'"),
+        (good.replace('"< 1"', "small"), "claim mine/c: expect: 'small' is not valid"),
+        ("c: {place: p, says: s, measure: mae()}", "claim mine/c: needs `measure` and `expect`"),
+        (good.replace("}", ", basis: rumour}"), "basis='rumour' is not valid"),
+        (good.replace("}", ", scale: huge}"), "scale='huge' is not valid"),
+        (good.replace("}", ", each: a, some: b}"), "give `each` or `some`"),
+        ("c: {place: p", "mine.yaml"),
+        ("c: {says: s, untestable: lost}", "claim mine/c: .*place"),
+    ):
+        with pytest.raises(UserError, match=message):
+            load(text)
+    with pytest.raises(UserError, match="unknown paper 'min': did you mean 'mine'"):
+        load(good)
+        ledger(["min"], folder=tmp_path)
+
+
+# The ledger of the papers itself.
+
+CLAIMS = ledger()
+
+
+def test_every_claim_names_an_experiment_that_exists() -> None:
+    known = set(options("experiment"))
+    assert CLAIMS
+    assert len({c.id for c in CLAIMS}) == len(CLAIMS)
+    missing = {c.id: c.experiment for c in CLAIMS if c.experiment and c.experiment not in known}
+    assert not missing
+
+
+def test_arithmetic_errata_are_contradicted() -> None:
+    judge = Judge(Path("nowhere"))
+    found = [judge.verdict(c) for c in CLAIMS if c.basis == "erratum" and not c.experiment and not c.untestable]
+    assert found
+    assert {v.claim.id: v.verdict for v in found if v.verdict != CONTRADICTED} == {}
+
+
+def smoke(experiment: str) -> list[Cell]:
+    """The cells of an experiment as the baselines hold them: without times and `info`."""
+    numbers = baselines.load(BASELINES).get(experiment)
+    if numbers is None:
+        return []
+    return [Cell(k, c.labels, {m: np.array(v) for m, v in c.values.items()}) for k, c in numbers.cells.items()]
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment and not c.untestable], ids=lambda c: c.id)
+def test_every_measure_finds_its_numbers(claim: Claim) -> None:
+    """On the baselines, whatever the scale that the claim itself asks for. `info` and times are not among them."""
+    if "info." in claim.measure or "seconds" in claim.measure:
+        pytest.skip("measures what the baselines do not keep")
+    if not (cells := smoke(claim.experiment)):
+        pytest.skip(f"{claim.experiment} has no baseline")
+    judge = Stored(cells)
+    judge.manifests = {claim.experiment: {"scale": "paper"}}
+    judge._cells = {claim.experiment: cells}
+    found: Verdict = judge.verdict(claim)
+    assert found.verdict != UNTESTABLE, found.reason
+    assert found.decider is not None
+    assert np.isfinite(found.decider.value)
+
+
+def test_the_verb(dpbench: Call, tmp_path: Path) -> None:
+    """Verdicts of any kind end in status 0; what is missing is said with its command."""
+    done = dpbench("claims", "gs")
+    assert done.returncode == 0, done.stderr
+    assert "gs/fig9 was not run" in done.stdout
+    assert "python -m dpbench run experiment=gs/fig9" in done.stdout
+    words = (
+        "run",
+        "experiment=gs/fig9",
+        "scale=smoke",
+        "dataset=[trajectory]",
+        "mechanism=[lpa,gs]",
+        "tracking=none",
+        "figure=false",
+    )
+    assert dpbench(*words).returncode == 0
+    done = dpbench("claims", "gs", "--scale", "smoke")
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if "gs/erratum-laplace-mean" in line)
+    assert "contradicted" in row
+    assert dpbench("claims", "gss").stderr == "dpbench: unknown paper 'gss': did you mean 'gs'?\n"
+
+
+def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dpbench import suite
+    from dpbench.engine.runner import Result
+    from dpbench.verbs import claims as verb
+
+    ran = []
+
+    def record(experiment: str, **options: object) -> tuple[None, Result]:
+        ran.append((experiment, options["scale"]))
+        return None, Result()
+
+    monkeypatch.setattr(suite, "run_experiment", record)
+    assert verb.main(["gs", "--run", "--results", str(tmp_path)]) == 0
+    assert set(ran) == {(e, "laptop") for e in ("gs/table2", "gs/fig7", "gs/fig8", "gs/fig9", "gs/fig10")}
