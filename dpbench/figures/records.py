@@ -19,8 +19,12 @@ L_BY_DATASET = {"movielens": 30}
 
 
 def label(mechanism: object) -> str:
-    """The paper calls FPA by the transform it uses."""
-    return "DFT" if mechanism == "fpa" else style.name(mechanism)
+    """The paper calls FPA by the transform it uses. `raw` is no mechanism: the data as they are."""
+    return {"fpa": "DFT", "raw": "Raw data"}.get(str(mechanism)) or style.name(mechanism)
+
+
+def colour(mechanism: object, position: int) -> str:
+    return "#7F7F7F" if mechanism == "raw" else style.look(mechanism, position)["color"]
 
 
 def paper_settings(trials: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +53,7 @@ def bars(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) ->
             width * 0.92,
             yerr=(rows[f"{value}_se"] * factor).fillna(0.0) if f"{value}_se" in rows else None,
             error_kw={"elinewidth": 0.9, "capsize": 1.5},
-            color=style.look(member, i)["color"],
+            color=colour(member, i),
             hatch=style.HATCHES[i % len(style.HATCHES)],
             edgecolor="white",
             linewidth=0,

@@ -1,5 +1,7 @@
 """Figure 1 of analytics: how many users have how many records."""
 
+from itertools import pairwise
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -10,8 +12,9 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, trial in trials.drop_duplicates("dataset").iterrows():
         reached = {int(name.removeprefix("at_least_")): trial[name] for name in trials if name.startswith("at_least_")}
-        steps = sorted((k, n) for k, n in reached.items() if n == n)
-        for (begin, users), (end, rest) in zip(steps, [*steps[1:], (steps[-1][0] + 1, 0)], strict=True):
+        # The last step is the largest user, who belongs to the last bin.
+        (*steps, (largest, _)) = sorted((k, n) for k, n in reached.items() if n == n)
+        for (begin, users), (end, rest) in pairwise([*steps, (largest + 1, 0)]):
             rows.append({"dataset": trial["dataset"], "from": begin, "below": end, "users": users - rest})
     return pd.DataFrame(rows)
 
@@ -26,12 +29,12 @@ def draw(numbers: pd.DataFrame) -> Figure:
         )
         last = part.iloc[-1]
         ax.annotate(
-            f"largest user: {last['from']:,.0f} records",
-            (last["from"], last["users"]),
-            xytext=(-6, 24),
+            f"largest user:\n{last['below'] - 1:,.0f} records",
+            ((last["from"] + last["below"]) / 2, last["users"]),
+            xytext=(0, 22),
             textcoords="offset points",
-            ha="right",
-            arrowprops={"arrowstyle": "-", "linewidth": 0.7},
+            ha="center",
+            arrowprops={"arrowstyle": "->", "linewidth": 0.7},
         )
         ax.set_yscale("log")
         ax.set_ylim(bottom=0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import shapes, style
+from dpbench.figures import records, shapes, style
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -32,11 +32,11 @@ def draw(numbers: pd.DataFrame) -> Figure:
             width * 0.92,
             yerr=(100 * part["share_se"]).fillna(0.0),
             error_kw={"elinewidth": 0.9, "capsize": 1.5},
-            color="#7F7F7F" if member == "raw" else style.look(member, i)["color"],
+            color=records.colour(member, i),
             hatch=style.HATCHES[i],
             edgecolor="white",
             linewidth=0,
-            label="Raw data" if member == "raw" else style.name(member),
+            label=records.label(member),
         )
     ax.set_xticks(range(len(DAYS)), DAYS)
     ax.grid(axis="x", visible=False)
