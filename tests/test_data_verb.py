@@ -15,6 +15,7 @@ from pathlib import Path
 import naive_readers as naive
 import numpy as np
 import pytest
+from conftest import ROOT
 
 from dpbench import calibration
 from dpbench.cli import _warning, main
@@ -349,3 +350,12 @@ def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert make_plan(compose_run([*words, "dataset.transactions.on_bad_line=skip"])).cells
     assert _warning(caught[0].message, caught[0].category, "x.py", 1) == f"dpbench: {caught[0].message}\n"
     assert _warning("old", DeprecationWarning, "x.py", 1).startswith("x.py:1: DeprecationWarning: old")
+
+
+def test_no_data_travels_in_the_wheel() -> None:
+    """Cards do; built and downloaded data, which may not be redistributed, do not."""
+    wheel = pytest.importorskip("hatchling.builders.wheel", reason="lists what a wheel would hold")
+    files = [file.distribution_path for file in wheel.WheelBuilder(str(ROOT)).recurse_included_files()]
+    assert "dpbench/datasets/movielens.md" in files
+    assert "dpbench/conf/run.yaml" in files
+    assert not [file for file in files if file.startswith("dpbench/datasets/") and not file.endswith(".md")]
