@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,13 @@ class DPSense(SensitivityControl, name="dpsense"):
         if self.theta is not None:
             positive("theta", self.theta, whole=True)
 
+    def unfit(self, data: Any) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if self.theta is not None and self.theta > self.sensitivity(data):
+            return f"theta={self.theta} is above the largest row {self.sensitivity(data)}: there is nothing to limit"
+        return ""
+
     def not_private(self) -> str:
         return super().not_private() if self.theta is None else ""
 
@@ -104,7 +112,7 @@ class DPSense(SensitivityControl, name="dpsense"):
     def quality(self, data: Incidence, epsilon: float) -> np.ndarray:
         """q(D, θ, ε_p) for θ = 1..θ_max (equation 3)."""
         _, eps_p = self.split(epsilon)
-        largest = max(self.sensitivity(data), self.theta or 1)
+        largest = self.sensitivity(data)
         total = data.memo(("capped_total", largest), lambda: capped_total(data.row_sizes, largest))
         return total / data.columns - np.arange(1, largest + 1) / eps_p
 
@@ -119,8 +127,13 @@ class DPSense(SensitivityControl, name="dpsense"):
         theta = 1 + choose(self.scores(data, epsilon), rng) if self.theta is None else int(self.theta)
         counts = self.limited(data, theta, rng)
         counts += rng.laplace(0.0, theta / eps_p, data.columns)
-        predicted = data.ones / data.columns - self.quality(data, epsilon)[theta - 1]
-        return Counts(counts=counts, info={"theta": theta, "predicted_mae": float(predicted)})
+        quality = self.quality(data, epsilon)
+        # What the quality function expects of θ, and the θ it likes best: to judge the choice, not published.
+        expected = {
+            "predicted_mae": data.ones / data.columns - quality[theta - 1],
+            "best_theta": np.argmax(quality) + 1,
+        }
+        return Counts(counts=counts, info={"theta": theta, "alpha": 1.0, **expected})
 
     def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
         if self.theta is not None:

@@ -60,7 +60,7 @@ class LaplaceCategories(Personal, name="laplace_categories"):
     def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
         user, z = self.pick(data, rng), self.plain(data, epsilon)
         return History(
-            user=user, aggregates=data.aggregates[user] + rng.laplace(0.0, z), info={"noise": float(z.mean())}
+            user=user, aggregates=data.aggregates[user] + rng.laplace(0.0, z), info={"noise": z.mean(), "z": z}
         )
 
     def expected_error(self, data: Catalogue, epsilon: float) -> float:
@@ -102,7 +102,7 @@ class SDPDP(Personal, name="s_dpdp"):
         classes = ItemClasses.of(data)
         relaxed = box_least_squares(classes.rows, noisy, classes.sizes)
         history = classes.round(relaxed, rng)
-        info = {"noise": float(z.mean()), "items": history.size}
+        info = {"noise": z.mean(), "z": z, "items": history.size}
         return History(user=user, history=history, aggregates=data.aggregate(history), info=info)
 
     def error_bound(self, catalogue: Catalogue, epsilon: float) -> float:

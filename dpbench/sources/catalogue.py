@@ -92,6 +92,17 @@ class CatalogueGenerator(Source, name="catalogue"):
         return sizes, np.concatenate(parts).astype(np.int32)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunningExample(Source, name="running_example"):
+    """The five items of epicrec's Figure 4. Three of them decide the noise; the other two, inside them, are our guess."""
+
+    kinds = ("catalogue",)
+
+    def build(self, rng: np.random.Generator) -> Catalogue:
+        matrix = [[1, 1, 1, 0, 0], [1, 0, 1, 1, 0], [1, 0, 0, 0, 1], [1, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
+        return Catalogue.from_matrix(matrix, [[0, 2]])
+
+
 MOVIES = Layout((Field("movie"), Field("title", "text"), Field("genres", "text")), "::")
 RATINGS = Layout((Field("user"), Field("movie"), Field("rating", keep=False), Field("time", "anything")), "::")
 

@@ -37,3 +37,19 @@ class CategoryAggregates(Task, name="category_aggregates"):
 
     def errors(self, data: Catalogue, release: History) -> np.ndarray:
         return release.aggregates - data.aggregates[release.user]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryNoise(Task, name="category_noise"):
+    """The noise that each category gets, whatever was drawn: the running example of epicrec, Figure 4."""
+
+    kinds = ("catalogue",)
+    lower = ("noise",)
+    metrics = {
+        "noise": "mean over the categories of the noise magnitude z",
+        "noise_J": "noise magnitude of category J, from 1",
+    }
+
+    def score(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
+        z = np.asarray(release.info["z"])
+        return {"noise": float(z.mean()), **{f"noise_{j}": float(value) for j, value in enumerate(z, 1)}}

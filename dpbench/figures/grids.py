@@ -1,0 +1,74 @@
+"""Lines of several metrics at once: a column of panels a dataset, a row a metric. Tidy numbers in, a figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from dpbench.figures import style
+from dpbench.figures.shapes import ordered
+
+
+def by_metric(
+    numbers: pd.DataFrame,
+    *,
+    panel: str,
+    x: str,
+    series: str,
+    metrics: Mapping[str, str],
+    xlabel: str,
+    label: Callable[[Any], str] = style.name,
+    width: float = 2.5,
+    height: float = 2.3,
+) -> tuple[Figure, dict[tuple[Any, str], Axes]]:
+    """Log-log lines over `x`, one a series, with standard errors; `metrics`: column -> label of its row.
+
+    Returns the axes by (panel, metric) too, for what a figure adds to them.
+    """
+    kinds, members = ordered(numbers[panel]), ordered(numbers[series])
+    figure, flat = style.panels(len(kinds) * len(metrics), columns=len(kinds), width=width, height=height)
+    places = [(kind, metric) for metric in metrics for kind in kinds]
+    axes = dict(zip(places, flat, strict=True))
+    for (kind, metric), ax in axes.items():
+        part = numbers[numbers[panel] == kind]
+        for i, member in enumerate(members):
+            rows = part[part[series] == member].sort_values(x)
+            spread = rows.get(f"{metric}_se")
+            look = style.look(member, i)
+            ax.errorbar(
+                rows[x], rows[metric], yerr=spread, capsize=2, elinewidth=0.9, markersize=4, label=label(member), **look
+            )
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        if metric == next(iter(metrics)):
+            ax.set_title(style.name(kind))
+        if metric == list(metrics)[-1]:
+            ax.set_xlabel(xlabel)
+        if kind == kinds[0]:
+            ax.set_ylabel(metrics[metric])
+        plain_ticks(ax, sorted(part[x].unique()))
+    return figure, axes
+
+
+def plain_ticks(ax: Axes, values: list[float], most: int = 6) -> None:
+    """The values themselves on a logarithmic x axis, as 0.1 and not as a power of ten; every second one if many."""
+    step = -(-len(values) // most)
+    ax.set_xticks(values[::step], [f"{value:g}" for value in values[::step]])
+    ax.minorticks_off()
+
+
+def plain_numbers(ax: Axes) -> None:
+    """60 instead of 6 x 10^1 on a logarithmic y axis, and numbers between powers of ten where it spans hardly one."""
+    low, high = ax.get_ylim()
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    between = NullFormatter() if high > 20 * low else FuncFormatter(_first_digits)
+    ax.yaxis.set_minor_formatter(between)
+
+
+def _first_digits(value: float, _: int) -> str:
+    return f"{value:g}" if f"{value:e}"[0] in "2346" else ""

@@ -1,0 +1,55 @@
+"""Column counts seen every way the papers see them: as numbers, as a distribution and as a ranking. For comparisons
+across papers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpbench.data import Counts, Incidence, TopK
+from dpbench.errors import positive
+from dpbench.numerics.comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks.column_counts import ColumnCounts
+
+KS = (10, 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaderboard(ColumnCounts, name="leaderboard"):
+    """The errors of gs beside the KL divergence and the top-K precision of analytics.
+
+    A mechanism that only names the largest columns (`TopK`) has a precision and nothing else. A K above the number of
+    columns, or above the length of such a list, is left out.
+    """
+
+    floor: float = 0.01
+    """What counts of zero or less become before the KL divergence."""
+
+    higher = ("precision_at_*",)
+    lower = (*ColumnCounts.lower, "kl")  # type: ignore[assignment]
+    metrics: ClassVar[dict[str, str]] = {
+        **ColumnCounts.metrics,
+        "kl": "KL divergence of the released distribution from the true one",
+        "precision_at_K": "share of the released top K columns that belong to the true top K, for K = 10 and 100",
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("floor", self.floor)
+
+    def score(self, data: Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+        listed = release.top.size if isinstance(release, TopK) else data.columns
+        ks = [k for k in KS if k <= listed]
+        tops = data.memo(("tops", tuple(ks)), lambda: top_thresholds(data.counts, ks))
+        precision = precision_at(release.counts, data.counts, tops, ks)
+        scores = {f"precision_at_{k}": float(p) for k, p in zip(ks, precision, strict=True)}
+        if isinstance(release, TopK):
+            return scores
+        true = data.memo(("distribution", self.floor), lambda: distribution(data.counts, self.floor))
+        kl = kl_divergence(distribution(release.counts, self.floor), true)
+        return {**super().score(data, release, rng), "kl": kl, **scores}
+
+    def errors(self, data: Incidence, release: Counts) -> np.ndarray | None:  # type: ignore[override]
+        return None if isinstance(release, TopK) else super().errors(data, release)

@@ -1,0 +1,117 @@
+"""cross: every column-count mechanism on every dataset. A heat map of the error over the lowest one of the setting, and
+a ranked table.
+
+A dot marks the competitive set of a setting: not significantly above the lowest error (Welch's test, Bonferroni). Regret
+is the geometric mean of the ratios. Mechanisms that only name the largest columns have a precision and no error.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from dpbench.engine.frame import summarise
+from dpbench.figures import style
+from dpbench.figures.competitive import regret, standings
+from dpbench.figures.shapes import ordered
+
+TRIVIAL = ("lpa", "alpa")
+MODERN = ("linf", "gaussian", "pf_peeling", "joint_topk")
+KEYS = ["dataset", "epsilon", "mechanism"]
+MEANS = ["precision_at_10", "precision_at_100", "kl"]
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    """A row a setting and mechanism with its own numbers; beside them its standing over all settings."""
+    table = summarise(trials, KEYS)
+    standing = standings(trials, "mae")
+    table = table.merge(standing.drop(columns="mae"), on=KEYS, how="left")
+    overall = regret(standing).rename(columns={"competitive": "times_competitive", "best": "times_best"})
+    means = trials.groupby("mechanism", sort=False)[MEANS].mean().add_prefix("mean_").reset_index()
+    table = table.merge(overall, on="mechanism", how="left").merge(means, on="mechanism")
+    # Ranked by regret; those without an error come last, by what they can do.
+    order = overall["mechanism"].tolist()
+    rest = means[~means["mechanism"].isin(order)].sort_values("mean_precision_at_10", ascending=False)["mechanism"]
+    table["rank"] = table["mechanism"].map({name: i + 1 for i, name in enumerate([*order, *rest])})
+    return table.sort_values(["rank"], kind="stable").reset_index(drop=True)
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    ranked = numbers.drop_duplicates("mechanism").sort_values("rank")
+    settings = list(numbers[["dataset", "epsilon"]].drop_duplicates().itertuples(index=False, name=None))
+    settings.sort(key=lambda s: (ordered(numbers["dataset"]).index(s[0]), s[1]))
+    figure, (above, below) = style.panels(2, columns=1, width=max(7.5, 0.42 * len(settings) + 1.6), height=4.3)
+    heat_map(above, numbers, ranked[ranked["regret"].notna()]["mechanism"].tolist(), settings, figure)
+    table(below, ranked)
+    return figure
+
+
+def label(mechanism: str) -> str:
+    mark = " (trivial)" if mechanism in TRIVIAL else " †" if mechanism in MODERN else ""
+    return style.name(mechanism) + mark
+
+
+def heat_map(ax: Axes, numbers: pd.DataFrame, mechanisms: list, settings: list, figure: Figure) -> None:
+    cells = numbers.set_index(["mechanism", "dataset", "epsilon"])
+    index = [(m, *s) for m in mechanisms for s in settings]
+    shape = (len(mechanisms), len(settings))
+    ratio = cells["ratio"].reindex(index).to_numpy(dtype=float).reshape(shape)
+    dots = cells["competitive"].reindex(index).to_numpy().reshape(shape)
+    shown = np.ma.masked_invalid(ratio)
+    image = ax.imshow(shown, norm=LogNorm(1, max(10.0, float(shown.max()))), cmap="viridis_r", aspect="auto")
+    for i, j in np.ndindex(*shape):
+        if np.isfinite(ratio[i, j]):
+            dark = ratio[i, j] > float(shown.max()) ** 0.5
+            text = f"{ratio[i, j]:.2g}" if ratio[i, j] < 100 else f"{ratio[i, j]:.0f}"
+            ax.text(j, i, text, ha="center", va="center", fontsize=5.5, color="white" if dark else "black")
+            if dots[i, j] is True or dots[i, j] == 1:
+                ax.plot(j + 0.36, i - 0.3, "o", color="#D55E00", markersize=3)
+    ax.set_yticks(range(shape[0]), [label(m) for m in mechanisms])
+    ax.set_xticks(range(shape[1]), [style.epsilon_name(e) for _, e in settings], rotation=90, fontsize=7)
+    ax.grid(visible=False)
+    ax.tick_params(length=0)
+    datasets = ordered(pd.Series([d for d, _ in settings]))
+    for dataset in datasets:
+        places = [j for j, (d, _) in enumerate(settings) if d == dataset]
+        ax.text(np.mean(places), -0.75, style.name(dataset), ha="center", va="bottom", fontsize=8, weight="bold")
+        ax.axvline(max(places) + 0.5, color="white", linewidth=2)
+    ax.set_xlabel("ε")
+    bar = figure.colorbar(image, ax=ax, pad=0.01, fraction=0.03)
+    bar.set_label("MAE over the lowest of the setting")
+
+
+def table(ax: Axes, ranked: pd.DataFrame) -> None:
+    head = ["", "mechanism", "regret", "worst", "competitive", "best", "precision@10", "precision@100", "KL"]
+    rows = []
+    for row in ranked.itertuples():
+        error = ["-"] * 4
+        if np.isfinite(row.regret):
+            of = f"of {row.settings:.0f}"
+            error = [
+                f"{row.regret:.2f}",
+                f"{row.worst:,.1f}",
+                f"{row.times_competitive:.0f} {of}",
+                f"{row.times_best:.0f} {of}",
+            ]
+        kl = "-" if np.isnan(row.mean_kl) else f"{row.mean_kl:.3f}"
+        precision = [f"{row.mean_precision_at_10:.0%}", f"{row.mean_precision_at_100:.0%}"]
+        rows.append(
+            [f"{row.rank:.0f}" if np.isfinite(row.regret) else "", label(row.mechanism), *error, *precision, kl]
+        )
+    ax.axis("off")
+    drawn = ax.table(rows, colLabels=head, bbox=(0, 0, 1, 1), colWidths=[0.04, 0.2, *[0.11] * 7])
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(8)
+    for (at, column), cell in drawn.get_celld().items():
+        cell.set_linewidth(0.4)
+        cell.set_edgecolor("#bbbbbb")
+        trivial = at > 0 and ranked["mechanism"].iloc[at - 1] in TRIVIAL
+        cell.set_facecolor("#eeeeee" if trivial else "white")
+        cell.set_text_props(ha="left" if column == 1 else "right", weight="bold" if at == 0 else "normal")
+        cell.PAD = 0.08
+    ax.set_title(
+        "● competitive: not significantly above the lowest error    † of none of the five papers",
+        fontsize=8,
+        loc="left",
+    )
