@@ -14,6 +14,7 @@ import pytest
 
 from dpbench import Incidence, Records
 from dpbench.data import Contingency
+from dpbench.errors import UserError
 from dpbench.sources import SOURCES, parsing
 from dpbench.sources.cache import DatasetSpec, open_dataset
 
@@ -135,6 +136,23 @@ def test_lists(write: Callable[..., Path], block: int, reader: str) -> None:
     path = write("retail.dat", "10 12 12488 \n7\n\n 12\t10\t7  7 \r\n12488")
     assert rows_of(read(reader, path)) == [(1, 2, 3), (0,), (), (0, 1, 2), (3,)]
     assert read(reader, path, ids="all").columns == 12489
+
+
+def test_movielens_100k(write: Callable[..., Path], block: int) -> None:
+    """Contexts: gender M before F, then under 25, 25 to 34, above 34."""
+    rest = "|01-Jan-1995||http://x|" + "|".join("0" * 19)
+    write("ml-100k/u.item", f"1|Toy Story (1995){rest}\n5|Caf\xe9{rest}\n7|Unrated{rest}\n".encode("latin-1"))
+    write("ml-100k/u.user", "1|24|M|technician|85711\n2|25|F|other|94043\n3|35|M|writer|32067\n")
+    folder = write("ml-100k/u.data", "3\t5\t3\t881250949\n1\t5\t1\t881250949\n2\t1\t5\t0\n1\t1\t2\t9\n").parent
+    data = read("movielens_100k", folder)
+    assert records_of(data) == [{(0, 0): 1, (1, 0): 1}, {(0, 4): 1}, {(1, 2): 1}]
+    assert data.item_labels == ("Toy Story (1995)", "Caf\xe9")
+    assert rows_of(read("movielens_100k", folder.parent, kind="incidence")) == [(0, 1), (0,), (1,)]
+    write("ml-100k/u.data", "3\t5\t3\t881250949\n1\t5\t1\n")
+    with pytest.raises(
+        UserError, match=r"u.data, line 2: expected 4 fields \(user TAB movie TAB rating TAB time\), found 3"
+    ):
+        read("movielens_100k", folder)
 
 
 ADULT = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, X, <=50K\n"

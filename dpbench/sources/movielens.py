@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,6 +53,9 @@ class MovieLensRecords(Reader, name="movielens_records"):
 
     what = "the folder of MovieLens 1M"
     names = ("ratings.dat", "users.dat", "movies.dat")
+    layouts: ClassVar[tuple[Layout, Layout, Layout]] = (RATINGS, USERS, MOVIES)
+    ages: ClassVar[dict[int, int]] = _BAND
+    """The age band of every age that may stand in the users' file."""
     many = True
     kind: str = "records"
     """`incidence`: who rated what, without contexts."""
@@ -59,10 +63,10 @@ class MovieLensRecords(Reader, name="movielens_records"):
 
     def build(self, rng: np.random.Generator) -> Records | Incidence:
         bad = self.bad_lines()
-        rated = self._columns("ratings.dat", RATINGS, bad)
+        rated = self._columns(self.names[0], self.layouts[0], bad)
         known = np.ones(rated["user"].size, dtype=bool)
         groups, titles = self._groups(bad), self._titles(bad)
-        for column, table, name in (("user", groups, "users.dat"), ("movie", titles, "movies.dat")):
+        for column, table, name in (("user", groups, self.names[1]), ("movie", titles, self.names[2])):
             ids = np.array(sorted(table), dtype=np.int64)
             there = np.isin(rated[column], ids)
             if not there.all():
@@ -72,7 +76,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
         if again.any():
             row = int(np.argmax(again))
             message = f"user {rated['user'][row]} rates movie {rated['movie'][row]} again: expected each pair once"
-            bad.found(self._file("ratings.dat"), int(rated["line"][row]), message, int(again.sum()))
+            bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int(again.sum()))
         kept = known & ~again
         if not kept.any():
             raise UserError(f"{self.path}: there is not a single good rating: expected {self.what}")
@@ -100,25 +104,27 @@ class MovieLensRecords(Reader, name="movielens_records"):
     ) -> None:
         row = int(np.argmax(~there))
         message = f"{column} {rated[column][row]} is not in {name}"
-        bad.found(self._file("ratings.dat"), int(rated["line"][row]), message, int((~there).sum()))
+        bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int((~there).sum()))
 
     def _groups(self, bad: BadLines) -> dict[int, int]:
         """The context of every user, by id."""
         found: dict[int, int] = {}
-        for block in read_fields(Lines(self._file("users.dat"), USERS.shown), USERS, bad):
+        layout = self.layouts[1]
+        for block in read_fields(Lines(self._file(self.names[1]), layout.shown), layout, bad):
             texts, places = block.texts("gender")
             for user, gender, age, line in zip(block["user"], places, block["age"], block.lines, strict=True):
-                if texts[gender] not in (b"M", b"F") or int(age) not in _BAND:
-                    wanted = f"gender M or F and age one of {', '.join(map(str, _BAND))}"
+                if texts[gender] not in (b"M", b"F") or int(age) not in self.ages:
+                    wanted = f"gender M or F and age one of {', '.join(map(str, self.ages))}"
                     shown = f"{texts[gender].decode('latin-1')}, {age}"
                     bad.found(block.path, int(line), f"expected {wanted}, found {shown}")
                     continue
-                found[int(user)] = 3 * (texts[gender] == b"F") + _BAND[int(age)]
+                found[int(user)] = 3 * (texts[gender] == b"F") + self.ages[int(age)]
         return found
 
     def _titles(self, bad: BadLines) -> dict[int, str]:
         found: dict[int, str] = {}
-        for block in read_fields(Lines(self._file("movies.dat"), MOVIES.shown), MOVIES, bad):
+        layout = self.layouts[2]
+        for block in read_fields(Lines(self._file(self.names[2]), layout.shown), layout, bad):
             texts, places = block.texts("title")
             found |= {int(k): texts[at].decode("latin-1") for k, at in zip(block["movie"], places, strict=True)}
         return found
