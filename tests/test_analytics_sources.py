@@ -234,7 +234,7 @@ def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (tmp_path / "users.dat").unlink()
-    with pytest.raises(UserError, match="MovieLens 1M, named users.dat"):
+    with pytest.raises(UserError, match=r"MovieLens 1M, named users\.dat"):
         read(path)
     with pytest.raises(UserError, match="there is no such file or folder"):
         read(str(tmp_path / "elsewhere"))

@@ -12,10 +12,11 @@ from dpbench.mechanisms import mechanism
 
 
 def hpa() -> Iterator[Row]:
-    """100 million records of Netflix's number of users and items, skewed in both."""
+    """100 million records of Netflix's number of users and items, skewed in both, the smallest user 1 (so d = 1)."""
     rng = np.random.default_rng(0)
     users, items, total = 480_189, 17_770, 100_000_000
-    sizes = np.maximum(1, rng.lognormal(0, 1.2, users))
+    sizes = rng.lognormal(0, 1.2, users)
+    sizes[0] = 0
     sizes = np.maximum(1, (sizes * (total / sizes.sum())).astype(np.int64))
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     n = int(indptr[-1])
