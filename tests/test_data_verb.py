@@ -269,7 +269,7 @@ def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
     for file in card.files:
         assert re.fullmatch(r"https?://\S+/\S+", file.address)
         assert file.checksum == "unknown" or re.fullmatch(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})", file.checksum)
-    if card.paper:
+    if entry.get("generator") and card.paper:
         data, _ = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec)
         assert set(card.paper) - {"table"} <= set(data.statistics()), "the card's statistics have the data's names"
 
@@ -286,6 +286,14 @@ def test_show_generated_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Row size" in out
     assert "█" in out
     assert re.search(r"│ lpa +│ +[0-9.]+ ", out)
+
+
+def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["data", "show", "retail"]) == 0
+    assert "Nothing of it is here: --path, or python -m dpbench data get retail" in capsys.readouterr().out
+    (tmp_path / "some.dat").write_text("1 2\n2 3\n2\n")
+    assert main(["data", "show", "retail", "--path", str(tmp_path), "--trials", "0"]) == 0
+    assert re.search(r"│ ones +│ +908,576 │ +5 │", capsys.readouterr().out)
 
 
 def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

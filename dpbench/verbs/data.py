@@ -72,7 +72,8 @@ def _here(name: str, entry: Mapping[str, Any]) -> str:
     from dpbench.config import SCALES, dataset_of
     from dpbench.sources.cache import peek
 
-    built = [s for s in SCALES if peek(dataset_of(name, {**entry, "source": "generator"}, s).spec)]
+    generated = {**entry, "source": "generator"}
+    built = [s for s in SCALES if entry.get("generator") and peek(dataset_of(name, generated, s).spec)]
     found = [f"generated ({', '.join(built)})"] if built else []
     found += ["files"] if cards.fetched(name) else []
     return ", ".join(found) or "nothing"
@@ -167,6 +168,9 @@ def _show(args: argparse.Namespace, console: Console) -> int:
 
         console.print(Markdown(card.text))
     forms = _forms(args, Console(stderr=True, highlight=False))
+    if not forms:
+        console.print(f"Nothing of it is here: --path, or python -m dpbench data get {args.name}", highlight=False)
+        return 0
     console.print(_statistics(card, forms))
     for table in _shapes(forms):
         console.print(table)
@@ -202,8 +206,10 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
     def say(text: str) -> None:
         notes.print(text, markup=False, soft_wrap=True)
 
-    generated = dataset_of(args.name, {**entry, "source": "generator"}, args.scale)
-    forms: dict[str, Any] = {_scaled(args): open_dataset(generated.spec, say=say)[0]}
+    forms: dict[str, Any] = {}
+    if entry.get("generator"):
+        generated = dataset_of(args.name, {**entry, "source": "generator"}, args.scale)
+        forms[_scaled(args)] = open_dataset(generated.spec, say=say)[0]
     path = args.path or cards.fetched(args.name)
     if path and not entry.get("files"):
         raise UserError(f"{args.name} has no original that we read: expected no --path")
