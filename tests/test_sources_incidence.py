@@ -349,18 +349,18 @@ import numpy as np
 from dpbench.numerics import margins
 from dpbench.sources import SOURCES
 source = SOURCES.make("incidence", **json.loads(sys.argv[1]))
-SOURCES.make("incidence", rows=50, columns=20, largest=9, average=9, top=0.9).build(np.random.default_rng(0))
-start = time.perf_counter()
+SOURCES.make("incidence", rows=50, columns=20, largest=9, average=5, top=0.5).build(np.random.default_rng(0))
+start = time.process_time()
 data = source.build(np.random.default_rng(0))
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 wanted_sizes, wanted_counts = source.margins(np.random.default_rng(0))
-rising = all(
-    np.all((np.diff(data.indices[a:b]) > 0) | np.isin(np.arange(a + 1, b), data.indptr))
-    for a, b in ((k, min(k + 50_000_001, data.ones)) for k in range(0, data.ones, 50_000_000))
-)
+rising = True
+for k in range(0, data.ones, 50_000_000):
+    falls = np.flatnonzero(np.diff(data.indices[k : k + 50_000_001]) <= 0) + k + 1
+    rising &= bool(np.all(data.indptr[np.searchsorted(data.indptr, falls)] == falls))
 print(json.dumps({
-    "seconds": seconds, "peak": peak, "rising": bool(rising), "ones": data.ones,
+    "seconds": seconds, "peak": peak, "rising": rising, "ones": data.ones,
     "sizes": bool(np.array_equal(data.row_sizes, wanted_sizes)),
     "counts": bool(np.array_equal(margins._count(data.indices, data.columns), wanted_counts)),
 }))
@@ -372,7 +372,7 @@ print(json.dumps({
     ("name", "seconds", "gigabytes"), [("checkin", 60, 1), ("netflix", 90, 4), ("document", 400, 12)]
 )
 def test_paper_size(name: str, seconds: float, gigabytes: float) -> None:
-    """Time is generous (a busy machine), memory is not."""
+    """Seconds of one core, generously; memory as asked for."""
     command = [sys.executable, "-c", PROBE, json.dumps(parameters(name, "paper"))]
     run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 0, run.stderr
