@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from dpbench.claims import Judge, Verdict
 from dpbench.compose import options
 from dpbench.ledger import ledger
-from dpbench.paths import CARDS, CONF
+from dpbench.paths import CONF
+from dpbench.sources.cards import load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,8 +158,7 @@ def _datasets(manifests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             used[name] = {"spec": spec, "scale": manifest["scale"], "statistics": _statistics(spec)}
     found = []
     for name in dict.fromkeys((*options("dataset"), *used)):
-        card = CARDS / f"{name}.md"
-        text = card.read_text() if card.is_file() else ""
+        text = load(name).markdown()
         found.append({"name": name, "card": text, **used.get(name, {"spec": None, "scale": "", "statistics": {}})})
     return found
 

@@ -56,6 +56,15 @@ class Card:
     text: str = ""
     """The card without its facts."""
 
+    def markdown(self) -> str:
+        """The card as a page: its text, and the facts as a list below."""
+        facts = {"publisher": self.publisher, "page": self.page and f"<{self.page}>", "licence": self.licence}
+        lines = [f"- {name}: {fact}" for name, fact in facts.items() if fact]
+        lines += [
+            f"- file: <{file.address}>, {file.size or 'size unknown'}, checksum {file.checksum}" for file in self.files
+        ]
+        return self.text + ("\n" + "\n".join(lines) + "\n" if lines else "")
+
 
 def load(name: str, folder: Path = CARDS) -> Card:
     """The card of a dataset; an empty one when nobody wrote it yet."""
