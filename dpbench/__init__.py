@@ -1,6 +1,6 @@
 """dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy."""
 
-from dpbench.data import Contingency, Counts, Data, Incidence, Records, Release, Summary
+from dpbench.data import Catalogue, Contingency, Counts, Data, History, Incidence, Records, Release, Summary, TopK
 from dpbench.mechanisms import Bounded, Mechanism, mechanism
 from dpbench.sources import Source
 from dpbench.tasks import Task
@@ -9,9 +9,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bounded",
+    "Catalogue",
     "Contingency",
     "Counts",
     "Data",
+    "History",
     "Incidence",
     "Mechanism",
     "Records",
@@ -19,5 +21,6 @@ __all__ = [
     "Source",
     "Summary",
     "Task",
+    "TopK",
     "mechanism",
 ]

@@ -5,6 +5,7 @@ Only a page and a half of the paper is known; what is our reading of the rest is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,9 +64,10 @@ class SensitivityControl(Bounded):
         raise NotImplementedError
 
     def expected_error(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean absolute error: the mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|. A pass over the data for
-        every θ in question. For limit="sample" the error of counts that equal their mean, a lower bound.
-        """
+        """Expected mean absolute error: the mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|, a pass over the data for
+        every θ in question. Sampled rows have no closed form: nan."""
+        if self.limit == "sample":
+            return math.nan
         _, eps_p = self.split(epsilon)
         total, theta_before = 0.0, 0
         for probability, theta, alpha in self.choices(data, epsilon):
