@@ -9,7 +9,7 @@ run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 # Paper-size and minutes-long cases.
 test-slow: $(VENV)/.ready
