@@ -2,7 +2,8 @@
 
 Read with Python's grammar and evaluated by a short list of rules; nothing else of Python is reachable. A metric's name
 called with selectors is its mean over the trials of the one cell that they leave. Every value is a row of draws: the
-first is the estimate, the others say how far it may be off, so that intervals pass through any arithmetic.
+first is the estimate, the others say how far it may be off, so that intervals pass through any arithmetic. Metrics that a
+task gives by the size of its queries (`abs_error/200`) are found under the label `part`, the share of the domain.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DRAWS = 9999
+PART = "part"
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -32,6 +35,7 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
+COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     name: getattr(np, name) for name in ("exp", "expm1", "log", "log10", "log1p", "sqrt", "abs")
 }
@@ -92,8 +96,19 @@ def cells_of(frame: pd.DataFrame) -> list[Cell]:
     for name, rows in frame.groupby("cell", sort=False):
         first = rows.iloc[0]
         values = {m: rows[m].to_numpy(dtype=float) for m in metrics if m in numeric and rows[m].notna().all()}
-        found.append(Cell(str(name), {c: first[c] for c in labels if _given(first[c])}, values))
+        cell = Cell(str(name), {c: first[c] for c in labels if _given(first[c])}, values)
+        found += [cell, *_parts(cell)]
     return found
+
+
+def _parts(cell: Cell) -> Iterator[Cell]:
+    """The same trials once more for each size of query, as a cell of its own. The largest size is the task's `upto`."""
+    sized = {name: name.rpartition("/") for name in cell.values if name.rpartition("/")[2].isdigit()}
+    sizes = sorted({int(size) for _, _, size in sized.values()})
+    for size in sizes:
+        part = float(f"{size / sizes[-1] * float(cell.labels.get('task.upto', 1)):.3g}")
+        values = {metric: cell.values[name] for name, (metric, _, end) in sized.items() if int(end) == size}
+        yield Cell(cell.id, {**cell.labels, PART: part}, values)
 
 
 def _given(value: Any) -> bool:
@@ -143,6 +158,7 @@ class Scope:
         if not with_it:
             known = {name for cell in self.cells for name in cell.values}
             raise Missing(f"no metric {metric!r} was stored: {nearest(metric, known)}")
+        with_it = [cell for cell in with_it if PART not in cell.labels] or with_it
         if len(with_it) > 1:
             raise UserError(f"{metric}: {len(with_it)} cells are left, which differ in {', '.join(_differ(with_it))}")
         (cell,) = with_it
@@ -162,7 +178,14 @@ def _label(cell: Cell, key: str) -> Any:
 def _matches(cell: Cell, key: str, wanted: Any) -> bool:
     label = _label(cell, key)
     choices = wanted if isinstance(wanted, list | tuple) else [wanted]
-    return label is not None and any(same(label, parse_epsilon(c) if key == "epsilon" else c) for c in choices)
+    return label is not None and any(_fits(label, parse_epsilon(c) if key == "epsilon" else c) for c in choices)
+
+
+def _fits(label: Any, wanted: Any) -> bool:
+    """The same, or, for `>= 0.05` and its like, on the right side."""
+    if isinstance(wanted, str) and (found := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
+        return not isinstance(label, str) and COMPARE[found[1]](float(label), float(found[2]))
+    return same(label, wanted)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -229,7 +252,7 @@ def _word(node: ast.expr) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return node.id
+        return {"true": True, "false": False}.get(node.id, node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return -node.operand.value  # type: ignore[operator]
     raise UserError(f"{ast.unparse(node)!r} is no label: expected a word or a number")

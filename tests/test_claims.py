@@ -156,6 +156,23 @@ def test_a_frame_becomes_cells() -> None:
     assert set(one.values) == {"mae", "seconds"}
 
 
+def test_sizes_of_queries_are_parts_of_the_domain() -> None:
+    """At another scale the sizes have other names and the same parts."""
+    for domain in (20_000, 1_000_000):
+        rows = []
+        for mechanism, factor in (("filter", 1.0), ("geometric", 2.0)):
+            errors = {f"abs_error/{int(domain * part)}": factor * part for part in (0.01, 0.1, 0.5)}
+            rows.append(
+                {"mechanism": mechanism, "task.upto": 0.5, "cell": mechanism, "trial": 0, "abs_error": factor, **errors}
+            )
+        cells = cells_of(pd.DataFrame(rows).assign(seconds=1.0))
+        assert value("abs_error(mechanism=geometric)", cells) == 2, "the mean over all sizes"
+        assert value("abs_error(mechanism=geometric, part=0.1)", cells) == pytest.approx(0.2)
+        assert value("argmax(abs_error(mechanism=filter), over=part)", cells) == 0.5
+        large = Scope(cells).where({"part": ">= 0.05"})
+        assert [g["part"] for g in large.groups(["part"])] == [0.1, 0.5]
+
+
 @pytest.mark.parametrize(
     ("text", "low", "high"),
     [
@@ -175,7 +192,7 @@ def test_regions(text: str, low: float, high: float) -> None:
 
 @pytest.mark.parametrize("text", ["1", "around 3", "< one", "between 1", "about 1"])
 def test_wrong_regions(text: str) -> None:
-    with pytest.raises(UserError, match="is not valid|is no number"):
+    with pytest.raises(UserError, match=r"is not valid|is no number"):
         Region.parse(text)
 
 
@@ -273,8 +290,8 @@ def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=message):
             load(text)
+    load(good)
     with pytest.raises(UserError, match="unknown paper 'min': did you mean 'mine'"):
-        load(good)
         ledger(["min"], folder=tmp_path)
 
 
@@ -303,7 +320,12 @@ def smoke(experiment: str) -> list[Cell]:
     numbers = baselines.load(BASELINES).get(experiment)
     if numbers is None:
         return []
-    return [Cell(k, c.labels, {m: np.array(v) for m, v in c.values.items()}) for k, c in numbers.cells.items()]
+    rows = [
+        {**c.labels, "cell": key, "trial": i, **{metric: values[i] for metric, values in c.values.items()}}
+        for key, c in numbers.cells.items()
+        for i in range(len(next(iter(c.values.values()))))
+    ]
+    return cells_of(pd.DataFrame(rows).assign(seconds=1.0))
 
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment and not c.untestable], ids=lambda c: c.id)
