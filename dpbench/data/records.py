@@ -110,7 +110,7 @@ class Records(Data, kind="records"):
         size = self.n_items * self.n_contexts
         total = np.zeros(size, dtype=np.int64)
         for start in range(0, self.records, _CHUNK):
-            total += np.bincount(self._edge_of(slice(start, start + _CHUNK)), minlength=size)
+            total += np.bincount(self.edge_of(slice(start, start + _CHUNK)), minlength=size)
         return read_only(total.reshape(self.n_items, self.n_contexts))
 
     @cached_property
@@ -118,26 +118,18 @@ class Records(Data, kind="records"):
         """q1(D): the true item counts c_i."""
         return read_only(self.edges.sum(axis=1))
 
-    def _edge_of(self, part: slice) -> np.ndarray:
+    def edge_of(self, part: slice) -> np.ndarray:
+        """The edge i h + j of each record (item i, context j) of a part."""
         wide = np.int32 if self.n_items * self.n_contexts < 2**31 else np.int64
         return self.items[part].astype(wide) * self.n_contexts + self.contexts[part]
 
     def item_columns(self) -> Columns:
         """The item counts as a problem of column counts: a row a user, a column an item."""
-
-        def make() -> Columns:
-            return Columns(self.indptr, self.items, self.n_items, self.counts, self.repeats)
-
-        return self.memo("item_columns", make)
+        return self.memo("item_columns", lambda: Columns(self, by_edge=False))
 
     def edge_columns(self) -> Columns:
         """The edge counts as a problem of column counts: a row a user, column i h + j the edge (item i, context j)."""
-
-        def make() -> Columns:
-            edges, size = self._edge_of(slice(None)), self.n_items * self.n_contexts
-            return Columns(self.indptr, edges, size, self.edges.reshape(-1), self.repeats)
-
-        return self.memo("edge_columns", make)
+        return self.memo("edge_columns", lambda: Columns(self, by_edge=True))
 
     def incidence(self) -> Incidence:
         """Which user holds which item: repeats and contexts dropped."""
@@ -173,13 +165,47 @@ class Records(Data, kind="records"):
 
 
 @dataclass(frozen=True, eq=False)
-class Columns(Incidence):
-    """Records seen as rows by columns: like `Incidence`, but a row may hold a column more than once."""
+class Columns(Data):
+    """Records seen as rows by columns: what mechanisms ask of an `Incidence`, but a row may hold a column repeatedly."""
 
-    known: np.ndarray
-    """The column counts, which the records know already."""
-    repeats: bool = True
+    records: Records
+    by_edge: bool
+
+    kind = "incidence"
 
     @property
-    def counts(self) -> np.ndarray:  # type: ignore[override]
-        return self.known
+    def repeats(self) -> bool:
+        return self.records.repeats
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self.records.indptr
+
+    @cached_property
+    def indices(self) -> np.ndarray:
+        """Made when asked for: as edges they are as large as the items, and noise on all counts does not need them."""
+        return read_only(self.records.edge_of(slice(None))) if self.by_edge else self.records.items
+
+    @property
+    def counts(self) -> np.ndarray:
+        return self.records.edges.reshape(-1) if self.by_edge else self.records.counts
+
+    @property
+    def rows(self) -> int:
+        return self.records.users
+
+    @property
+    def columns(self) -> int:
+        return self.records.n_items * (self.records.n_contexts if self.by_edge else 1)
+
+    @property
+    def ones(self) -> int:
+        return self.records.records
+
+    @property
+    def row_sizes(self) -> np.ndarray:
+        return self.records.user_sizes
+
+    @property
+    def largest_row(self) -> int:
+        return self.records.largest_user

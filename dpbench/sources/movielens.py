@@ -178,6 +178,7 @@ class Ratings(Source, name="ratings"):
                 parts.append(matrix(own, column_sums(own, liked, rng), rng)[1])
         items = np.concatenate(parts)
         fill_unseen(items, self.items, rng)
+        items = items[np.lexsort((items, np.repeat(np.arange(self.users), sizes)))]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         data = Records(
             indptr,
