@@ -109,6 +109,9 @@ class Judge:
         scale = str(manifest["scale"])
         if SCALES.index(scale) < SCALES.index(claim.scale):
             return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
+        if claim.original and "path" not in manifest["datasets"].get(claim.original, {}).get("params", {}):
+            where = f"dataset.{claim.original}.source=files dataset.{claim.original}.path=FOLDER"
+            return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
         if not (cells := self.cells(claim.experiment)):
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
         return self._decide(claim, Scope(cells, claim.numbers), scale)

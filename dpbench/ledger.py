@@ -109,6 +109,8 @@ class Claim:
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constants of the measure."""
     expect: str = ""
+    original: str = ""
+    """A dataset that must have been read from its own files: a generated one proves nothing here."""
     exact: bool = False
     """The measure holds no noise: one trial decides."""
     untestable: str = ""

@@ -51,6 +51,7 @@ def test_measures() -> None:
     assert value("most(average(mae(), over=w), over=dataset)") == pytest.approx(20), "auto is no number: not averaged"
     assert value("mae(dataset=two, w=5) / info.scale(dataset=two, w=5)") == pytest.approx(1)
     assert value("metric('info.scale', dataset=two, w=5)") == 10
+    assert value("max(mae(dataset=one, w=5), 7, -1) + min(2, 3)") == 9
     assert value("-2 ** 2 * (x + 1) / exp(0) + sqrt(4)", x=2) == -10
     assert value("private(lpa)", []) == 0
     assert value("private(lpa, bound=3)", []) == 1
@@ -200,7 +201,9 @@ class Stored(Judge):
     """A judge of cells in memory."""
 
     def __init__(self, cells: list[Cell], scale: str = "laptop") -> None:
-        self.manifests = {"x/fig": {"scale": scale}}
+        self.manifests = {
+            "x/fig": {"scale": scale, "datasets": {"real": {"params": {"path": "there"}}, "one": {"params": {}}}}
+        }
         self._cells = {"x/fig": cells}
 
 
@@ -263,6 +266,21 @@ def test_what_cannot_be_tested_says_why_and_what_to_run() -> None:
     assert (part.verdict, part.reason) == (UNTESTABLE, "no trials of dataset=two")
     never = judge.verdict(claim(untestable="the figure is lost"))
     assert (never.verdict, never.reason, never.command) == (UNTESTABLE, "the figure is lost", "")
+
+
+def test_a_claim_about_the_original_files_is_not_tested_on_generated_data() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.1))
+    assert judge.verdict(claim(original="real", **RATIO)).verdict == REPRODUCED
+    made_up = judge.verdict(claim(original="one", **RATIO))
+    assert made_up.verdict == UNTESTABLE
+    assert "dataset.one.source=files" in made_up.reason
+
+
+def test_a_first_trial_that_loads_code_is_no_time_of_the_mechanism() -> None:
+    frame = pd.DataFrame(
+        {"mechanism": "a", "cell": "x", "trial": range(5), "seconds": [0.9, 0.01, 0.012, 0.011, 0.009], "mae": 1.0}
+    )
+    assert value("seconds()", cells_of(frame)) == pytest.approx(0.0106)
 
 
 def test_one_trial_decides_only_what_holds_no_noise() -> None:
@@ -336,7 +354,9 @@ def test_every_measure_finds_its_numbers(claim: Claim) -> None:
     if not (cells := smoke(claim.experiment)):
         pytest.skip(f"{claim.experiment} has no baseline")
     judge = Stored(cells)
-    judge.manifests = {claim.experiment: {"scale": "paper"}}
+    judge.manifests = {
+        claim.experiment: {"scale": "paper", "datasets": {claim.original: {"params": {"path": "there"}}}}
+    }
     judge._cells = {claim.experiment: cells}
     found: Verdict = judge.verdict(claim)
     assert found.verdict != UNTESTABLE, found.reason
