@@ -41,8 +41,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         )
         liked, excess = part[["liked_theta", "excess"]].iloc[0]
         ax.axvline(liked, color=style.COLOURS[1], linestyle=":", label="θ of the highest q")
-        ax.set_title(style.name(dataset))
-        ax.text(0.03, 0.97, f"MAE there {excess:+.1%}", transform=ax.transAxes, va="top", fontsize=8)
+        ax.set_title(f"{style.name(dataset)}, {abs(excess):.1%} above the lowest", fontsize=9)
         ax.set_xlabel("θ")
         plain_numbers(ax)
     for ax in axes[::3]:
