@@ -121,7 +121,9 @@ def audit(name: str, epsilon: float, trials: int, seed: int = 0, alpha: float = 
     """The largest certain privacy loss of a mechanism, with confidence 1 - alpha over all pairs and directions."""
     mechanism = audited(name)
     best = Finding(name, epsilon, -math.inf, "", "", mechanism.not_private())
-    pairs = [p for kind in mechanism.kinds for p in PAIRS[kind]() if not mechanism.unfit(p.before) + mechanism.unfit(p.after)]
+    pairs = [
+        p for kind in mechanism.kinds for p in PAIRS[kind]() if not mechanism.unfit(p.before) + mechanism.unfit(p.after)
+    ]
     each = alpha / max(1, 2 * len(pairs))
     for number, pair in enumerate(pairs):
         rng = np.random.default_rng(np.random.SeedSequence([seed, number]))
