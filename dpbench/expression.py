@@ -136,9 +136,8 @@ class Scope:
         """The same with fewer cells; what is used is recorded in one place."""
         left = [cell for cell in self.cells if all(_matches(cell, key, value) for key, value in selectors.items())]
         if not left:
-            known = {key for cell in self.cells for key in cell.labels}
             for key in selectors:
-                if self.cells and not any(_is(key, name) for name in known):
+                if self.cells and all(_label(cell, key) is None for cell in self.cells):
                     raise Missing(f"no cell has a parameter {key!r}")
             raise Missing("no trials of " + ", ".join(f"{key}={value}" for key, value in selectors.items()))
         return Scope(left, self.numbers, self.used)
@@ -181,7 +180,11 @@ def _is(short: str, name: str) -> bool:
 
 
 def _label(cell: Cell, key: str) -> Any:
-    return next((value for name, value in cell.labels.items() if _is(key, name)), None)
+    """A label, or else a metric that is the same in all trials: a fact about the data, such as `items`."""
+    found = next((value for name, value in cell.labels.items() if _is(key, name)), None)
+    if found is None and key in cell.values and np.ptp(cell.values[key]) == 0:
+        return float(cell.values[key][0])
+    return found
 
 
 def _matches(cell: Cell, key: str, wanted: Any) -> bool:

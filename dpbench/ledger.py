@@ -44,8 +44,8 @@ class Region:
         number = r"([-+]?[\d.]+(?:e[-+]?\d+)?) *(%?)"
         if found := re.fullmatch(rf"(<=|<|>=|>|=) *{number}", text):
             value, bound = _number(*found.group(2, 3)), found[1]
-            low = value if bound in (">", ">=", "=") else -np.inf
-            high = value if bound in ("<", "<=", "=") else np.inf
+            low = {">": float(np.nextafter(value, np.inf)), ">=": value, "=": value}.get(bound, -np.inf)
+            high = {"<": float(np.nextafter(value, -np.inf)), "<=": value, "=": value}.get(bound, np.inf)
         elif found := re.fullmatch(rf"between {number} and {number}", text):
             low, high = _number(found[1], found[2]), _number(found[3], found[4])
         elif found := re.fullmatch(rf"about {number} within {number}", text):
