@@ -18,6 +18,10 @@ from dpbench.figures.shapes import ordered
 
 TRIVIAL = ("lpa", "alpa")
 MODERN = ("linf", "gaussian", "pf_peeling", "joint_topk")
+WEAKER = {"gaussian": "(ε, δ)"}
+"""Mechanisms whose guarantee is not pure ε, and what it is."""
+DARKEST = 1000.0
+"""Ratios above it share the darkest colour: one hopeless mechanism must not take it from all others."""
 KEYS = ["dataset", "epsilon", "mechanism"]
 MEANS = ["precision_at_10", "precision_at_100", "kl"]
 
@@ -48,8 +52,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def label(mechanism: str) -> str:
-    mark = " (trivial)" if mechanism in TRIVIAL else " †" if mechanism in MODERN else ""
-    return style.name(mechanism) + mark
+    marks = ["(trivial)" if mechanism in TRIVIAL else "†" if mechanism in MODERN else "", WEAKER.get(mechanism, "")]
+    return " ".join([style.name(mechanism), *filter(None, marks)])
 
 
 def heat_map(ax: Axes, numbers: pd.DataFrame, mechanisms: list, settings: list, figure: Figure) -> None:
@@ -59,11 +63,12 @@ def heat_map(ax: Axes, numbers: pd.DataFrame, mechanisms: list, settings: list, 
     ratio = cells["ratio"].reindex(index).to_numpy(dtype=float).reshape(shape)
     dots = cells["competitive"].reindex(index).to_numpy().reshape(shape)
     shown = np.ma.masked_invalid(ratio)
-    image = ax.imshow(shown, norm=LogNorm(1, max(10.0, float(shown.max()))), cmap="viridis_r", aspect="auto")
+    darkest = min(DARKEST, max(10.0, float(shown.max())))
+    image = ax.imshow(shown, norm=LogNorm(1, darkest), cmap="viridis_r", aspect="auto")
     for i, j in np.ndindex(*shape):
         if np.isfinite(ratio[i, j]):
-            dark = ratio[i, j] > float(shown.max()) ** 0.5
-            text = f"{ratio[i, j]:.2g}" if ratio[i, j] < 100 else f"{ratio[i, j]:.0f}"
+            dark = ratio[i, j] > darkest**0.5
+            text = f"{ratio[i, j]:.2g}" if ratio[i, j] < 100 else f"{ratio[i, j]:.3g}".replace("e+0", "e")
             ax.text(j, i, text, ha="center", va="center", fontsize=5.5, color="white" if dark else "black")
             if dots[i, j] is True or dots[i, j] == 1:
                 ax.plot(j + 0.36, i - 0.3, "o", color="#D55E00", markersize=3)
@@ -77,7 +82,9 @@ def heat_map(ax: Axes, numbers: pd.DataFrame, mechanisms: list, settings: list, 
         ax.text(np.mean(places), -0.75, style.name(dataset), ha="center", va="bottom", fontsize=8, weight="bold")
         ax.axvline(max(places) + 0.5, color="white", linewidth=2)
     ax.set_xlabel("ε")
-    bar = figure.colorbar(image, ax=ax, pad=0.01, fraction=0.03)
+    bar = figure.colorbar(
+        image, ax=ax, pad=0.01, fraction=0.03, extend="max" if float(shown.max()) > darkest else "neither"
+    )
     bar.set_label("MAE over the lowest of the setting")
 
 
@@ -110,8 +117,5 @@ def table(ax: Axes, ranked: pd.DataFrame) -> None:
         cell.set_facecolor("#eeeeee" if trivial else "white")
         cell.set_text_props(ha="left" if column == 1 else "right", weight="bold" if at == 0 else "normal")
         cell.PAD = 0.08
-    ax.set_title(
-        "● competitive: not significantly above the lowest error    † of none of the five papers",
-        fontsize=8,
-        loc="left",
-    )
+    notes = ["● competitive: not significantly above the lowest error", "† of none of the five papers"]
+    ax.set_title("    ".join([*notes, "(ε, δ): a weaker guarantee"]), fontsize=8, loc="left")
