@@ -46,18 +46,33 @@ def decimal(text: str) -> bool:
 
 
 def when(text: str, form: str) -> datetime | None:
+    found = re.fullmatch(form, text, re.ASCII)
     try:
-        found = datetime.strptime(text, form)
+        return found and datetime(*(int(found[part]) for part in ("Y", "m", "d", "H", "M", "S")))
     except ValueError:
         return None
-    return found if found.strftime(form) == text else None
+
+
+CLOCK = r"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)"
+ISO = rf"(?P<Y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)T{CLOCK}Z"
+LONG = rf"(?P<m>\d\d) (?P<d>\d\d) {CLOCK} \+0000 (?P<Y>\d{{4}})"
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+WEEK = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+
+def long_time(text: str) -> datetime | None:
+    day, month, rest = text[:3], text[4:7], text[7:]
+    if day not in WEEK or month not in MONTHS or text[3:4] != " ":
+        return None
+    found = when(f"{MONTHS.index(month) + 1:02}{rest}", LONG)
+    return found if found is not None and WEEK[found.weekday()] == day else None
 
 
 def snap(line: str) -> tuple[int, int, int] | None:
     parts = line.split("\t")
     if len(parts) != 5:
         return None
-    user, time, item = whole(parts[0]), when(parts[1].strip(" "), "%Y-%m-%dT%H:%M:%SZ"), whole(parts[4])
+    user, time, item = whole(parts[0]), when(parts[1].strip(" "), ISO), whole(parts[4])
     if user is None or item is None or time is None or not decimal(parts[2]) or not decimal(parts[3]):
         return None
     return user, item, time.weekday()
@@ -68,7 +83,7 @@ def tsmc(line: str) -> tuple[int, str, int] | None:
     if len(parts) != 8:
         return None
     user, offset, venue = whole(parts[0]), whole(parts[6], -900, 900), parts[1].strip(" ")
-    time = when(re.sub(r" \+0000 ", " ", parts[7].strip(" ")), "%a %b %d %H:%M:%S %Y")
+    time = long_time(parts[7].strip(" "))
     if None in (user, offset, time) or not venue or not decimal(parts[4]) or not decimal(parts[5]):
         return None
     return user, venue, (time + timedelta(minutes=offset)).weekday()  # type: ignore[operator, arg-type, return-value]
@@ -86,8 +101,7 @@ def netflix(lines: Iterable[str]) -> list[tuple[int, int, int]]:
 
 
 def fimi(line: str) -> set[int] | None:
-    words = line.split()
-    numbers = {whole(word) for word in words}
+    numbers = {whole(word) for word in re.split(r"[ \t\r]+", line) if word}
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 

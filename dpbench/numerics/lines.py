@@ -1,8 +1,8 @@
 """Text to numbers: lines of separated fields and lines of whole numbers, each line with a verdict, and times.
 
 One pass over the bytes that neither stops at a bad line nor guesses: the caller learns which line failed, in which
-field and why. Knows bytes only; `dpbench.sources.parsing` turns verdicts into messages. On a ratings file it takes about
-half the time of pyarrow's csv reader on one core, and it reads lines of any number of fields too.
+field and why. Knows bytes only; `dpbench.sources.parsing` turns verdicts into messages. On one core it is as fast as
+pyarrow's csv reader and faster than pandas', neither of which names the bad line or reads lines of any length.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ GOOD, BLANK, HEADING, FEW, MANY, NOT_NUMBER, OUT_OF_RANGE, NO_TEXT, NOT_TIME = r
 FIELDS = 64
 LENGTH_BITS = 20  # a span is start << LENGTH_BITS | length
 
-# Space, carriage return, newline, minus, digits.
-_SPACE, _RETURN, _NEWLINE, _TAB, _MINUS, _ZERO, _NINE = 32, 13, 10, 9, 45, 48, 57
+_SPACE, _RETURN, _NEWLINE, _TAB, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SMALL_E = b" \r\n\t+-.09Ee"
 
 
 @kernel()
@@ -84,18 +83,23 @@ def parse_fields(  # type: ignore[no-untyped-def]
                     if stop == start or stop - start >= 1 << LENGTH_BITS:
                         verdict = NO_TEXT
                 elif kinds[f] == DECIMAL:
-                    digits, points = 0, 0
-                    for at in range(start, stop):
-                        c = buffer[at]
-                        if _ZERO <= c <= _NINE:
-                            digits += 1
-                        elif c == 46:
-                            points += 1
-                        elif not (
-                            (c == _MINUS or c == 43) and (at == start or buffer[at - 1] == 101 or buffer[at - 1] == 69)
-                        ) and not ((c == 101 or c == 69) and digits > 0 and at < stop - 1):
-                            digits = -size
-                    if digits <= 0 or points > 1:
+                    # A sign, digits with at most one point among them, and perhaps an exponent.
+                    at, digits = start, 0
+                    if at < stop and (buffer[at] == _MINUS or buffer[at] == _PLUS):
+                        at += 1
+                    while at < stop and _ZERO <= buffer[at] <= _NINE:
+                        at, digits = at + 1, digits + 1
+                    if at < stop and buffer[at] == _POINT:
+                        at += 1
+                    while at < stop and _ZERO <= buffer[at] <= _NINE:
+                        at, digits = at + 1, digits + 1
+                    if digits > 0 and at < stop - 1 and (buffer[at] == _E or buffer[at] == _SMALL_E):
+                        at += 1
+                        if at < stop - 1 and (buffer[at] == _MINUS or buffer[at] == _PLUS):
+                            at += 1
+                        while at < stop and _ZERO <= buffer[at] <= _NINE:
+                            at += 1
+                    if digits == 0 or at < stop:
                         verdict = NOT_NUMBER
             if verdict == GOOD and slots[f] >= 0:
                 values[slots[f], line] = v
@@ -201,10 +205,10 @@ def _day_number(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> tuple[n
 
 
 def _clock(text: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds of HH:MM:SS from column `start` on, a leap second allowed, and where it is one."""
+    """Seconds of HH:MM:SS from column `start` on, and where it is one."""
     parts = [_digits(text, start + at, 2) for at in (0, 3, 6)]
     good = (text[:, start + 2] == 58) & (text[:, start + 5] == 58)
-    for (value, digits), most in zip(parts, (23, 59, 60), strict=True):
+    for (value, digits), most in zip(parts, (23, 59, 59), strict=True):
         good &= digits & (value <= most)
     return parts[0][0] * 3600 + parts[1][0] * 60 + parts[2][0], good
 
@@ -231,11 +235,20 @@ def times(buffer: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def long_times(buffer: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`Sat Dec 15 00:13:02 +0000 2012` as seconds since 1970-01-01, and which spans are such a time."""
     text, fits = characters(buffer, spans, 30)
-    month = np.zeros(len(text), dtype=np.int64)
-    for number, name in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")):
-        month[(text[:, 4:7] == np.frombuffer(name.encode(), np.uint8)).all(axis=1)] = number + 1
+    month = np.argmax((text[:, None, 4:7] == _MONTHS).all(axis=2), axis=1) + 1
     (year, a), (day, b) = _digits(text, 26, 4), _digits(text, 8, 2)
     days, good = _day_number(year, month, day)
     clock, right = _clock(text, 11)
-    good &= fits & right & a & b & (text[:, 19:26] == np.frombuffer(b" +0000 ", np.uint8)).all(axis=1)
+    good &= fits & right & a & b & (text[:, 4:7] == _MONTHS[month - 1]).all(axis=1)
+    good &= (text[:, 19:26] == np.frombuffer(b" +0000 ", np.uint8)).all(axis=1)
+    good &= (text[:, :3] == _WEEK[(days + 3) % 7]).all(axis=1)  # 1970-01-01 was a Thursday
     return days * 86400 + clock, good & (text[:, [3, 7, 10]] == _SPACE).all(axis=1)
+
+
+def _letters(words: str) -> np.ndarray:
+    """A row a word of three letters."""
+    return np.array([list(word.encode()) for word in words.split()], dtype=np.uint8)
+
+
+_MONTHS = _letters("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec")
+_WEEK = _letters("Mon Tue Wed Thu Fri Sat Sun")

@@ -73,10 +73,9 @@ class Layout:
         lows, highs = [f.low for f in self.fields], [f.high for f in self.fields]
         return tuple(np.array(column, dtype=np.int64) for column in (kinds, slots, lows, highs))
 
-    def parse(self, text: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Values of each kept field by line, and the verdict on each line. Text fields are spans of `text`."""
+    def parse(self, text: bytes, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values of each kept field of `number` lines, and the verdict on each. Text fields are spans of `text`."""
         buffer = np.frombuffer(text, dtype=np.uint8)
-        number = text.count(b"\n")
         values = np.zeros((max(1, len(self.kept)), number), dtype=np.int64)
         verdicts = np.empty(number, dtype=np.int16)
         separator, heading = ord(self.separator[0]), ord(self.heading) if self.heading else 0
