@@ -37,7 +37,7 @@ class GaussianTable(Source, name="gaussian"):
     sigma: float = 20.0
     places: str = "uniform"
     """uniform, or skewed: close together in some regions of the domain."""
-    bias: float = 0.8
+    bias: float = 0.95
     """How skewed: the share of a region's non-zeros that falls in one half of it, and so on inside. 0.5: not at all."""
 
     def __post_init__(self) -> None:

@@ -1,0 +1,55 @@
+"""What the figures of query errors share: errors by size of query, and the two panels of absolute and relative error."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.engine.frame import summarise
+from dpbench.figures import shapes
+
+ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
+
+
+def by_size(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Tidy rows: `keys`, size of the query in `cells`, and each error with its standard error over trials."""
+    parts = []
+    for metric in ERRORS:
+        columns = {c: int(c.partition("/")[2]) for c in trials.columns if c.startswith(f"{metric}/")}
+        long = trials[[*keys, *columns]].melt(keys, list(columns), "cells", metric).dropna(subset=[metric])
+        long["cells"] = long["cells"].map(columns)
+        groups = long.groupby([*keys, "cells"], sort=False, dropna=False)[metric]
+        parts.append(pd.concat([groups.mean(), groups.sem().rename(f"{metric}_se")], axis=1))
+    return pd.concat(parts, axis=1).reset_index()
+
+
+def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Tidy rows of one query size: `keys`, mean size of the summary in `entries`, and the errors."""
+    table = summarise(trials.assign(entries=trials["info.entries"]), keys)
+    return table[[*keys, "entries", *(f"{metric}{end}" for metric in ERRORS for end in ("", "_se"))]]
+
+
+def curves(numbers: pd.DataFrame, *, x: str, xlabel: str, logx: bool = True, logy: bool = True) -> Figure:
+    """Both errors over `x`, a panel each, one line a value of `series`."""
+    parts = []
+    for metric, title in ERRORS.items():
+        factor = 100.0 if title.endswith("(%)") else 1.0
+        part = numbers[[x, "series"]].assign(error=title)
+        parts.append(part.assign(value=factor * numbers[metric], se=factor * numbers[f"{metric}_se"]))
+    figure = shapes.lines(
+        pd.concat(parts, ignore_index=True),
+        panel="error",
+        x=x,
+        series="series",
+        value="value",
+        error="se",
+        xlabel=xlabel,
+        ylabel="",
+        title=str,
+        label=str,
+        logx=logx,
+        logy=logy,
+    )
+    for ax in figure.axes:
+        ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True) if not logx else None
+    return figure

@@ -1,0 +1,29 @@
+"""Subset queries on OnTheMap, of sparse: error by size of the subset, and the synthesizer at the budget of its authors."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import queries, shapes, style
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    return queries.by_size(trials, ["epsilon", "mechanism"])
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """At the larger budget only what the text compares there; the thresholds of the others are made for the smaller."""
+    strict = numbers["epsilon"] == numbers["epsilon"].min()
+    compared = numbers["mechanism"].isin(["geometric", "synthesizer"])
+    return shapes.lines(
+        numbers[strict | compared],
+        panel="epsilon",
+        x="cells",
+        series="mechanism",
+        value="abs_error",
+        error="abs_error_se",
+        xlabel="subset size (cells)",
+        ylabel="Absolute error",
+        title=lambda epsilon: f"ε = {style.epsilon_name(epsilon)}",
+        logx=True,
+        logy=True,
+    )

@@ -1,0 +1,21 @@
+"""Sketches, of sparse: error against the number of rows, with the other summaries of n entries as levels."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import queries, style
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    """The others do not have rows: their one number is repeated over those of the sketch."""
+    keys = ["mechanism", "mechanism.ratio", "mechanism.rows"]
+    table = queries.by_setting(trials, keys).rename(columns={"mechanism.rows": "rows", "mechanism.ratio": "ratio"})
+    rows = table["rows"].dropna().unique()
+    levels = table[table["rows"].isna()].drop(columns="rows").merge(pd.DataFrame({"rows": rows}), how="cross")
+    table = pd.concat([table[table["rows"].notna()], levels], ignore_index=True)
+    buckets = table["ratio"].map(lambda r: f", {r:g} n buckets", na_action="ignore").fillna("")
+    return table.assign(series=table["mechanism"].map(style.name) + buckets)
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    return queries.curves(numbers, x="rows", xlabel="rows of the sketch", logx=False)

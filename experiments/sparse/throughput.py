@@ -1,0 +1,41 @@
+"""Throughput, of sparse: non-zero entries a second against density, shortcut and laborious forms of every method.
+
+The time is that of the release alone; the median over trials, which leaves out the first one in a process.
+"""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpbench.figures import shapes, style
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    form = trials["mechanism.laborious"].fillna(False).map({True: "laborious", False: "shortcut"})
+    rate = trials.assign(form=form, rate=trials["nonzeros"] / trials["seconds"])
+    keys = ["mechanism", "form", "density", "nonzeros"]
+    groups = rate.groupby(keys, sort=False)
+    table = groups[["seconds", "rate"]].median()
+    table["rate_low"], table["rate_high"] = groups["rate"].quantile(0.25), groups["rate"].quantile(0.75)
+    return table.reset_index()
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    figure, (ax,) = style.panels(1, width=4.6, height=3.2)
+    for i, mechanism in enumerate(shapes.ordered(numbers["mechanism"])):
+        look = style.look(mechanism, i)
+        for form in ("shortcut", "laborious"):
+            rows = numbers[(numbers["mechanism"] == mechanism) & (numbers["form"] == form)].sort_values("density")
+            dense = form == "laborious" or mechanism == "geometric"
+            label = style.name(mechanism) if form == "shortcut" else None
+            spread = [rows["rate"] - rows["rate_low"], rows["rate_high"] - rows["rate"]]
+            dash = "--" if dense else "-"
+            ax.errorbar(100 * rows["density"], rows["rate"], spread, label=label, linestyle=dash, capsize=2, **look)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("density (%)")
+    ax.set_ylabel("non-zero entries a second")
+    style.legend_above(figure, [ax], columns=3)
+    forms = [Line2D([], [], color="#555555", linestyle=dash) for dash in ("-", "--")]
+    ax.legend(forms, ["shortcut", "whole table"], loc="lower right")
+    return figure
