@@ -247,6 +247,8 @@ def _call(node: ast.Call, scope: Scope) -> Any:
         return functools.reduce(EXTREMES[name], [_value(argument, scope) for argument in node.args])
     if name in OVER and len(node.args) == 1 and set(options) == {"over"}:
         axis = scope.values(options["over"])
+        if name.startswith("arg") and isinstance(axis[0], str):
+            raise Missing(f"{options['over']} has no numbers here")
         rows = [_value(node.args[0], scope.where({options["over"]: value})) for value in axis]
         numbers = np.array(axis) if name.startswith("arg") else np.empty(0)
         return OVER[name](np.stack(rows), numbers)

@@ -97,6 +97,7 @@ def test_a_measure_that_leaves_several_cells_says_by_what_they_differ() -> None:
         ("mae(size=3)", "no cell has a parameter 'size'"),
         ("mea(dataset=one, w=5)", "no metric 'mea' was stored: did you mean 'mae'"),
         ("least(mae(), over=l)", "no cell has a parameter 'l'"),
+        ("argmin(mae(w=5), over=dataset)", "dataset has no numbers here"),
     ],
 )
 def test_what_the_results_lack_is_named(text: str, message: str) -> None:
