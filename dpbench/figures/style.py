@@ -44,6 +44,8 @@ NAMES = {
     "netflix": "Netflix",
     "trajectory": "Trajectory",
     "transactions": "Transactions",
+    "kos": "KOS (original)",
+    "retail": "Retail (original)",
     "gowalla": "Gowalla",
     "foursquare": "Foursquare",
     "movielens": "MovieLens",

@@ -294,7 +294,8 @@ def _errors(forms: Mapping[str, Any], measure: tuple[str, str], args: argparse.N
         table.add_column("generator / files", justify="right")
     for name in next(iter(found.values())):
         values = {form: of[name] for form, of in found.items()}
-        cells = [f"{v[0]:.4g} ± {v[1]:.1g}" if isinstance(v, tuple) else v for v in values.values()]
+        spread = args.trials > 1
+        cells = [f"{v[0]:.4g}" + f" ± {v[1]:.1g}" * spread if isinstance(v, tuple) else v for v in values.values()]
         if comparable:
             ours, theirs = values[TOLD], values["files"]
             numbers = isinstance(ours, tuple) and isinstance(theirs, tuple) and theirs[0]
