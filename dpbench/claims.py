@@ -60,7 +60,9 @@ class Verdict:
         """Which group decided, out of how many."""
         if self.decider is None or len(self.groups) < 2:
             return ""
-        return f"{describe(self.decider.labels)}, of {len(self.groups)}"
+        alike = sum(group.verdict == self.verdict for group in self.groups)
+        rank = "best" if self.claim.some else "closest" if self.verdict == REPRODUCED else f"{alike} such"
+        return f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
 
     @property
     def command(self) -> str:

@@ -249,10 +249,10 @@ def test_each_is_decided_by_its_worst_group_and_some_by_its_best() -> None:
     judge = Stored(ratio_cells({"good": 0.2, "fair": 0.8, "bad": 1.5}, 0.05))
     each = judge.verdict(claim(each=("dataset",), **RATIO))
     some = judge.verdict(claim(some=("dataset",), **RATIO))
-    assert (each.verdict, each.where) == (CONTRADICTED, "dataset=bad, of 3")
-    assert (some.verdict, some.where) == (REPRODUCED, "dataset=good, of 3")
+    assert (each.verdict, each.where) == (CONTRADICTED, "dataset=bad (1 such of 3)")
+    assert (some.verdict, some.where) == (REPRODUCED, "dataset=good (best of 3)")
     fine = judge.verdict(claim(each=("dataset",), where={"dataset": ["good", "fair"]}, **RATIO))
-    assert (fine.verdict, fine.where) == (REPRODUCED, "dataset=fair, of 2")
+    assert (fine.verdict, fine.where) == (REPRODUCED, "dataset=fair (closest of 2)")
 
 
 def test_intervals_of_several_groups_hold_together() -> None:
