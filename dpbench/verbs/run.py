@@ -178,7 +178,8 @@ def _track(plan: Plan, notes: Console) -> None:
     except TrackerDown as problem:
         notes.print(
             f"[yellow]warning[/]: MLflow did not take the results ({escape(str(problem))}). "
-            "They are stored; `python -m dpbench track` logs them later."
+            "They are stored; `python -m dpbench track` logs them later.",
+            soft_wrap=True,
         )
 
 
