@@ -48,7 +48,7 @@
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       for (const row of table.tBodies[0].rows) {
-        const text = row.textContent.toLowerCase();
+        const text = words.length ? row.textContent.toLowerCase() : "";
         const fits = words.every((word) => text.includes(word)) &&
           choices.every((choice) => !choice.value || row.dataset[choice.name] === choice.value);
         row.hidden = !fits;
