@@ -9,10 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from dpbench.data.base import Data, check_csr, read_only
-from dpbench.data.incidence import Incidence
+from dpbench.data.incidence import PART, Incidence
 from dpbench.errors import UserError
-
-_CHUNK = 1 << 24  # records counted at a time: bounds the temporary arrays at 100 million records
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +107,8 @@ class Records(Data, kind="records"):
         """q2(D): the true edge counts c_ij, items by contexts."""
         size = self.n_items * self.n_contexts
         total = np.zeros(size, dtype=np.int64)
-        for start in range(0, self.records, _CHUNK):
-            total += np.bincount(self.edge_of(slice(start, start + _CHUNK)), minlength=size)
+        for start in range(0, self.records, PART):
+            total += np.bincount(self.edge_of(slice(start, start + PART)), minlength=size)
         return read_only(total.reshape(self.n_items, self.n_contexts))
 
     @cached_property

@@ -109,6 +109,10 @@ class GS(Grouped, name="gs"):
     """How D_s is drawn: see `gs_s`."""
     w: int | str = "auto"
     """Group size; "auto": tuned as the paper does, a number: that one (Figure 8)."""
+    scale_up: float | str = "delta"
+    """What the sample is multiplied by to estimate the counts when w is tuned: "delta", as the pseudocode has it; a
+    number, a declared typical row size; "mean_row", the observed one. Δ overestimates when rows hold fewer than Δ
+    ones, so w comes out too small; with the mean row the tuning does what the paper reports of it."""
 
     place = "Section 3.3, Figure 6"
     reconstructed = 'c̃ = t_s with sampling="none": the text scales a sample up by Δ, and all of D is no sample'
@@ -120,6 +124,14 @@ class GS(Grouped, name="gs"):
             raise UserError(f"w={self.w!r} is not valid: expected 'auto' or a positive whole number")
         if self.w != "auto":
             positive("w", self.w, whole=True)
+        if isinstance(self.scale_up, str):
+            one_of("scale_up", self.scale_up, ("delta", "mean_row"))
+        else:
+            positive("scale_up", self.scale_up)
+
+    def not_private(self) -> str:
+        looks = "the mean row looks at the data: give `scale_up` a number" if self.scale_up == "mean_row" else ""
+        return "; ".join(filter(None, [super().not_private(), looks]))
 
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
@@ -133,9 +145,17 @@ class GS(Grouped, name="gs"):
         delta = self.sensitivity(data)  # Δ₁(Q)
         t_s, sample_size = noisy_sample(data, self.sampling, delta, epsilon, rng)  # Lines 1-2
         order = np.argsort(t_s)  # Line 3
-        estimate = t_s[order] * (1 if self.sampling == "none" else delta)  # c̃, sorted; Line 4
+        estimate = t_s[order] * self._factor(data, delta)  # c̃, sorted; Line 4
         w, l1 = self._tune(estimate, self.scale(data, epsilon, 1), rng)  # Lines 5-11
         return self.smoothed(data, order, w, epsilon, rng, sample_size=sample_size, estimated_l1=l1)  # Lines 12-16
+
+    def _factor(self, data: Incidence, delta: int) -> float:
+        """What t_s is multiplied by. Without sampling it estimates the counts as it is."""
+        if self.sampling == "none":
+            return 1.0
+        if self.scale_up == "mean_row":
+            return max(1.0, data.ones / max(1, data.rows))
+        return float(delta if self.scale_up == "delta" else self.scale_up)
 
     def _tune(self, estimate: np.ndarray, scale: float, rng: np.random.Generator) -> tuple[int, float]:
         """w* = argmin_w L1(c̃, t_w) and that L1, or the fixed w and its own."""

@@ -40,15 +40,18 @@ class DatasetSpec:
         return SOURCES.make(self.source, **self.params)
 
     def describe(self) -> dict[str, Any]:
-        """What decides the data, canonically; the display name is not part of it."""
+        """What decides the data, canonically. Neither the display name nor the place of files is part of it: the same
+        files elsewhere are the same data, with the same noise, and other files have another fingerprint."""
         source = self.make_source()
         cls = identity.class_path(type(source))
-        return {"source": source.name or cls, "params": identity.parameters(source), "seed": self.seed}
+        params = {k: v for k, v in identity.parameters(source).items() if k != "path"}
+        return {"source": source.name or cls, "params": params, "seed": self.seed}
 
     def folder(self) -> Path:
         source = self.make_source()
         version = identity.code_version(type(source))
-        key = identity.digest([self.describe(), source.stamp(), version, LAYOUT], size=8)
+        place = self.params.get("path")
+        key = identity.digest([self.describe(), place, source.stamp(), version, LAYOUT], size=8)
         return cache() / "data" / f"{self.name}-{key}"
 
 
