@@ -216,7 +216,11 @@ def test_the_same_files_elsewhere_give_the_same_noise(dpbench: Call, home: Path)
     for folder in ("here", "there"):
         (home / folder).mkdir()
         (home / folder / "rows.dat").write_text("1 2 3\n2 3\n1\n")
-        words = ("dataset=[transactions]", "dataset.transactions.source=files", f"dataset.transactions.path={folder}/rows.dat")
+        words = (
+            "dataset=[transactions]",
+            "dataset.transactions.source=files",
+            f"dataset.transactions.path={folder}/rows.dat",
+        )
         done = dpbench(*RUN[:3], *RUN[4:], *words, "mechanism=[lpa]", "epsilon=[1]", f"results=r_{folder}")
         assert done.returncode == 0, done.stderr
     pd.testing.assert_frame_equal(trials(home / "r_here"), trials(home / "r_there"), check_exact=True)

@@ -65,6 +65,21 @@ def bars(
     return figure
 
 
+def dataset_bars(numbers: pd.DataFrame, metric: str, ylabel: str, *, percent: bool = False) -> Figure:
+    """One metric of every mechanism by dataset, a panel an epsilon: Figures 9 and 10 of gs."""
+    return bars(
+        numbers,
+        panel="epsilon",
+        group="dataset",
+        series="mechanism",
+        value=metric,
+        error=f"{metric}_se",
+        ylabel=ylabel,
+        title=lambda e: f"ε = {style.epsilon_name(e)}",
+        percent=percent,
+    )
+
+
 def lines(
     numbers: pd.DataFrame,
     *,

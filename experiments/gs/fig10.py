@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.engine.frame import summarise
-from dpbench.figures import shapes, style
+from dpbench.figures import shapes
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -12,14 +12,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return shapes.bars(
-        numbers,
-        panel="epsilon",
-        group="dataset",
-        series="mechanism",
-        value="mre",
-        error="mre_se",
-        ylabel="MRE (%)",
-        title=lambda e: f"ε = {style.epsilon_name(e)}",
-        percent=True,
-    )
+    return shapes.dataset_bars(numbers, "mre", "MRE (%)", percent=True)
