@@ -55,7 +55,7 @@ def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Mean, standard error and 95th percentile of every metric over trials, and the split of mse into bias and variance.
 
     Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`; where mse and variance are there, `bias2`, the
-    mean over the published numbers of the squared bias.
+    mean over the published numbers of the squared bias, and `bias`, its root.
     """
     import pandas as pd
 
@@ -70,4 +70,5 @@ def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     result = pd.concat(columns, axis=1)
     if {"mse", "variance"} <= set(metrics):
         result["bias2"] = (result["mse"] - result["variance"]).clip(lower=0)
+        result["bias"] = result["bias2"] ** 0.5
     return result.reset_index()
