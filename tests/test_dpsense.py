@@ -13,7 +13,7 @@ from scipy import stats
 import dpbench
 from dpbench import Incidence
 from dpbench.errors import UserError
-from dpbench.numerics.dpsense import capped_total, normalised_counts, sampled_counts, scaled_truncation, theta_grid
+from dpbench.numerics.dpsense import capped_total, normalised_counts, sampled_counts, scaled_truncation
 from dpbench.numerics.exponential import choose, probabilities
 
 
@@ -51,6 +51,12 @@ def test_best_theta_is_the_d_over_eps_th_largest_row():
         assert 1 + np.argmax(mechanism.quality(data, epsilon)) == expected
 
 
+def test_quality_of_pairs_is_the_definition_beyond_the_largest_row_too():
+    mechanism = dpbench.mechanism("dpsense_s", alphas=3, bound=20)
+    theirs = [[naive.quality_s(DENSE, theta, alpha, 1.5) for alpha in (1.0, 1.5, 2.0)] for theta in range(1, 21)]
+    np.testing.assert_allclose(mechanism.quality(DATA, 3.0), theirs, rtol=1e-12)
+
+
 def test_histogram_survives_empty_data_and_rows_above_the_end():
     assert capped_total(np.array([0, 0]), 3).tolist() == [0, 0, 0]
     assert capped_total(np.array([5, 1, 0]), 3).tolist() == [2, 3, 4]
@@ -68,14 +74,16 @@ def test_scaled_truncation_is_the_definition():
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
-def test_theta_grid_has_all_small_ones_and_both_ends():
-    assert theta_grid(7, None).tolist() == theta_grid(7, 1024).tolist() == list(range(1, 8))
-    grid = theta_grid(17000, 1024)
-    assert grid[0] == 1
-    assert grid[-1] == 17000
-    assert grid.size <= 1024
-    assert np.array_equal(grid[:50], np.arange(1, 51))
-    assert np.max(grid[200:] / grid[199:-1]) < 1.012
+def test_scaled_truncation_keeps_its_digits_on_larger_data():
+    """Three thousand heavy-tailed rows, every θ and α at once, against one pass over the data for each of some θ."""
+    rng = np.random.default_rng(14)
+    data = Incidence.from_rows(random_rows(rng, 3000, 800), columns=800)
+    alphas, by_size = np.linspace(1, 2, 11), np.argsort(data.row_sizes)[::-1]
+    ours = scaled_truncation(data.indptr, data.indices, data.counts, by_size, np.arange(1, 801), alphas)
+    for theta in (1, 2, 7, 60, 500, 799, 800):
+        limited = normalised_counts(data.indptr, data.indices, data.counts, theta)
+        theirs = np.abs(data.counts - alphas[:, None] * limited).mean(axis=1)
+        np.testing.assert_allclose(ours[theta - 1], theirs, rtol=1e-10, atol=1e-10)
 
 
 def chi_square(draws, chances):
@@ -226,7 +234,6 @@ def test_what_is_not_private_says_so():
         ("dpsense", {"theta": 0}, "theta=0"),
         ("dpsense_s", {"alpha_max": 0.5}, "alpha_max=0.5"),
         ("dpsense_s", {"alphas": 2.5}, "alphas=2.5"),
-        ("dpsense_s", {"candidates": -1}, "candidates=-1"),
     ],
 )
 def test_wrong_parameters_are_named(name, parameters, message):

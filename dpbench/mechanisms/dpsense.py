@@ -15,7 +15,7 @@ import numpy as np
 from dpbench.data import Counts, Incidence
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
-from dpbench.numerics.dpsense import capped_total, normalised_counts, sampled_counts, scaled_truncation, theta_grid
+from dpbench.numerics.dpsense import capped_total, normalised_counts, sampled_counts, scaled_truncation
 from dpbench.numerics.exponential import choose, probabilities
 from dpbench.numerics.laplace import mean_abs
 
@@ -160,21 +160,16 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
     alphas: int = 11
     """Number of candidates for α, evenly spaced from 1 to `alpha_max`."""
     alpha_max: float = 2.0
-    candidates: int | None = 1024
-    """At most about this many candidates for θ: all of 1..bound where they are no more, else geometric steps between
-    (under 1 % apart at any bound below 20000), so that d in the millions stays feasible. None: all of them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive("alphas", self.alphas, whole=True)
         if self.alpha_max < 1:
             raise UserError(f"alpha_max={self.alpha_max!r} is not valid: expected a number of at least 1")
-        if self.candidates is not None:
-            positive("candidates", self.candidates, whole=True)
 
     def grid(self, data: Incidence) -> tuple[np.ndarray, np.ndarray]:
         """The candidates for θ and for α, both ascending."""
-        thetas = theta_grid(self.sensitivity(data), self.candidates)
+        thetas = np.arange(1, self.sensitivity(data) + 1)
         return thetas, np.linspace(1.0, float(self.alpha_max), int(self.alphas))
 
     def quality(self, data: Incidence, epsilon: float) -> np.ndarray:
@@ -184,9 +179,12 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
 
         def truncation() -> np.ndarray:
             by_size = np.argsort(data.row_sizes, kind="stable")[::-1]
-            return scaled_truncation(data.indptr, data.indices, data.counts, by_size, thetas, alphas)
+            # From the largest row on nothing is cut, whatever the declared bound is.
+            cut = thetas[: max(1, data.largest_row)]
+            table = scaled_truncation(data.indptr, data.indices, data.counts, by_size, cut, alphas)
+            return np.vstack([table, np.tile(table[-1], (thetas.size - cut.size, 1))])
 
-        key = ("scaled_truncation", int(thetas[-1]), thetas.size, alphas.size, float(alphas[-1]))
+        key = ("scaled_truncation", thetas.size, alphas.size, float(alphas[-1]))
         return -(data.memo(key, truncation) + np.outer(thetas, alphas) / eps_p)
 
     def scores(self, data: Incidence, epsilon: float) -> np.ndarray:

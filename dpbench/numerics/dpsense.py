@@ -20,13 +20,6 @@ def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
     return np.cumsum(at_least[1:])
 
 
-def theta_grid(largest: int, most: int | None) -> np.ndarray:
-    """1..largest, or when these are more than `most`, about that many in geometric steps with both ends in."""
-    if most is None or largest <= most:
-        return np.arange(1, largest + 1)
-    return np.unique(np.rint(np.geomspace(1, largest, most)).astype(np.int64))
-
-
 @kernel()
 def normalised_counts(indptr, indices, counts, theta):
     """Column counts of D|θ when rows are scaled by min(1, θ/RC)."""
@@ -59,61 +52,83 @@ def sampled_counts(indptr, indices, counts, theta, rng):
 
 
 @kernel()
+def _add_stretch(sums, thetas, alphas, low, high, count, base, slope):
+    """Add a column with true count `count` and limited count base + slope θ to the candidates thetas[low:high].
+
+    The ratio of the two falls as θ grows, so it passes the gaps between α values in order: one entry a gap, written as
+    differences along θ at its two ends.
+    """
+    if high <= low:
+        return
+    gap = np.searchsorted(alphas, count / (base + slope * thetas[high - 1]))
+    while high > low:
+        start = low
+        if gap < alphas.size:
+            first = (count / alphas[gap] - base) / slope
+            start = low + np.searchsorted(thetas[low:high], first)
+        if start < high:
+            for place, sign in ((start, 1.0), (high, -1.0)):
+                sums[place, gap, 0] += sign * count
+                sums[place, gap, 1] += sign * base
+                sums[place, gap, 2] += sign * slope
+            high = start
+        gap += 1
+
+
+@kernel()
 def scaled_truncation(indptr, indices, counts, by_size, thetas, alphas):
     """mean_j |c_j - α c_j^θ| for all pairs of ascending `thetas` and ascending `alphas` (from 1), exactly.
 
-    θ falls from the largest: rows enter as they outgrow it (`by_size`: rows, largest first), and only the columns they
-    touch are looked at again. For one θ the sum is piecewise linear in α with a corner at c_j/c_j^θ for each column, so
-    two sums a gap between α values give it for every α: O(touched + alphas) instead of their product.
+    Rows are taken largest first (`by_size`). Between the sizes of two rows that hold it, a column's limited count is
+    linear in θ: it is added once for the whole stretch, so the work is a few steps for each one of the data, however
+    many candidates there are.
     """
     d = counts.size
-    above = np.zeros(d, np.int32)  # rows larger than θ that hold the column
+    above = np.zeros(d, np.int32)  # rows already taken that hold the column
     inverse = np.zeros(d, np.float64)  # sum of 1/RC over them
-    touched = np.empty(d, np.int32)
-    n_touched = 0
-    rest = 0.0  # total count of the columns not touched
+    until = np.zeros(d, np.int32)  # candidates from here on are done
+    sums = np.zeros((thetas.size + 1, alphas.size + 1, 3))
     for j in range(d):
-        rest += counts[j]
+        sums[0, 0, 0] += counts[j]
+        sums[0, 0, 1] += counts[j]
+    high = thetas.size
+    for row in by_size:
+        size = indptr[row + 1] - indptr[row]
+        while high > 0 and thetas[high - 1] >= size:
+            high -= 1
+        if high == 0:
+            break
+        for at in range(indptr[row], indptr[row + 1]):
+            j = indices[at]
+            if above[j] == 0:  # untouched so far: c^θ = c; from here on it is counted apart
+                sums[0, 0, 0] -= counts[j]
+                sums[0, 0, 1] -= counts[j]
+                sums[high, 0, 0] += counts[j]
+                sums[high, 0, 1] += counts[j]
+            elif until[j] > high:
+                _add_stretch(sums, thetas, alphas, high, until[j], counts[j], counts[j] - above[j], inverse[j])
+            until[j] = high
+            above[j] += 1
+            inverse[j] += 1.0 / size
+    for j in range(d):
+        if above[j] > 0:
+            _add_stretch(sums, thetas, alphas, 0, until[j], counts[j], counts[j] - above[j], inverse[j])
     out = np.empty((thetas.size, alphas.size))
-    true_sum = np.empty(alphas.size + 1)
-    limited_sum = np.empty(alphas.size + 1)
-    entered = 0
-    for t in range(thetas.size - 1, -1, -1):
-        theta = thetas[t]
-        while entered < by_size.size:
-            row = by_size[entered]
-            size = indptr[row + 1] - indptr[row]
-            if size <= theta:
-                break
-            for at in range(indptr[row], indptr[row + 1]):
-                j = indices[at]
-                if above[j] == 0:
-                    touched[n_touched] = j
-                    n_touched += 1
-                    rest -= counts[j]
-                above[j] += 1
-                inverse[j] += 1.0 / size
-            entered += 1
-        true_sum[:] = 0.0
-        limited_sum[:] = 0.0
-        true_sum[0] = rest
-        limited_sum[0] = rest
-        for k in range(n_touched):
-            j = touched[k]
-            limited = counts[j] - above[j] + theta * inverse[j]
-            gap = np.searchsorted(alphas, counts[j] / limited)
-            true_sum[gap] += counts[j]
-            limited_sum[gap] += limited
-        true_above = true_sum.sum()
-        limited_above = limited_sum.sum()
+    now = np.zeros((alphas.size + 1, 3))
+    for t in range(thetas.size):
+        now += sums[t]
+        true_above = 0.0
+        limited_above = 0.0
+        for gap in range(alphas.size + 1):
+            true_above += now[gap, 0]
+            limited_above += now[gap, 1] + now[gap, 2] * thetas[t]
         true_below = 0.0
         limited_below = 0.0
         for a in range(alphas.size):
-            true_below += true_sum[a]
-            limited_below += limited_sum[a]
-            true_above -= true_sum[a]
-            limited_above -= limited_sum[a]
-            over = alphas[a] * limited_below - true_below
-            under = true_above - alphas[a] * limited_above
-            out[t, a] = (over + under) / d
+            limited = now[a, 1] + now[a, 2] * thetas[t]
+            true_below += now[a, 0]
+            limited_below += limited
+            true_above -= now[a, 0]
+            limited_above -= limited
+            out[t, a] = (alphas[a] * limited_below - true_below + true_above - alphas[a] * limited_above) / d
     return out
