@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.engine.frame import summarise
-from dpbench.figures import shapes
+from dpbench.figures import shapes, style
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
 
@@ -29,10 +29,13 @@ def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return table[[*keys, "entries", *(f"{metric}{end}" for metric in ERRORS for end in ("", "_se"))]]
 
 
-def curves(numbers: pd.DataFrame, *, x: str, xlabel: str, logx: bool = True, logy: bool = True) -> Figure:
-    """Both errors over `x`, a panel each, one line a value of `series`."""
+def curves(
+    numbers: pd.DataFrame, *, x: str, xlabel: str, logx: bool = True, logy: bool = True, relative: bool = True
+) -> Figure:
+    """Absolute error over `x`, one line a value of `series`, and beside it the relative one."""
+    shown = {metric: title for metric, title in ERRORS.items() if relative or metric == "abs_error"}
     parts = []
-    for metric, title in ERRORS.items():
+    for metric, title in shown.items():
         factor = 100.0 if title.endswith("(%)") else 1.0
         part = numbers[[x, "series"]].assign(error=title)
         parts.append(part.assign(value=factor * numbers[metric], se=factor * numbers[f"{metric}_se"]))
@@ -50,6 +53,17 @@ def curves(numbers: pd.DataFrame, *, x: str, xlabel: str, logx: bool = True, log
         logx=logx,
         logy=logy,
     )
-    for ax in figure.axes:
-        ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True) if not logx else None
+    if not logx:
+        for ax in figure.axes:
+            ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True)
+    fit_legend(figure)
     return figure
+
+
+def fit_legend(figure: Figure) -> None:
+    """The legend in as many columns as fit over the panels; a panel of its own is made larger."""
+    if len(figure.axes) == 1:
+        figure.set_size_inches(4.4, 3.4)
+    for legend in list(figure.legends):
+        legend.remove()
+    style.legend_above(figure, figure.axes, columns=2 if len(figure.axes) == 1 else 4)

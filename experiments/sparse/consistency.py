@@ -20,7 +20,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return shapes.lines(
+    figure = shapes.lines(
         numbers,
         panel="places",
         x="cells",
@@ -35,3 +35,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
         logy=True,
         share_y=True,
     )
+    queries.fit_legend(figure)
+    return figure

@@ -12,4 +12,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return queries.curves(numbers, x="cells", xlabel="range size (cells)")
+    return queries.curves(numbers, x="cells", xlabel="range size (cells)", relative=False)

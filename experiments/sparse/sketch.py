@@ -13,7 +13,9 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     rows = table["rows"].dropna().unique()
     levels = table[table["rows"].isna()].drop(columns="rows").merge(pd.DataFrame({"rows": rows}), how="cross")
     table = pd.concat([table[table["rows"].notna()], levels], ignore_index=True)
-    buckets = table["ratio"].map(lambda r: f", {r:g} n buckets", na_action="ignore").fillna("")
+    buckets = (
+        table["ratio"].map(lambda r: ", n buckets" if r == 1 else f", {r:g} n buckets", na_action="ignore").fillna("")
+    )
     return table.assign(series=table["mechanism"].map(style.name) + buckets)
 
 
