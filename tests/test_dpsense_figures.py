@@ -61,12 +61,21 @@ def test_theta_shows_medians_and_the_middle_of_the_trials():
 
 def test_error_has_a_row_of_panels_a_metric():
     rows = [
-        {"dataset": d, "mechanism": m, "epsilon": e, "trial": i, "mae": (2 + i) / e, "mre": 0.1 / e}
+        {
+            "dataset": d,
+            "mechanism": m,
+            "mechanism.limit": limit,
+            "epsilon": e,
+            "trial": i,
+            "mae": (2 + i) / e,
+            "mre": 1.0,
+        }
         for d in ("checkin", "netflix")
-        for m in ("lpa", "dpsense")
+        for m, limit in (("lpa", None), ("dpsense", "normalise"), ("dpsense", "sample"))
         for e in (0.1, 1.0)
         for i in range(3)
     ]
     numbers, titles = drawn("sensitivity/error", frame(rows))
-    assert numbers["mae"].tolist() == pytest.approx([30, 3] * 4)
+    assert numbers["mae"].tolist() == pytest.approx([30, 3] * 6)
+    assert set(numbers["mechanism"]) == {"lpa", "dpsense", "DPSense, sampled rows"}
     assert titles == ["Checkin", "Netflix"]

@@ -23,6 +23,7 @@ def by_metric(
     metrics: Mapping[str, str],
     xlabel: str,
     label: Callable[[Any], str] = style.name,
+    look: Callable[[Any, int], dict[str, str]] = style.look,
     width: float = 2.5,
     height: float = 2.3,
 ) -> tuple[Figure, dict[tuple[Any, str], Axes]]:
@@ -39,10 +40,8 @@ def by_metric(
         for i, member in enumerate(members):
             rows = part[part[series] == member].sort_values(x)
             spread = rows.get(f"{metric}_se")
-            look = style.look(member, i)
-            ax.errorbar(
-                rows[x], rows[metric], yerr=spread, capsize=2, elinewidth=0.9, markersize=4, label=label(member), **look
-            )
+            looks = {"capsize": 2, "elinewidth": 0.9, "markersize": 4, **look(member, i)}
+            ax.errorbar(rows[x], rows[metric], yerr=spread, label=label(member), **looks)
         ax.set_xscale("log")
         ax.set_yscale("log")
         if metric == next(iter(metrics)):
