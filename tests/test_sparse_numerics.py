@@ -359,6 +359,27 @@ def test_urn_is_dirichlet_multinomial() -> None:
     assert fits(np.bincount(first, minlength=draws + 1), law) > ALARM
 
 
+@pytest.mark.parametrize("counts", [(3, 2), (9, 4), (2, 30)])
+def test_scatter_is_dirichlet_multinomial_by_urn_and_by_weights(counts: tuple[int, int]) -> None:
+    """The count of one place in each of two groups of 4 and 5 places against the exact law, for few draws (urn), many
+    (weights) and one of each; false alarms twice in ten thousand."""
+    rng = np.random.default_rng(17)
+    prior, sizes, starts = 0.7, np.array([4, 5]), np.array([10, 20])
+    held = []
+    for _ in range(5000):
+        places_drawn, numbers = synthesis.scatter(np.array(counts), starts, sizes, prior, rng, block=4)
+        assert (np.diff(places_drawn) > 0).all()
+        assert numbers.min() > 0
+        assert numbers[places_drawn < 20].sum() == counts[0]
+        assert numbers[places_drawn >= 20].sum() == counts[1]
+        full = dict(zip(places_drawn.tolist(), numbers.tolist(), strict=True))
+        assert set(full) <= {10, 11, 12, 13, 20, 21, 22, 23, 24}
+        held.append((full.get(12, 0), full.get(24, 0)))
+    for column, (draws, size) in enumerate(zip(counts, sizes, strict=True)):
+        law = stats.betabinom.pmf(np.arange(draws + 1), draws, prior, prior * (size - 1))
+        assert fits(np.bincount([h[column] for h in held], minlength=draws + 1), law) > ALARM
+
+
 def test_prior_keeps_its_promise() -> None:
     """The tail is δ at the chosen prior and above it just below; the exact law agrees; other records make it rarer."""
     epsilon, delta, records, cells = 2.0, 1e-4, 500, 50

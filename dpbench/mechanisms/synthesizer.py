@@ -60,13 +60,9 @@ class Synthesizer(Mechanism, name="synthesizer"):
         zero_slots = last + slot
         kept = np.delete(drawn, zero_slots)
 
-        # Those in zero cells: an urn a group, whose new draws fall on any of its zero cells alike.
-        origin, which = synthesis.urn(drawn[zero_slots], prior * empty, rng)
-        zeros_before = group[first] * width - first
-        rank = zeros_before[which] + np.floor(rng.random(which.size) * empty[which]).astype(np.int64)
-        cells = np.sort(absent(data.cells, rank)[origin])
-        starts = np.flatnonzero(np.diff(cells, prepend=-1))
-        places, counts = merge(data.cells[kept > 0], kept[kept > 0], cells[starts], np.diff(starts, append=cells.size))
+        # Those in zero cells fall on all of their group alike, before anything is known of p there.
+        ranks, numbers = synthesis.scatter(drawn[zero_slots], group[first] * width - first, empty, prior, rng)
+        places, counts = merge(data.cells[kept > 0], kept[kept > 0], absent(data.cells, ranks), numbers)
         return Entries(size=data.size, cells=places, weights=counts, info={"prior": prior, "entries": places.size})
 
 

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from dpbench.numerics.places import merge
+
 
 def split(
     counts: np.ndarray, starts: np.ndarray, ends: np.ndarray, mass: np.ndarray, rng: np.random.Generator
@@ -25,6 +27,36 @@ def split(
         counts = np.concatenate([first, counts - first])
         starts, ends = np.concatenate([starts, middle]), np.concatenate([middle, ends])
     return drawn
+
+
+def scatter(
+    counts: np.ndarray,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    prior: float,
+    rng: np.random.Generator,
+    block: int = 2**22,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`counts` draws each from p ~ Dirichlet(prior, prior, ...) over the places start to start + size - 1.
+
+    The places that were drawn, sorted, and how often. Costs the smaller of draws and places: few draws go by Pólya's
+    urn, many by a weight for every place, a block of places at a time.
+    """
+    crowded = counts > sizes
+    few = np.where(crowded, 0, counts)
+    origin, which = urn(few, prior * sizes, rng)
+    drawn = (starts[which] + np.floor(rng.random(which.size) * sizes[which]).astype(np.int64))[origin]
+    drawn.sort()
+    first = np.flatnonzero(np.diff(drawn, prepend=-1))
+    places, numbers = drawn[first], np.diff(first, append=drawn.size)
+    many = np.flatnonzero(crowded)
+    for part in np.split(many, np.flatnonzero(np.diff(np.cumsum(sizes[many]) // block)) + 1):
+        ends = np.cumsum(sizes[part])
+        held = split(counts[part], ends - sizes[part], ends, rng.gamma(prior, size=int(sizes[part].sum())), rng)
+        found = np.flatnonzero(held)
+        shift = np.repeat(starts[part] - (ends - sizes[part]), sizes[part])
+        places, numbers = merge(places, numbers, found + shift[found], held[found])
+    return places, numbers
 
 
 def urn(counts: np.ndarray, mass: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
