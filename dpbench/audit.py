@@ -44,6 +44,8 @@ class Finding:
     event: str
     not_private: str
     """Why the mechanism, with the audited parameters, declares itself not private; empty when it does not."""
+    pairs: int = 0
+    """Number of pairs that were tried; with none, nothing was measured."""
 
     @property
     def violated(self) -> bool:
@@ -90,13 +92,13 @@ PAIRS: dict[str, Callable[[], list[Pair]]] = {
     "contingency": contingency_pairs,
     "catalogue": catalogue_pairs,
 }
-BOUND = 2  # the declared largest row of the pairs above
+SMALL = {"bound": 2, "k": 1}  # parameters that fit the pairs above: the largest row, the length of a ranking
 
 
 def audited(name: str) -> Any:
-    """The mechanism with its default parameters, made private by a declared bound where it takes one."""
+    """The mechanism with its default parameters, but small enough for the pairs, and private by a declared bound."""
     fields = {f.name for f in dataclasses.fields(MECHANISMS.get(name))}
-    return MECHANISMS.make(name, **({"bound": BOUND} if "bound" in fields else {}))
+    return MECHANISMS.make(name, **{key: value for key, value in SMALL.items() if key in fields})
 
 
 def published(release: Any) -> np.ndarray:
@@ -120,10 +122,10 @@ def published(release: Any) -> np.ndarray:
 def audit(name: str, epsilon: float, trials: int, seed: int = 0, alpha: float = 0.01) -> Finding:
     """The largest certain privacy loss of a mechanism, with confidence 1 - alpha over all pairs and directions."""
     mechanism = audited(name)
-    best = Finding(name, epsilon, -math.inf, "", "", mechanism.not_private())
     pairs = [
         p for kind in mechanism.kinds for p in PAIRS[kind]() if not mechanism.unfit(p.before) + mechanism.unfit(p.after)
     ]
+    best = Finding(name, epsilon, -math.inf, "", "", mechanism.not_private(), len(pairs))
     each = alpha / max(1, 2 * len(pairs))
     for number, pair in enumerate(pairs):
         rng = np.random.default_rng(np.random.SeedSequence([seed, number]))

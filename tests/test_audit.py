@@ -46,3 +46,11 @@ def test_planted_faults_are_found(fault: type) -> None:
 
 def test_what_looks_at_the_data_says_so() -> None:
     assert "optimal" in audit("fpa", epsilon=1.0, trials=50).not_private
+
+
+def test_every_mechanism_is_measured() -> None:
+    """An audit that measured nothing must not look like one that found nothing."""
+    from dpbench.mechanisms import MECHANISMS
+
+    for name in MECHANISMS.names():
+        assert audit(name, epsilon=1.0, trials=2).pairs > 0, name

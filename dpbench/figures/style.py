@@ -22,6 +22,7 @@ NAMES = {
     "gs_r": "GS-R",
     "gs_s": "GS-S",
     "gs": "GS",
+    "gs_mean": "GS (mean row)",
     "sra": "SRA",
     "hpa": "HPA",
     "dpsense": "DPSense",
@@ -62,11 +63,11 @@ NAMES = {
 }
 
 # A palette that colour-blind readers can tell apart (Okabe and Ito's), its lightest yellow left out.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C564B", "#7F7F7F", "#17324D")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C564B", "#7F7F7F", "#17324D", "#66C2A5")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***")
 
-_FIXED = ("lpa", "fpa", "gs", "gs_r", "gs_s", "alpa", "sra", "hpa", "dpsense", "dpsense_s")
+_FIXED = ("lpa", "fpa", "gs", "gs_r", "gs_s", "alpa", "sra", "hpa", "dpsense", "dpsense_s", "gs_mean")
 
 
 def name(key: object) -> str:

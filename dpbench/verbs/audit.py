@@ -31,7 +31,9 @@ def main(argv: list[str]) -> int:
     for name in args.mechanism or MECHANISMS.names():
         finding = audit(name, epsilon, args.trials, args.seed)
         verdict = "within ε"
-        if finding.not_private:
+        if not finding.pairs:
+            verdict, faults = "[red]nothing was measured: it takes none of the pairs", faults + 1
+        elif finding.not_private:
             verdict = f"declared not private: {finding.not_private}"
         elif MECHANISMS.get(name).privacy == "(ε, δ)":
             verdict = "(ε, δ): a loss above ε may be the δ"

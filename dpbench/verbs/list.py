@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 from collections.abc import Iterable
 
@@ -40,8 +41,7 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
 
     def rows() -> Iterable[tuple[str, ...]]:
         for name, cls in MECHANISMS.items():
-            fields = [f for f in cls.__dataclass_fields__.values() if f.init]
-            parameters = ", ".join(f"{f.name}={f.default!r}" for f in fields)
+            parameters = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls) if f.init)
             try:
                 caveat = cls().not_private()
             except TypeError:
