@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from dpbench.engine.frame import summarise
 from dpbench.figures import shapes, style
@@ -56,14 +57,18 @@ def curves(
     if not logx:
         for ax in figure.axes:
             ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True)
-    fit_legend(figure)
+    finish(figure)
     return figure
 
 
-def fit_legend(figure: Figure) -> None:
-    """The legend in as many columns as fit over the panels; a panel of its own is made larger."""
+def finish(figure: Figure) -> None:
+    """The legend in as many columns as fit over the panels, a single panel larger, and no labels between powers of ten
+    on the x axis, where they run into each other."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
     for legend in list(figure.legends):
         legend.remove()
     style.legend_above(figure, figure.axes, columns=2 if len(figure.axes) == 1 else 4)
+    for ax in figure.axes:
+        if ax.get_xscale() == "log":
+            ax.xaxis.set_minor_formatter(NullFormatter())

@@ -35,5 +35,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
         logy=True,
         share_y=True,
     )
-    queries.fit_legend(figure)
+    queries.finish(figure)
     return figure

@@ -14,7 +14,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """At the larger budget only what the text compares there; the thresholds of the others are made for the smaller."""
     strict = numbers["epsilon"] == numbers["epsilon"].min()
     compared = numbers["mechanism"].isin(["geometric", "synthesizer"])
-    return shapes.lines(
+    figure = shapes.lines(
         numbers[strict | compared],
         panel="epsilon",
         x="cells",
@@ -27,3 +27,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
         logx=True,
         logy=True,
     )
+    queries.finish(figure)
+    return figure
