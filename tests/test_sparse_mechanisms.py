@@ -471,6 +471,7 @@ def test_what_looks_at_the_data_says_so() -> None:
     assert "τ" in dpbench.mechanism("threshold", t=50).not_private()
     assert "θ" in dpbench.mechanism("filter_priority", s=5).not_private()
     assert dpbench.mechanism("filter_priority", s=5, theta=9).not_private() == ""
+    assert dpbench.mechanism("filter_priority", s=5, transform="dyadic").not_private() == ""
     assert "buckets" in dpbench.mechanism("sketch").not_private()
     assert dpbench.mechanism("geometric").not_private() == ""
 

@@ -166,7 +166,8 @@ class FilterPriority(Sampled, name="filter_priority"):
         check_consistent(self.consistent, self.transform)
 
     def chosen(self) -> dict[str, Any]:
-        return {"s": self.s, "θ": self.theta}
+        # Over a transform θ follows from s, over cells from the mean count.
+        return {"s": self.s, "θ": self.theta or (self.s if self.transform != "none" else None)}
 
     def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Entries:
         table, s = self.table(data), self.target(data, self.s)
