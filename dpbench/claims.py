@@ -17,6 +17,7 @@ from dpbench.config import SCALES
 from dpbench.errors import UserError
 from dpbench.expression import Cell, Missing, Scope, cells_of, evaluate
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.paths import CONF
 
 CONFIDENCE = 0.95
 
@@ -60,8 +61,9 @@ class Verdict:
         """Which group decided, out of how many."""
         if self.decider is None or len(self.groups) < 2:
             return ""
-        alike = sum(group.verdict == self.verdict for group in self.groups)
-        rank = "best" if self.claim.some else "closest" if self.verdict == REPRODUCED else f"{alike} such"
+        found = self.decider.verdict
+        alike = sum(group.verdict == found for group in self.groups)
+        rank = "best" if self.claim.some else "closest" if found == REPRODUCED else f"{alike} such"
         return f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
 
     @property
@@ -69,12 +71,6 @@ class Verdict:
         """What would make it testable."""
         missing = self.verdict == UNTESTABLE and self.claim.experiment and not self.claim.untestable
         return self.claim.command if missing else ""
-
-    @property
-    def surprising(self) -> bool:
-        """A verdict that is not the one we know of: an erratum is known to be contradicted."""
-        known = CONTRADICTED if self.claim.basis == "erratum" else REPRODUCED
-        return self.verdict in (REPRODUCED, CONTRADICTED) and self.verdict != known
 
 
 def describe(labels: Mapping[str, Any]) -> str:
@@ -104,21 +100,25 @@ class Judge:
         if claim.untestable:
             return Verdict(claim, UNTESTABLE, claim.untestable)
         if not claim.experiment:
-            return self._decide(claim, Scope([], claim.numbers), "")
+            return self._decide(claim, Scope([], claim.numbers), "", [])
         manifest = self.manifests.get(claim.experiment)
         if manifest is None:
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
         scale = str(manifest["scale"])
-        if SCALES.index(scale) < SCALES.index(claim.scale):
-            return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
         if claim.original and "path" not in manifest["datasets"].get(claim.original, {}).get("params", {}):
             where = f"dataset.{claim.original}.source=files dataset.{claim.original}.path=FOLDER"
             return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
         if not (cells := self.cells(claim.experiment)):
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
-        return self._decide(claim, Scope(cells, claim.numbers), scale)
+        small = _too_small(manifest, claim)
+        large = [cell for cell in cells if cell.labels.get("dataset") not in small]
+        concerned = {str(cell.labels.get("dataset")) for cell in _about(claim, cells)}
+        if concerned and concerned <= small:
+            return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
+        return self._decide(claim, Scope(large, claim.numbers), scale, sorted(concerned & small))
 
-    def _decide(self, claim: Claim, scope: Scope, scale: str) -> Verdict:
+    def _decide(self, claim: Claim, scope: Scope, scale: str, lacking: list[str]) -> Verdict:
+        """`lacking`: datasets the claim is about too, but which were too small in this run."""
         try:
             found = _measure(claim, scope)
         except Missing as problem:
@@ -132,7 +132,39 @@ class Judge:
             return Verdict(claim, INCONCLUSIVE, reason, groups, groups[0], scale, trials)
         order: Callable[[Group], Any] = lambda g: (_RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
         decider = max(groups, key=order) if claim.some else min(groups, key=order)
+        if lacking and decider.verdict != (REPRODUCED if claim.some else CONTRADICTED):
+            reason = f"{decider.verdict} where it could be tested; {', '.join(lacking)}: needs scale={claim.scale}"
+            return Verdict(claim, INCONCLUSIVE, reason, groups, decider, scale, trials)
         return Verdict(claim, decider.verdict, "", groups, decider, scale, trials)
+
+
+def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
+    """The cells that a claim is about."""
+    try:
+        return Scope(cells).where(claim.where).cells if cells else []
+    except Missing:
+        return []
+
+
+def _too_small(manifest: Mapping[str, Any], claim: Claim) -> set[str]:
+    """The datasets of a run that are not of the size which the claim's scale gives them; original files always are."""
+    if SCALES.index(str(manifest["scale"])) >= SCALES.index(claim.scale):
+        return set()
+    return {
+        name
+        for name, spec in manifest["datasets"].items()
+        if "path" not in spec["params"] and not _has_size(name, spec["params"], claim.scale)
+    }
+
+
+def _has_size(dataset: str, params: Mapping[str, Any], scale: str) -> bool:
+    import yaml
+
+    path = CONF / "dataset" / f"{dataset}.yaml"
+    if not path.is_file():
+        return False
+    sizes = (yaml.safe_load(path.read_text())[dataset].get("sizes") or {}).get(scale) or {}
+    return all(params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items())
 
 
 # From worst to best: the worst group decides what must hold for each, the best one what must hold for some.

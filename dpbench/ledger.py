@@ -98,7 +98,7 @@ class Claim:
     experiment: str = ""
     """The experiment whose trials decide it; empty for arithmetic."""
     scale: str = "smoke"
-    """Smallest scale at which it can be decided."""
+    """Smallest scale at which it can be decided. Data that a smaller scale has at the same size decide it there too."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """The cells it is about."""
     each: tuple[str, ...] = ()

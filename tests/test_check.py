@@ -181,7 +181,7 @@ def test_every_task_gives_a_direction_to_a_metric_it_has() -> None:
 def test_files_read_back(tmp_path: Path) -> None:
     old = suite(0)
     body = old["x/fig"].cells["k0"]
-    odd = {"variance": [float("nan")] * 6, "large": [1e300, -2.5e-17, 3, float("inf"), 0, 1]}
+    odd = {"odd": [float("nan")] * 6, "large": [1e300, -2.5e-17, 3, float("inf"), 0, 1]}
     cells = dict(old["x/fig"].cells) | {"k0": replace(body, values=dict(body.values) | odd)}
     old["x/fig"] = replace(old["x/fig"], cells=cells, data={"d": "f00"})
     path = baselines.save(tmp_path, old["x/fig"])

@@ -292,6 +292,33 @@ def test_a_first_trial_that_loads_code_is_no_time_of_the_mechanism() -> None:
     assert value("seconds()", cells_of(frame)) == pytest.approx(0.0106)
 
 
+def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
+    """Gowalla is as large on a laptop as in the paper, Netflix is not; what is left out is said, and decides nothing."""
+    import yaml
+
+    from dpbench.paths import CONF
+
+    def judge(**ratios: float) -> Judge:
+        found = Stored(ratio_cells(ratios, 0.05), scale="laptop")
+        sizes = {n: yaml.safe_load((CONF / "dataset" / f"{n}.yaml").read_text())[n]["sizes"]["laptop"] for n in ratios}
+        found.manifests["x/fig"]["datasets"] = {name: {"params": size} for name, size in sizes.items()}
+        return found
+
+    each = claim(scale="paper", each=("dataset",), **RATIO)
+    part = judge(gowalla=0.5, netflix=0.5).verdict(each)
+    assert (part.verdict, len(part.groups)) == (INCONCLUSIVE, 1)
+    assert part.reason == "reproduced where it could be tested; netflix: needs scale=paper"
+    assert judge(gowalla=0.5, foursquare=0.5).verdict(each).verdict == REPRODUCED
+    assert judge(gowalla=1.5, netflix=0.5).verdict(each).verdict == CONTRADICTED, "one is enough"
+    some = claim(scale="paper", some=("dataset",), **RATIO)
+    assert judge(gowalla=0.5, netflix=2).verdict(some).verdict == REPRODUCED, "one is enough"
+    assert judge(gowalla=1.5, netflix=0.5).verdict(some).verdict == INCONCLUSIVE
+    only = judge(netflix=0.5).verdict(each)
+    assert (only.verdict, only.reason) == (UNTESTABLE, "needs scale=paper, was run at laptop")
+    here = claim(scale="paper", where={"dataset": "gowalla"}, **RATIO)
+    assert judge(gowalla=0.5, netflix=2).verdict(here).verdict == REPRODUCED
+
+
 def test_one_trial_decides_only_what_holds_no_noise() -> None:
     judge = Stored(ratio_cells({"one": 0.5}, 0.0, trials=1))
     assert judge.verdict(claim(**RATIO)).verdict == INCONCLUSIVE
