@@ -87,7 +87,7 @@ class Facts:
 def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Facts:
     """All facts; draws every figure from the stored trials."""
     judge = Judge(results, scale)
-    verdicts = [judge.verdict(claim) for claim in ledger()]
+    verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: _rank(v.claim.paper))
     experiments = []
     for name in dict.fromkeys((*options("experiment"), *judge.manifests)):
         experiment = Experiment(name, _title(name), judge.manifests.get(name))
@@ -96,9 +96,12 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
             _draw(experiment, results)
             say(f"{name}: {experiment.problem or f'{experiment.trials} trials'}")
         experiments.append(experiment)
-    papers = list(PAPERS)
-    experiments.sort(key=lambda e: (papers.index(e.paper) if e.paper in papers else len(papers), _natural(e.id)))
+    experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
     return Facts(experiments, verdicts, _datasets(judge.manifests), _mechanisms(), _environment(), results)
+
+
+def _rank(paper: str) -> int:
+    return list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
 
 
 def _natural(text: str) -> list[Any]:

@@ -144,7 +144,7 @@ def _experiment(e: Experiment) -> str:
     assert e.manifest is not None
     facts = [f"scale {e.manifest['scale']}", f"{e.manifest['trials']} trials a cell", f"seed {e.manifest['seed']}"]
     facts.append(f"{len(e.manifest['cells'])} cells")
-    facts += [f"data: {_source(name, spec)}" for name, spec in e.manifest.get("datasets", {}).items()]
+    facts += _sources(e.manifest.get("datasets", {}))
     left = "".join(f"<li>{text(setting)}: {text(reason)}</li>" for setting, reason in e.manifest.get("left_out", []))
     picture = html.image(e.picture, f"{e.id}: {e.title}") if e.picture else ""
     if e.problem:
@@ -167,8 +167,16 @@ def _experiment(e: Experiment) -> str:
     )
 
 
-def _source(name: str, spec: dict[str, Any]) -> str:
-    return f"{name} from files" if "path" in spec.get("params", {}) else f"{name} generated, seed {spec.get('seed')}"
+def _source(spec: dict[str, Any]) -> str:
+    return "read from files" if "path" in spec.get("params", {}) else f"generated, seed {spec.get('seed')}"
+
+
+def _sources(specs: dict[str, dict[str, Any]]) -> list[str]:
+    """Where the data came from, datasets of one origin together."""
+    origins: dict[str, list[str]] = {}
+    for name, spec in specs.items():
+        origins.setdefault(_source(spec), []).append(name)
+    return [f"{', '.join(names)}: {origin}" for origin, names in origins.items()]
 
 
 def _mini(v: Verdict) -> str:
@@ -205,7 +213,7 @@ def _datasets(facts: Facts) -> str:
 
 
 def _dataset(name: str, card: str, spec: dict[str, Any] | None, scale: str, statistics: dict[str, float]) -> str:
-    used = f' <span class="soft small">{text(_source(name, spec))}, scale {text(scale)}</span>' if spec else ""
+    used = f' <span class="soft small">{text(_source(spec))}, scale {text(scale)}</span>' if spec else ""
     body = html.markdown(_without_title(card)) if card else '<p class="soft">It has no card yet.</p>'
     if statistics:
         heads = ["statistic of the data in these runs", "value"]
