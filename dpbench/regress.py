@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.baselines import CellNumbers, Numbers
+from dpbench.utility import CellNumbers, Numbers
 
 TOLERANCE = 1e-9
 ALPHA = 0.01

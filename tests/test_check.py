@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from dpbench import baselines, cli, regress
-from dpbench.baselines import CellNumbers, Numbers
+from dpbench import cli, regress, utility
 from dpbench.errors import UserError
 from dpbench.regress import BETTER, CHANGED, GONE, NEW, SAME, WORSE, Comparison, compare
 from dpbench.tasks.base import TASKS
+from dpbench.utility import CellNumbers, Numbers
 from dpbench.verbs.check import bad, directions, message
 
 
@@ -154,11 +154,11 @@ def test_welch_and_holm_against_scipy() -> None:
 
 
 def test_times_are_never_compared() -> None:
-    assert all(baselines.is_time(name) for name in ("seconds", "build_seconds", "entries_per_second"))
-    assert not baselines.is_time("mae")
-    for numbers in baselines.load(baselines_folder()).values():
+    assert all(utility.is_time(name) for name in ("seconds", "build_seconds", "entries_per_second"))
+    assert not utility.is_time("mae")
+    for numbers in utility.load(baselines_folder()).values():
         for cell in numbers.cells.values():
-            assert not [m for m in cell.values if baselines.is_time(m)]
+            assert not [m for m in cell.values if utility.is_time(m)]
 
 
 def baselines_folder() -> Path:
@@ -184,16 +184,16 @@ def test_files_read_back(tmp_path: Path) -> None:
     odd = {"odd": [float("nan")] * 6, "large": [1e300, -2.5e-17, 3, float("inf"), 0, 1]}
     cells = dict(old["x/fig"].cells) | {"k0": replace(body, values=dict(body.values) | odd)}
     old["x/fig"] = replace(old["x/fig"], cells=cells, data={"d": "f00"})
-    path = baselines.save(tmp_path, old["x/fig"])
+    path = utility.save(tmp_path, old["x/fig"])
     assert path == tmp_path / "x" / "fig.json"
-    read = baselines.load(tmp_path)
+    read = utility.load(tmp_path)
     assert compare(old, read, direction, same_seed=True).moved == set()
     assert read["x/fig"].data == {"d": "f00"}
-    again = baselines.save(tmp_path / "again", read["x/fig"])
+    again = utility.save(tmp_path / "again", read["x/fig"])
     assert again.read_text() == path.read_text()
     path.write_text(path.read_text()[:200])
     with pytest.raises(UserError, match=r"fig\.json is no baseline .*check --update x/fig"):
-        baselines.load(tmp_path)
+        utility.load(tmp_path)
 
 
 def test_message_for_the_commit() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpbench import baselines
+from dpbench import utility
 from dpbench.claims import Judge, Verdict
 from dpbench.compose import options
 from dpbench.errors import UserError
@@ -371,7 +371,7 @@ def test_arithmetic_errata_are_contradicted() -> None:
 
 def smoke(experiment: str) -> list[Cell]:
     """The cells of an experiment as the baselines hold them: without times and `info`."""
-    numbers = baselines.load(BASELINES).get(experiment)
+    numbers = utility.load(BASELINES).get(experiment)
     if numbers is None:
         return []
     rows = [

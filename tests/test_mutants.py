@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from mutants import GROUPING, Plant, noise
 
-from dpbench import baselines
+from dpbench import utility
 from dpbench.compose import compose_run
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import execute
@@ -63,14 +63,14 @@ def plan_of(mechanism: str) -> Plan:
     return dataclasses.replace(plan, cells=plan.cells[::step][:MOST_CELLS])
 
 
-def measure(plan: Plan, folder: Path) -> dict[str, baselines.Numbers]:
+def measure(plan: Plan, folder: Path) -> dict[str, utility.Numbers]:
     result = execute(plan, Store(folder))
     assert not result.failed, next(iter(result.failures.values()))[0].error
-    return {plan.run.experiment: baselines.collect(plan, result, folder)}
+    return {plan.run.experiment: utility.collect(plan, result, folder)}
 
 
 @pytest.fixture(scope="module")
-def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Plan, dict[str, baselines.Numbers]]]:
+def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Plan, dict[str, utility.Numbers]]]:
     return {}
 
 
@@ -84,7 +84,7 @@ def mutated(mechanism: str, plant: Plant, references: dict, patch: pytest.Monkey
 
 
 def test_every_mechanism_of_the_suite_is_mutated() -> None:
-    used = {c.labels["mechanism"] for numbers in baselines.load(BASELINES).values() for c in numbers.cells.values()}
+    used = {c.labels["mechanism"] for numbers in utility.load(BASELINES).values() for c in numbers.cells.values()}
     assert used <= set(WHERE)
 
 

@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench import baselines
-from dpbench.baselines import Numbers
+from dpbench import utility
 from dpbench.claims import describe
 from dpbench.errors import UserError, nearest
 from dpbench.paths import BASELINES
@@ -38,6 +37,7 @@ from dpbench.regress import (
     Entry,
     compare,
 )
+from dpbench.utility import Numbers
 
 WIDTH = 170  # of what is printed into a pipe
 MOST_ROWS = 60
@@ -50,9 +50,7 @@ def main(argv: list[str]) -> int:
     notes = Console(stderr=True, highlight=False)
     names = _names(args.experiment, args.config_dir)
     old = {
-        name: numbers
-        for name, numbers in baselines.load(args.baselines).items()
-        if name in names or not args.experiment
+        name: numbers for name, numbers in utility.load(args.baselines).items() if name in names or not args.experiment
     }
     if not old and not args.update:
         raise UserError(f"there are no baselines in {args.baselines}: python -m dpbench check --update makes them")
@@ -129,7 +127,7 @@ def _measure(
     new = {}
     for name in names:
         began = time.perf_counter()
-        new[name] = baselines.measure(name, results, jobs=args.jobs, overrides=tuple(overrides), say=notes.print)
+        new[name] = utility.measure(name, results, jobs=args.jobs, overrides=tuple(overrides), say=notes.print)
         notes.print(f"{name}: {len(new[name].cells)} cells, {time.perf_counter() - began:.1f} s")
     return new
 
@@ -247,8 +245,8 @@ def _update(
     if not any(body.cells for body in new.values()):
         raise UserError("the baselines stay as they are: nothing was measured")
     for body in new.values():
-        baselines.save(folder, body)
-    gone = baselines.forget(folder, set(names)) if whole else []
+        utility.save(folder, body)
+    gone = utility.forget(folder, set(names)) if whole else []
     console.print(f"\nWrote {len(new)} files to {folder}. For the commit message:\n", highlight=False, soft_wrap=True)
     for line in message(found, new, old, gone):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
