@@ -32,6 +32,7 @@ WHERE = {
     "gs_r": "gs/fig9",
     "gs_s": "gs/fig9",
     "gs": "gs/fig9",
+    "gs_mean": "gs/fig9",
     "alpa": "sensitivity/error",
     "linf": "cross/leaderboard",
     "gaussian": "cross/leaderboard",
