@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-slow lint format bench clean
+.PHONY: run test test-slow lint format check bench clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -23,6 +23,10 @@ lint: $(VENV)/.ready
 format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Utility numbers against results/baselines.
+check: $(VENV)/.ready
+	$(BIN)/python -m dpbench check
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m dpbench bench
