@@ -20,6 +20,7 @@ import dpbench
 from dpbench import Incidence
 from dpbench.errors import UserError
 from dpbench.mechanisms.grouping import grouping_of, noisy_sample
+from dpbench.numerics.fourier import mean_abs_normal, numbers_tried
 
 TRIALS = 4000
 LEVEL = 1e-3 / 300  # there are fewer than 300 single tests
@@ -199,9 +200,38 @@ def test_the_squared_error_of_fpa_is_the_closed_form(columns, rho):
     assert within_five_errors(mse, mechanism.expected_mse(data, 2.0))
 
 
+def test_the_rho_of_least_absolute_error_is_measured_to_be_so():
+    """The chosen ρ is within 3 % of the best measured one; 2000 trials, whose standard error is below 1 %."""
+    for epsilon in (0.05, 1.0, 20.0, 1e4):
+        maes = {}
+        for rho in range(1, 8):
+            fixed, rng = dpbench.mechanism("fpa", rho=rho), np.random.default_rng(rho)
+            draws = [fixed.release(DATA, epsilon, rng).counts - COUNTS for _ in range(2000)]
+            maes[rho] = np.abs(draws).mean()
+        chosen = dpbench.mechanism("fpa").release(DATA, epsilon, np.random.default_rng(0)).info["rho"]
+        assert maes[chosen] <= 1.03 * min(maes.values())
+
+
+def test_the_absolute_error_under_normal_noise():
+    """Against numerical integration."""
+    grid = np.linspace(-60, 60, 200_001)
+    density = np.exp(-((grid / 3) ** 2) / 2) / (3 * np.sqrt(2 * np.pi))
+    for offset in (0.0, 0.5, -4.0, 20.0):
+        expected = np.trapezoid(np.abs(offset + grid) * density, grid)
+        assert mean_abs_normal(np.array([offset]), 3.0)[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_row_of_rho_reaches_from_one_to_all():
+    for d in (1, 2, 7, 100, 5_977_758):
+        row = numbers_tried(d)
+        assert (row[0], row[-1]) == (1, d // 2 + 1)
+        assert row == sorted(set(row))
+        assert len(row) < 80
+
+
 def test_the_optimal_rho_of_fpa_is_the_best_of_all():
     for epsilon in (0.05, 1.0, 20.0, 1e4):
-        mechanism = dpbench.mechanism("fpa")
+        mechanism = dpbench.mechanism("fpa", criterion="mse")
         all_of_them = [naive.fpa_mse(COUNTS, DELTA, epsilon, rho) for rho in range(1, 8)]
         release = mechanism.release(DATA, epsilon, np.random.default_rng(0))
         assert release.info["rho"] == np.argmin(all_of_them) + 1

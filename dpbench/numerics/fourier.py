@@ -35,6 +35,28 @@ def dropped_energy(spectrum: np.ndarray, d: int) -> np.ndarray:
     return np.append(np.cumsum(energy[:0:-1])[::-1], 0.0)
 
 
+def noise_deviation(rho: int, d: int, l2: float, epsilon: float) -> float:
+    """Standard deviation of the noise of each published value with ρ coefficients."""
+    weight = float((multiplicity(d)[:rho] ** 2).sum())
+    return float(noise_scale(rho, d, l2, epsilon)) * (2 * weight) ** 0.5 / d
+
+
+def mean_abs_normal(offset: np.ndarray, deviation: float) -> np.ndarray:
+    """E|s + N(0, σ²)|: the absolute error of a value off by s under noise that is a sum of many terms."""
+    from scipy.special import erf
+
+    ratio = offset / (deviation * 2**0.5)
+    return deviation * (2 / np.pi) ** 0.5 * np.exp(-(ratio**2)) + offset * erf(ratio)
+
+
+def numbers_tried(d: int, ratio: float = 1.25) -> list[int]:
+    """A rising row of ρ from 1 to all coefficients, each about `ratio` times the one before."""
+    row, most = [1], coefficients(d)
+    while row[-1] < most:
+        row.append(min(most, max(row[-1] + 1, int(row[-1] * ratio))))
+    return row
+
+
 def mean_squared_errors(dropped: np.ndarray, d: int, l2: float, epsilon: float) -> np.ndarray:
     """Exact expected mean squared error of a release with ρ coefficients, at index ρ - 1.
 
