@@ -60,7 +60,7 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
     status: list[int] = []
     problems: list[BaseException] = []
-    folders = _config_dirs(argv)
+    folders = config_dirs(argv)
 
     def task(cfg: DictConfig) -> None:
         # Kept and raised outside: Hydra would print a line of its own about an exception that passes through it.
@@ -88,7 +88,7 @@ def compose_run(argv: list[str]) -> RunConfig:
     """The run that `argv` describes, without Hydra's command line: for verbs that plan runs themselves."""
     import hydra
 
-    folders = _config_dirs(argv)
+    folders = config_dirs(argv)
     try:
         with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
             # The compose API knows no flags: a folder of the user's own goes on the search path instead.
@@ -116,7 +116,7 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     return check(plain, str(experiment or "adhoc"), list(about.overrides.task))
 
 
-def _config_dirs(argv: list[str]) -> list[Path]:
+def config_dirs(argv: list[str]) -> list[Path]:
     """The user's own configuration folders; their classes can be imported from there too."""
     found = []
     for i, word in enumerate(argv):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,19 +15,54 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dpbench.compose import hydra_main
+from dpbench.compose import GROUPS, config_dirs, hydra_main, options
 from dpbench.config import RunConfig
 from dpbench.engine.plan import Cell, Plan, make_plan, save_manifest
 from dpbench.engine.runner import Result, execute, todo
 from dpbench.engine.store import Store
 from dpbench.errors import UserError
+from dpbench.paths import CONF
 
 MOST_ROWS = 60  # of a printed table
 WIDTH = 150  # of what is printed into a pipe
 
 
+HELP = """python -m dpbench run: datasets x mechanisms x epsilons, repeated in parallel, stored, logged and drawn.
+
+Examples
+  python -m dpbench run experiment=gs/fig9 scale=smoke
+  python -m dpbench run 'dataset=[checkin,netflix]' 'mechanism=[lpa,gs]' 'epsilon=[0.1,ln2]' trials=50
+  python -m dpbench run experiment=gs/fig7 mechanism.gs_s.sampling=column runner.jobs=1
+  python -m dpbench run experiment=gs/fig9 dry=true
+
+Groups (group=option, or group=[several,options])
+{groups}
+
+Settings (key=value), with their defaults
+{settings}
+  dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
+  runner.jobs=-1, runner.chunk=auto, runner.address=null, tracking.uri=null
+
+Flags: --cfg job | --info searchpath | -m (sweep) | --config-dir DIR (your own YAML) | --hydra-help
+"""
+
+
 def main(argv: list[str]) -> int:
+    # Hydra's own help reads every YAML there is, which takes a second and shows less.
+    if "--help" in argv or "-h" in argv:
+        print(help_text(config_dirs(argv)))
+        return 0
     return hydra_main(argv, run_once)
+
+
+def help_text(folders: list[Path]) -> str:
+    """What `run --help` prints: the groups with their options, and the settings of conf/run.yaml with its comments."""
+    groups = []
+    for group in GROUPS:
+        names = f"{group}: {', '.join(options(group, *folders))}"
+        groups.append(textwrap.fill(names, 116, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
+    body = (CONF / "run.yaml").read_text().partition("\nhydra:")[0].split("\n\n", 1)[1]
+    return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
 def run_once(run: RunConfig) -> int:
