@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbench.numerics.welch import welch
 from dpbench.utility import CellNumbers, Numbers
 
 TOLERANCE = 1e-9
@@ -199,19 +200,6 @@ def _relative(old: float, new: float) -> float:
     if old == new:
         return 0.0
     return (new - old) / abs(old) if old else math.copysign(math.inf, new)
-
-
-def welch(x: np.ndarray, y: np.ndarray) -> float:
-    """Two-sided p of Welch's t test. Without any spread in either, the exact permutation test's p instead."""
-    from scipy.special import stdtr
-
-    if x.size < 2 or y.size < 2:
-        return 1.0
-    a, b = x.var(ddof=1) / x.size, y.var(ddof=1) / y.size
-    if a + b == 0:
-        return 1.0 if x[0] == y[0] else 2.0 / math.comb(x.size + y.size, x.size)
-    freedom = (a + b) ** 2 / (a**2 / (x.size - 1) + b**2 / (y.size - 1))
-    return float(2 * stdtr(freedom, -abs(x.mean() - y.mean()) / math.sqrt(a + b)))
 
 
 def symmetric(x: np.ndarray, y: np.ndarray) -> np.ndarray:

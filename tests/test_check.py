@@ -14,6 +14,7 @@ from conftest import ROOT
 
 from dpbench import cli, regress, utility
 from dpbench.errors import UserError
+from dpbench.numerics.welch import welch
 from dpbench.regress import BETTER, CHANGED, GONE, NEW, SAME, WORSE, Comparison, compare
 from dpbench.tasks.base import TASKS
 from dpbench.utility import CellNumbers, Numbers
@@ -146,7 +147,7 @@ def test_welch_and_holm_against_scipy() -> None:
 
     rng = np.random.default_rng(5)
     x, y = rng.normal(0, 1, 6), rng.normal(1, 3, 9)
-    assert regress.welch(x, y) == pytest.approx(stats.ttest_ind(x, y, equal_var=False).pvalue)
+    assert welch(x, y) == pytest.approx(stats.ttest_ind(x, y, equal_var=False).pvalue)
     pairs = rng.normal(0.4, 1, 12)
     assert regress.symmetric_test(pairs) == pytest.approx(stats.ttest_1samp(pairs, 0).pvalue)
     entries = [regress.Entry("", "", "", {}, SAME, p=p) for p in (0.01, 0.04, 0.03, 0.005)]

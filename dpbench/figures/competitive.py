@@ -12,26 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from dpbench.numerics.welch import welch
+
 SETTING = ("dataset", "epsilon")
 LEVEL = 0.05
-
-
-def welch(one: Sequence[float], other: Sequence[float]) -> float:
-    """Two-sided p-value of Welch's t-test; samples without any spread differ surely or not at all.
-
-    With a single trial on either side nothing can be told: 1.
-    """
-    from scipy.stats import t
-
-    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
-    if min(a.size, b.size) < 2:
-        return 1.0
-    apart = abs(a.mean() - b.mean())
-    va, vb = a.var(ddof=1) / a.size, b.var(ddof=1) / b.size
-    if va + vb == 0:
-        return float(apart == 0)
-    freedom = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
-    return float(2 * t.sf(apart / np.sqrt(va + vb), freedom))
 
 
 def standings(

@@ -23,7 +23,7 @@ from dpbench.engine.store import Store
 from dpbench.errors import UserError
 from dpbench.paths import CONF
 
-MOST_ROWS = 60  # of a printed table
+MOST_ROWS = 100  # of a printed table
 WIDTH = 150  # of what is printed into a pipe
 
 
