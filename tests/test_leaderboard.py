@@ -84,12 +84,12 @@ def test_regret_is_the_geometric_mean_of_ratios():
     """a: ratios 1 and 4, regret 2. b: 9 and 1, regret 3. c only takes part once, at 2."""
     frame = trials(
         {
-            ("d", 1.0, "a"): [2.0, 2.0],
-            ("d", 1.0, "b"): [18.0, 18.0],
-            ("d", 1.0, "c"): [4.0, 4.0],
-            ("e", 1.0, "a"): [4.0, 4.0],
-            ("e", 1.0, "b"): [1.0, 1.0],
-            ("e", 1.0, "c"): [math.nan, math.nan],
+            ("d", 1.0, "a"): [2.0] * 6,
+            ("d", 1.0, "b"): [18.0] * 6,
+            ("d", 1.0, "c"): [4.0] * 6,
+            ("e", 1.0, "a"): [4.0] * 6,
+            ("e", 1.0, "b"): [1.0] * 6,
+            ("e", 1.0, "c"): [math.nan] * 6,
         }
     )
     table = regret(standings(frame)).set_index("mechanism")
