@@ -67,6 +67,9 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (head, less) has gone: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"dpbench: {error}", file=sys.stderr)
+        return 1
 
 
 _plain_warning = warnings.formatwarning

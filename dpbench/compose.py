@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench.config import RunConfig, check
+from dpbench.config import RunConfig, check, check_shapes
 from dpbench.errors import UserError, nearest
 from dpbench.paths import CONF
 
@@ -67,8 +67,10 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
         try:
             if not problems:
                 status.append(job(_checked(cfg)))
-        except (Exception, KeyboardInterrupt) as problem:
+        except UserError as problem:
             problems.append(problem)
+        except (Exception, KeyboardInterrupt) as problem:
+            problems.append(_translate(problem, folders) if isinstance(problem, Exception) else problem)
 
     before, sys.argv = sys.argv, ["dpbench run", *words(argv)]
     try:
@@ -113,7 +115,9 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     experiment = about.runtime.choices.get("experiment")
     body = {key: value for key, value in cfg.items() if key != "hydra"}
     plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True)
-    return check(plain, str(experiment or "adhoc"), list(about.overrides.task))
+    overrides = list(about.overrides.task)
+    check_shapes(plain, overrides)
+    return check(plain, str(experiment or "adhoc"), overrides)
 
 
 def config_dirs(argv: list[str]) -> list[Path]:
@@ -138,9 +142,13 @@ def _without_flags(argv: list[str]) -> list[str]:
 
 def _translate(error: Exception, folders: list[Path]) -> Exception:
     """A user's mistake that Hydra or OmegaConf noticed, as one line; anything else as it is."""
-    if not type(error).__module__.startswith(("hydra", "omegaconf")):
-        return error
     text = str(error)
+    if "Config group override must be a string or a list" in text:
+        return UserError("a group cannot be null: leave it out, or give one of its options (see run --help)")
+    if not type(error).__module__.startswith(("hydra", "omegaconf", "yaml")) and not isinstance(
+        error, UnicodeDecodeError
+    ):
+        return error
     if found := re.search(r"Could not (?:load|find) '(\w+)/([^']+)'", text):
         group, name = found.groups()
         return UserError(f"unknown {group} {name!r}: {nearest(name, _near(group, name, folders))}")

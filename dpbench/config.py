@@ -98,6 +98,11 @@ def check(cfg: Mapping[str, Any], experiment: str, overrides: list[str]) -> RunC
     for key in ("seed", "data_seed"):
         if not isinstance(cfg[key], int) or isinstance(cfg[key], bool) or cfg[key] < 0:
             raise UserError(f"{key}={cfg[key]!r} is not valid: expected a whole number, 0 or more")
+    for key in ("figure", "dry"):
+        if not isinstance(cfg[key], bool):
+            raise UserError(f"{key}={cfg[key]!r} is not valid: expected true or false")
+    if not cfg.get("results"):
+        raise UserError(f"results={cfg.get('results')!r} is not valid: expected a folder")
     metrics = cfg.get("metrics") or []
     run = RunConfig(
         experiment=experiment,
@@ -145,6 +150,18 @@ def _selected(cfg: Mapping[str, Any], group: str, marker: str) -> dict[str, Mapp
     return entries
 
 
+def check_shapes(cfg: Mapping[str, Any], overrides: list[str]) -> None:
+    """A YAML chosen by `group=[NAME,...]` must nest its content under its own name; one that does not would be passed
+    over unnoticed. (Hydra does not note the chosen options of a list, so they are read off the override.)"""
+    chosen = dict(override.split("=", 1) for override in overrides if "=" in override)  # the last one counts
+    for group, marker in (("dataset", "source"), ("mechanism", "class"), ("task", "class")):
+        for name in filter(None, (n.strip(" '\"") for n in chosen.get(group, "").strip("[]").split(","))):
+            entry = (cfg.get(group) or {}).get(name)
+            if not isinstance(entry, Mapping) or marker not in entry:
+                form = f"`{name}: {{{marker}: ...}}`"
+                raise UserError(f"{group}/{name}.yaml does not hold {form}, as every {group} must")
+
+
 def _check_targets(group: str, entries: Mapping[str, Any], overrides: list[str]) -> None:
     """An override of an entry that is not there (`mechanism.gss.sampling=row`) must not pass unnoticed."""
     marker = "source" if group == "dataset" else "class"
@@ -159,6 +176,9 @@ def _check_targets(group: str, entries: Mapping[str, Any], overrides: list[str])
 def axes(params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A parameter given as a list is an axis: every combination of the listed values."""
     lists = {k: v if isinstance(v, list) else [v] for k, v in params.items()}
+    for key, listed in lists.items():
+        if not listed:
+            raise UserError(f"{key}=[] is not valid: expected at least one value")
     for values in itertools.product(*lists.values()):
         yield dict(zip(lists, values, strict=True))
 

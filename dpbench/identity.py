@@ -78,15 +78,16 @@ def _collect(name: str, seen: dict[str, str]) -> None:
     path = _own_source(name)
     if path is None:
         return
-    tree_hash, imports = _module_code(str(path), path.stat().st_mtime_ns)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    tree_hash, imports = _module_code(str(path), path.stat().st_mtime_ns, package)
     seen[name] = tree_hash
-    top = name.partition(".")[0]
     for imported in imports:
-        if imported.partition(".")[0] in (top, "dpbench"):
-            _collect(imported, seen)
+        _collect(imported, seen)
 
 
 def _own_source(name: str) -> Path | None:
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        return None
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if file is None:
@@ -96,25 +97,27 @@ def _own_source(name: str) -> Path | None:
             return None
         file = spec.origin if spec else None
     path = Path(file) if file else None
-    # Package markers only re-export: following them would tie every mechanism to every other.
-    if path is None or path.suffix != ".py" or path.name == "__init__.py" or not path.is_file():
+    if path is None or path.suffix != ".py" or not path.is_file():
         return None
-    return None if "site-packages" in path.parts and name.partition(".")[0] in _LIBRARIES else path
-
-
-_LIBRARIES = frozenset(("numpy", "scipy", "numba", "pandas", "pyarrow", "cvxpy", "dataclasses", "abc", "typing"))
+    if name.partition(".")[0] == "dpbench":
+        # Our package markers only re-export: following them would tie every mechanism to every other.
+        return None if path.name == "__init__.py" else path
+    # Everybody's libraries are not the mechanism's code; what lies in the user's own folders is.
+    return None if {"site-packages", "dist-packages"} & set(path.parts) else path
 
 
 @functools.cache
-def _module_code(file: str, _mtime: int) -> tuple[str, tuple[str, ...]]:
+def _module_code(file: str, _mtime: int, package: str) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(Path(file).read_bytes())
     imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        elif isinstance(node, ast.ImportFrom):
             # A name may be a module (`from dpbench.numerics import grouping`) or live in a re-exporting package.
-            imports += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            parent = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(filter(None, [parent, node.module]))
+            imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if (

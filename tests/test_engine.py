@@ -224,3 +224,57 @@ def test_the_same_files_elsewhere_give_the_same_noise(dpbench: Call, home: Path)
         done = dpbench(*RUN[:3], *RUN[4:], *words, "mechanism=[lpa]", "epsilon=[1]", f"results=r_{folder}")
         assert done.returncode == 0, done.stderr
     pd.testing.assert_frame_equal(trials(home / "r_here"), trials(home / "r_there"), check_exact=True)
+
+
+def test_fewer_trials_lose_nothing(dpbench: Call, home: Path) -> None:
+    words = (*RUN, "mechanism=[noisy]", "epsilon=[1]")
+    dpbench(*words, "trials=20")
+    assert "0 trials computed, 2 found finished" in dpbench(*words, "trials=2").stdout
+    assert "0 trials computed, 20 found finished" in dpbench(*words, "trials=20").stdout
+    assert "0 trials computed, 20 found finished" in dpbench(*words, "trials=20", "runner.chunk=5").stdout
+
+
+def test_releases_that_are_none_fail_their_trials(dpbench: Call, home: Path) -> None:
+    """Wrong shapes, NaN, odd info and SystemExit: the others finish, the table says why, exit status 1."""
+    (home / "odd.py").write_text(
+        "import numpy as np\nfrom dpbench import Counts, Mechanism\n"
+        "class Short(Mechanism):\n    def publish(self, data, epsilon, rng): return Counts(counts=np.ones(1))\n"
+        "class Void(Mechanism):\n    def publish(self, data, epsilon, rng): return Counts(counts=np.full(data.columns, np.nan))\n"
+        "class Leaves(Mechanism):\n    def publish(self, data, epsilon, rng): raise SystemExit(3)\n"
+        "class Odd(Mechanism):\n    def publish(self, data, epsilon, rng):\n"
+        "        info = {'a': object(), 'b': 'word' if rng.random() < 0.5 else 3}\n"
+        "        return Counts(counts=data.counts + 0.0, info=info)\n"
+        "class Plain:\n    def __init__(self, scale=1.0): self.scale = scale\n"
+        "    def release(self, data, epsilon, rng): return Counts(counts=data.counts + self.scale)\n"
+    )
+    for name in ("Short", "Void", "Leaves", "Odd", "Plain"):
+        (home / "mine" / "mechanism" / f"{name.lower()}.yaml").write_text(f"{name.lower()}: {{class: odd.{name}}}\n")
+    words = (
+        *RUN,
+        "mechanism=[short,void,leaves,odd,plain]",
+        "epsilon=[1]",
+        "trials=8",
+        "mechanism.plain.scale=[1,100]",
+    )
+    done = dpbench(*words)
+    assert done.returncode == 1
+    for reason in ("shape (1,), expected (25,)", "not finite", "SystemExit: 3"):
+        assert reason in done.stdout + done.stderr
+    frame = trials(home / "results")
+    assert set(frame["mechanism"]) == {"odd", "plain"}
+    assert frame.groupby("mechanism.scale")["mae"].mean().to_dict() == {1: 1.0, 100: 100.0}
+
+
+def test_a_yaml_without_its_own_name_is_not_passed_over(dpbench: Call, home: Path) -> None:
+    (home / "mine" / "mechanism" / "flat.yaml").write_text("class: strangers.Noisy\n")
+    done = dpbench(*RUN, "mechanism=[lpa,flat]")
+    assert done.returncode == 2
+    assert "mechanism/flat.yaml does not hold `flat: {class: ...}`" in done.stderr
+
+
+def test_a_figure_that_does_not_fit_the_run_is_a_warning(dpbench: Call, home: Path) -> None:
+    words = ("run", "experiment=gs/fig7", "dataset=[trajectory]", "mechanism=[lpa]", "scale=smoke", "tracking=none")
+    done = dpbench(*words)
+    assert done.returncode == 0
+    assert "gs/fig7 cannot be drawn from this run" in done.stderr
+    assert dpbench("figures").returncode == 1

@@ -6,11 +6,11 @@ Imported by figures, tracking, check and report.
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.engine.store import Store
-from dpbench.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +22,10 @@ def manifests(results: Path) -> dict[str, dict[str, Any]]:
     for path in sorted((results / "plans").glob("**/*@*.json")):
         try:
             body = json.loads(path.read_text())
-        except ValueError:
-            raise UserError(f"{path} is damaged: remove it and run the experiment again") from None
+            body["experiment"], body["cells"], body["trials"]
+        except (ValueError, KeyError, TypeError):
+            warnings.warn(f"{path} is damaged and passed over: run the experiment again", stacklevel=2)
+            continue
         made = path.stat().st_mtime
         if body["experiment"] not in found or made > found[body["experiment"]][0]:
             found[body["experiment"]] = (made, body)
@@ -34,7 +36,7 @@ def load_trials(results: Path, manifest: dict[str, Any]) -> pd.DataFrame:
     """All stored trials of a plan. Columns: the labels, `cell`, `trial`, `seconds`, the metrics, `info.*`."""
     import pandas as pd
 
-    store = Store(results)
+    store = Store(results, say=lambda text: warnings.warn(text, stacklevel=2))
     frames = []
     for cell in manifest["cells"]:
         table = store.read(cell["id"], manifest["trials"])

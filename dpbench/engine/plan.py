@@ -5,7 +5,9 @@ Imports config and identity; the runner, the store and the verbs import it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -100,7 +102,9 @@ def _product(run: RunConfig, dataset: Dataset) -> Iterator[Cell]:
 def _describe(variant: Variant, registry: Registry[Any]) -> dict[str, Any]:
     instance = registry.make(variant.cls, **variant.params)
     cls = type(instance)
-    return {"class": getattr(cls, "name", "") or identity.class_path(cls), "params": identity.parameters(instance)}
+    # What is no dataclass does not tell its parameters: then those given count.
+    params = identity.parameters(instance) if dataclasses.is_dataclass(instance) else dict(variant.params)
+    return {"class": getattr(cls, "name", "") or identity.class_path(cls), "params": params}
 
 
 def _setting(cell: Cell) -> str:
@@ -158,7 +162,7 @@ def save_manifest(plan: Plan) -> Path:
         "left_out": [list(pair) for pair in plan.left_out],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".tmp")
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     aside.write_text(json.dumps(body, indent=1))
     aside.replace(path)
     return path

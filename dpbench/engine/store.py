@@ -43,9 +43,9 @@ class Store:
         A chunk that has grown since is computed anew as a whole: what is measured across a chunk's trials must not
         depend on the history of the store.
         """
-        whole, partial = self._paths(cell, start, stop)
-        for path in (whole, partial):
-            if path.exists() and (table := self._read_file(path)) is not None:
+        for path in self._files(cell):
+            first, last = _range(path)
+            if first <= start and stop <= last and (table := self._read_file(path)) is not None:
                 done = set(table["trial"].to_pylist())
                 return [trial for trial in range(start, stop) if trial not in done]
         return list(range(start, stop))
@@ -54,7 +54,10 @@ class Store:
         """Add rows to a chunk: written aside, then renamed. `about` describes the cell inside the file."""
         whole, partial = self._paths(cell, start, stop)
         before = self._read_file(partial) if partial.exists() else None
-        fresh = pa.Table.from_pylist(rows, schema=_schema(rows))
+        schema = _schema(rows)
+        words = [field.name for field in schema if field.type == pa.string()]
+        rows = [{k: str(v) if k in words else v for k, v in row.items()} for row in rows]
+        fresh = pa.Table.from_pylist(rows, schema=schema)
         table = fresh if before is None else pa.concat_tables([before, fresh], promote_options="default")
         table = table.sort_by("trial").replace_schema_metadata({"dpbench.cell": about})
         path = whole if table.num_rows == stop - start else partial
@@ -76,16 +79,18 @@ class Store:
 
     def _drop_overlapped(self, path: Path, start: int, stop: int) -> None:
         for other in path.parent.glob("[0-9]*.parquet"):
-            first, last = (int(n) for n in other.name.partition(".")[0].split("-"))
-            if other != path and first < stop and last > start:
+            first, last = _range(other)
+            if other != path and start <= first and last <= stop:
                 other.unlink(missing_ok=True)
 
     def _read_file(self, path: Path) -> pa.Table | None:
         try:
             return pq.ParquetFile(path, page_checksum_verification=True).read()
+        except FileNotFoundError:
+            return None
         except (OSError, pa.ArrowException) as error:
-            self.say(f"{path} is damaged ({str(error).splitlines()[0]}): its trials will be computed again")
-            path.unlink(missing_ok=True)
+            # Left where it is: a passing fault of the disk must not cost good data, and a new file takes its place.
+            self.say(f"{path} is damaged ({str(error).splitlines()[0]}): the next run computes its trials again")
             return None
 
 
@@ -95,5 +100,12 @@ def _schema(rows: Iterable[dict[str, Any]]) -> pa.Schema:
     for row in rows:
         for name, value in row.items():
             kind = pa.string() if isinstance(value, str) else pa.float64()
-            types.setdefault(name, pa.int64() if name == "trial" else kind)
+            if types.setdefault(name, pa.int64() if name == "trial" else kind) == pa.float64() and kind == pa.string():
+                types[name] = kind  # a word in one trial makes the column one of words
     return pa.schema(types.items())
+
+
+def _range(path: Path) -> tuple[int, int]:
+    """The half-open range of trials that a file's name tells."""
+    first, last = path.name.partition(".")[0].split("-")
+    return int(first), int(last)

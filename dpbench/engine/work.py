@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def run_chunk(chunk: Chunk) -> Outcome:
         data = _data(json.dumps(chunk.dataset.__dict__, sort_keys=True))
         mechanism = MECHANISMS.make(chunk.mechanism.cls, **chunk.mechanism.params)
         task = TASKS.make(chunk.task.cls, **chunk.task.params)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         outcome.failures.extend(_failure(trial, error) for trial in chunk.trials)
         return outcome
     spread = Spread()
@@ -84,11 +85,12 @@ def run_chunk(chunk: Chunk) -> Outcome:
             scores = task.score(data, release, task_rng)
             # A task that names things (titles of items) gives words under `info.` names; metrics are numbers.
             metrics = {name: value if isinstance(value, str) else float(value) for name, value in scores.items()}
+            row = {"trial": trial, "seconds": seconds, **metrics, **_info(getattr(release, "info", None) or {})}
             spread.add(task.errors(data, release) if hasattr(task, "errors") else None)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             outcome.failures.append(_failure(trial, error))
             continue
-        outcome.rows.append({"trial": trial, "seconds": seconds, **metrics, **_info(getattr(release, "info", {}))})
+        outcome.rows.append(row)
     for row in outcome.rows:
         row |= spread.metrics()
     return outcome
@@ -108,7 +110,7 @@ def _one_thread() -> None:
     threadpoolctl.threadpool_limits(limits=1)
 
 
-def _failure(trial: int, error: Exception) -> Failure:
+def _failure(trial: int, error: BaseException) -> Failure:
     message = " ".join(str(error).split())
     return Failure(trial, f"{type(error).__name__}: {message}", traceback.format_exc(limit=-4))
 
@@ -119,7 +121,7 @@ def _info(info: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in info.items():
         if isinstance(value, str):
             row[f"info.{name}"] = value
-        elif np.ndim(value) == 0 and value is not None:
+        elif isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0):
             row[f"info.{name}"] = float(value)
     return row
 

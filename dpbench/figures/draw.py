@@ -11,6 +11,10 @@ from dpbench.errors import UserError
 from dpbench.paths import EXPERIMENTS
 
 
+class CannotDraw(Exception):
+    """The stored trials do not have what the experiment's figure shows."""
+
+
 def script(experiment: str) -> Path | None:
     """The plotting script of an experiment: experiments/<id>.py of the user's folder, or ours."""
     for root in (Path.cwd() / "experiments", EXPERIMENTS):
@@ -46,11 +50,16 @@ def draw_experiment(results: Path, experiment: str) -> list[Path]:
     module = load_script(path)
     target = results / "figures" / experiment
     target.parent.mkdir(parents=True, exist_ok=True)
-    numbers = module.numbers(trials)
+    try:
+        numbers = module.numbers(trials)
+        with paper_style():
+            figure = module.draw(numbers)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        # A run of other mechanisms or datasets may lack what this figure shows.
+        raise CannotDraw(f"{experiment} cannot be drawn from this run: {type(error).__name__}: {error}") from error
     files = [target.with_suffix(".csv")]
     numbers.to_csv(files[0], index=False)
     with paper_style():
-        figure = module.draw(numbers)
         if figure is not None:
             png, pdf = target.with_suffix(".png"), target.with_suffix(".pdf")
             figure.savefig(png, metadata={"Software": None})

@@ -14,7 +14,7 @@ import numpy as np
 from dpbench.data import Catalogue, History
 from dpbench.data.catalogue import offsets
 from dpbench.errors import UserError, positive
-from dpbench.mechanisms.base import Mechanism
+from dpbench.mechanisms.base import Mechanism, parse_epsilon
 from dpbench.numerics.calibration import box_least_squares, distinct_rows, least_noise
 
 ITEM = "add or remove one item of the user"
@@ -86,7 +86,7 @@ class SDPDP(Personal, name="s_dpdp"):
 
     def calibrate(self, catalogue: Catalogue, epsilon: float) -> np.ndarray:
         """z, the noise magnitude of each category: program (4.4), which scales as 1/ε."""
-        positive("epsilon", float(epsilon))
+        epsilon = parse_epsilon(epsilon)
         if not self.calibrated:
             return self.plain(catalogue, epsilon)
         if not self.solve_once:

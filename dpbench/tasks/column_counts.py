@@ -12,6 +12,18 @@ from dpbench.errors import positive
 from dpbench.tasks.base import Task
 
 
+def published(release: Counts, columns: int) -> np.ndarray:
+    """The published counts, one finite number a column; anything else fails the trial instead of being scored."""
+    counts = getattr(release, "counts", None)
+    if counts is None:
+        raise TypeError(f"the release is {type(release).__name__}, expected Counts")
+    if counts.shape != (columns,):
+        raise ValueError(f"the release has counts of shape {counts.shape}, expected ({columns},)")
+    if not np.isfinite(counts).all():
+        raise ValueError("the release has counts that are not finite")
+    return counts
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnCounts(Task, name="column_counts"):
     """How far each published count is from the true one."""
@@ -46,7 +58,7 @@ class ColumnCounts(Task, name="column_counts"):
         }
 
     def errors(self, data: Incidence, release: Counts) -> np.ndarray:
-        return release.counts - data.counts
+        return published(release, data.columns) - data.counts
 
     def _inverse_counts(self, data: Incidence) -> np.ndarray:
         bound = self.sanity * data.rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from dpbench.compose import options
@@ -19,14 +20,19 @@ def main(argv: list[str]) -> int:
     for name in args.experiment:
         if name not in known:
             raise UserError(f"unknown experiment {name!r}: {nearest(name, known)}")
-    from dpbench.figures.draw import draw_experiment, script
+    from dpbench.figures.draw import CannotDraw, draw_experiment, script
 
     done = manifests(args.results)
     wanted = [name for name in (args.experiment or known) if name in done and script(name)]
     missing = [name for name in (args.experiment or known) if name not in done]
+    failed = 0
     for name in wanted:
-        for path in draw_experiment(args.results, name):
-            print(f"wrote {path}")
+        try:
+            for path in draw_experiment(args.results, name):
+                print(f"wrote {path}")
+        except CannotDraw as problem:
+            failed += 1
+            print(f"dpbench: {problem}", file=sys.stderr)
     for name in missing:
         print(f"missing: {name}: python -m dpbench run experiment={name}")
-    return 1 if (missing and args.experiment) or not wanted else 0
+    return 1 if failed or (missing and args.experiment) or not wanted else 0

@@ -221,12 +221,15 @@ def _track(plan: Plan, notes: Console) -> None:
 
 
 def _draw(run: RunConfig, notes: Console) -> None:
-    from dpbench.figures.draw import draw_experiment, script
+    from dpbench.figures.draw import CannotDraw, draw_experiment, script
 
     if script(run.experiment) is None:
         return
-    for path in draw_experiment(run.results, run.experiment):
-        notes.print(f"wrote {path}")
+    try:
+        for path in draw_experiment(run.results, run.experiment):
+            notes.print(f"wrote {path}")
+    except CannotDraw as problem:
+        notes.print(f"[yellow]warning[/]: {escape(str(problem))}", soft_wrap=True)
 
 
 def _print_next(console: Console, run: RunConfig) -> None:
