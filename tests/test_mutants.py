@@ -28,7 +28,7 @@ MOST_CELLS = 12
 # The cheapest experiment of the suite that says how good a mechanism is.
 WHERE = {
     "lpa": "gs/fig9",
-    "fpa": "gs/fig9",
+    "fpa": "analytics/fig7",  # by squared error it keeps enough coefficients that their noise shows
     "gs_r": "gs/fig9",
     "gs_s": "gs/fig9",
     "gs": "gs/fig9",
