@@ -72,3 +72,36 @@ def finish(figure: Figure) -> None:
     for ax in figure.axes:
         if ax.get_xscale() == "log":
             ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    """Error of filters over dyadic ranges with and without consistency checks; `saved`: what they take off it."""
+    trials = trials.assign(places=trials["dataset.places"]) if "dataset.places" in trials else trials.assign(places="")
+    keys = ["places", "mechanism", "mechanism.consistent"]
+    table = by_size(trials, keys)
+    without = table[~table["mechanism.consistent"].astype(bool)].set_index(["places", "mechanism", "cells"])[
+        "abs_error"
+    ]
+    before = without.reindex(pd.MultiIndex.from_frame(table[["places", "mechanism", "cells"]])).to_numpy()
+    checked = table["mechanism.consistent"].astype(bool).map({True: ", consistent", False: ""})
+    return table.assign(series=table["mechanism"].map(style.name) + checked, saved=1 - table["abs_error"] / before)
+
+
+def consistency_figure(numbers: pd.DataFrame) -> Figure:
+    figure = shapes.lines(
+        numbers,
+        panel="places",
+        x="cells",
+        series="series",
+        value="abs_error",
+        error="abs_error_se",
+        xlabel="range size (cells)",
+        ylabel="Absolute error",
+        title=lambda places: f"{places} places".capitalize() if places else "OnTheMap",
+        label=str,
+        logx=True,
+        logy=True,
+        share_y=True,
+    )
+    finish(figure)
+    return figure
