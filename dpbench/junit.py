@@ -29,15 +29,14 @@ def write(path: Path, found: Comparison, bad: set[str]) -> None:
     if not found.compared:
         suite = ET.SubElement(root, "testsuite", name="check", tests="1", failures="1")
         case = ET.SubElement(suite, "testcase", classname="check", name="something was measured")
-        ET.SubElement(case, "failure", message="nothing was measured that the baselines know")
+        ET.SubElement(case, "failure", message="nothing was measured that can be compared with the baselines")
     path.parent.mkdir(parents=True, exist_ok=True)
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
 def _shown(group: Entry, found: Comparison, bad: set[str]) -> bool:
-    key = (group.experiment, group.mechanism, group.metric)
-    return any((e.experiment, e.mechanism, e.metric) == key and e.status in bad for e in found.entries)
+    return any(entry.group == group.group and entry.status in bad for entry in found.entries)
 
 
 def _case(suite: ET.Element, experiment: str, name: str, entries: list[Entry], bad: set[str]) -> int:

@@ -2,7 +2,8 @@
 
 With the same seed every trial must give the same numbers, up to a relative 1e-9 that libraries and processors may differ
 by. What moved, and everything when the seeds differ, is judged statistically: worse or better needs both a significant
-test, corrected over all tests made, and a minimum effect. Knows numbers only; runs nothing.
+test, corrected over all tests made, and a minimum effect. Numbers in which noise has no part (statistics of the data, the
+noise a calibration chooses) need no test: the effect alone decides. Knows numbers only; runs nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +27,19 @@ MIN_EFFECT = 0.05
 SAME, CHANGED, BETTER, WORSE, NEW, GONE = "same", "changed", "better", "worse", "new", "gone"
 ORDER = (WORSE, GONE, BETTER, CHANGED, NEW, SAME)
 
-Direction = Callable[[str, str], int]
-"""(task, metric) -> -1, 0 or 1: which way is better."""
+
+@dataclass(frozen=True)
+class Nature:
+    """What a task says of one of its metrics."""
+
+    direction: int = 0
+    """-1: lower is better, 1: higher is better, 0: neither."""
+    noiseless: bool = False
+    """No noise has a part in it: one trial tells all, whatever the seed."""
+
+
+Natures = Callable[[str, str], Nature]
+"""The nature of a metric, by task and name."""
 
 
 @dataclass
@@ -46,6 +58,11 @@ class Entry:
     """Relative move, positive when it is an improvement."""
     p: float = 1.0
     note: str = ""
+
+    @property
+    def group(self) -> tuple[str, str, str, str]:
+        """What its mechanism's cells have in common: they are judged together too."""
+        return self.experiment, self.mechanism, str(self.labels.get("task", "")), self.metric
 
 
 @dataclass
@@ -67,12 +84,10 @@ class Comparison:
         return {entry.status for entry in (*self.entries, *self.groups)} - {SAME}
 
 
-def compare(
-    old: Mapping[str, Numbers], new: Mapping[str, Numbers], direction: Direction, *, same_seed: bool
-) -> Comparison:
+def compare(old: Mapping[str, Numbers], new: Mapping[str, Numbers], natures: Natures, *, same_seed: bool) -> Comparison:
     """Compare all experiments of `old` with `new`. `same_seed`: the noise was the same, so the numbers must be."""
     found = Comparison()
-    tests: list[tuple[Entry, np.ndarray, np.ndarray]] = []
+    moves: list[Move] = []
     for experiment in dict.fromkeys((*old, *new)):
         before, after = old.get(experiment), new.get(experiment)
         keys = dict.fromkeys((*(before.cells if before else ()), *(after.cells if after else ())))
@@ -86,31 +101,28 @@ def compare(
                 status = NEW if a is None and not failure else GONE
                 found.entries.append(Entry(experiment, _mechanism(known), "", known.labels, status, note=failure))
             else:
-                tests += list(_cell(found, experiment, a, b, same_seed))
-    _judge(found, tests, direction_of(old, new, direction), same_seed)
+                moves += _moves(found, experiment, a, b, natures, same_seed)
+    _judge(found, moves, same_seed)
     return found
 
 
-def direction_of(
-    old: Mapping[str, Numbers], new: Mapping[str, Numbers], direction: Direction
-) -> Callable[[Entry], int]:
-    """The direction of an entry's metric, by the task of its cells."""
-    tasks = {
-        (name, str(cell.labels["task"])): cell.task
-        for numbers in (old, new)
-        for name, body in numbers.items()
-        for cell in body.cells.values()
-    }
-    return lambda entry: direction(tasks[entry.experiment, str(entry.labels["task"])], entry.metric)
+@dataclass(frozen=True)
+class Move:
+    """A metric of a cell that may have moved: to be judged. `x` and `y` are its trials before and now."""
+
+    entry: Entry
+    x: np.ndarray
+    y: np.ndarray
+    nature: Nature
 
 
 def _mechanism(cell: CellNumbers) -> str:
     return str(cell.labels.get("mechanism", ""))
 
 
-def _cell(
-    found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers, same_seed: bool
-) -> Iterator[tuple[Entry, np.ndarray, np.ndarray]]:
+def _moves(
+    found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers, natures: Natures, same_seed: bool
+) -> Iterator[Move]:
     for metric in dict.fromkeys((*a.values, *b.values)):
         entry = Entry(experiment, _mechanism(a), metric, a.labels, SAME)
         found.entries.append(entry)
@@ -118,12 +130,18 @@ def _cell(
             entry.status = NEW if metric not in a.values else GONE
             continue
         x, y = np.array(a.values[metric], dtype=float), np.array(b.values[metric], dtype=float)
-        found.compared += x.size
+        nature = natures(a.task, metric)
         entry.old, entry.new = float(x.mean()), float(y.mean())
         if same_seed and x.size != y.size:
             entry.status, entry.note = GONE, f"{x.size} trials, now {y.size}"
-        elif not (close(x, y) if same_seed else False):
-            yield entry, x, y
+            found.compared += x.size
+        elif same_seed or nature.noiseless:
+            found.compared += x.size
+            if not close(x, y):
+                yield Move(entry, x, y, nature)
+        elif nature.direction and min(x.size, y.size) > 1:  # one trial under another seed says nothing
+            found.compared += x.size
+            yield Move(entry, x, y, nature)
 
 
 def close(x: np.ndarray, y: np.ndarray) -> bool:
@@ -135,64 +153,64 @@ def close(x: np.ndarray, y: np.ndarray) -> bool:
     return bool(np.all(np.abs(x[both] - y[both]) <= TOLERANCE * size))
 
 
-def _judge(
-    found: Comparison,
-    tests: list[tuple[Entry, np.ndarray, np.ndarray]],
-    direction: Callable[[Entry], int],
-    same_seed: bool,
-) -> None:
-    by_group: dict[tuple[str, str, str, str], list[tuple[Entry, np.ndarray, np.ndarray]]] = {}
+def _judge(found: Comparison, moves: list[Move], same_seed: bool) -> None:
+    by_group: dict[tuple[str, ...], list[Move]] = {}
     tested: list[Entry] = []
-    for test in tests:
-        entry, x, y = test
-        if not same_seed and x.size == y.size == 1:
-            continue  # one trial under another seed says nothing
-        entry.status = CHANGED if same_seed else SAME
-        way = direction(entry)
+    for move in moves:
+        entry, way = move.entry, move.nature.direction
+        entry.status = CHANGED if same_seed or move.nature.noiseless else SAME
         entry.effect = way * _relative(entry.old, entry.new)
-        if way == 0:
-            if np.ptp(x) == np.ptp(y) == 0 and not close(x[:1], y[:1]):
-                entry.status = CHANGED
-            if entry.status == SAME:
-                continue
-        else:
-            entry.p = welch(x, y)
+        if _lost(move):
+            entry.status, entry.note = WORSE if way else CHANGED, "no number any more"
+        elif move.nature.noiseless:
+            _decide(entry)
+        elif way and np.isfinite([*move.x, *move.y]).all():
+            entry.p = welch(move.x, move.y)
             tested.append(entry)
-        task = str(entry.labels["task"])
-        by_group.setdefault((entry.experiment, entry.mechanism, task, entry.metric), []).append(test)
+        by_group.setdefault(entry.group, []).append(move)
     for members in by_group.values():
-        group = _group(members, direction)
+        group = _group(members)
         found.groups.append(group)
-        if direction(group):
+        if members[0].nature.direction and not members[0].nature.noiseless:
             tested.append(group)
     for entry in holm(tested):
-        if abs(entry.effect) >= MIN_EFFECT:
-            entry.status = BETTER if entry.effect > 0 else WORSE
+        _decide(entry)
     _inherit(found)
 
 
-def _group(members: list[tuple[Entry, np.ndarray, np.ndarray]], direction: Callable[[Entry], int]) -> Entry:
+def _decide(entry: Entry) -> None:
+    """What has surely moved is better or worse when it moved far enough."""
+    if abs(entry.effect) >= MIN_EFFECT:
+        entry.status = BETTER if entry.effect > 0 else WORSE
+
+
+def _lost(move: Move) -> bool:
+    """Whether there were numbers where there are none now: an error that is not even measurable is worse than any."""
+    return bool(np.isfinite(move.x).all() and not np.isfinite(move.y).all())
+
+
+def _group(members: list[Move]) -> Entry:
     """All cells of a mechanism together: far more power than one cell, where a fault is in all of them."""
-    first = members[0][0]
-    pairs = np.concatenate([symmetric(x, y) for _, x, y in members])
-    status = CHANGED if any(entry.status == CHANGED for entry, _, _ in members) else SAME
+    entries, nature = [move.entry for move in members], members[0].nature
+    first = entries[0]
+    pairs = np.concatenate([symmetric(move.x, move.y) for move in members])
+    status = CHANGED if any(entry.status == CHANGED for entry in entries) else SAME
     labels = {"task": first.labels["task"]}
     group = Entry(first.experiment, first.mechanism, first.metric, labels, status, len(members))
-    group.old = float(np.mean([entry.old for entry, _, _ in members]))
-    group.new = float(np.mean([entry.new for entry, _, _ in members]))
-    group.effect = direction(group) * float(pairs.mean())
+    group.old = float(np.mean([entry.old for entry in entries]))
+    group.new = float(np.mean([entry.new for entry in entries]))
+    group.effect = nature.direction * float(pairs.mean()) if pairs.size else 0.0
     group.p = symmetric_test(pairs)
     return group
 
 
 def _inherit(found: Comparison) -> None:
     """A group is no better than its worst cell, and is listed only when something moved in it."""
-    worst: dict[tuple[str, str, str], str] = {}
+    worst: dict[tuple[str, ...], str] = {}
     for entry in found.entries:
-        key = (entry.experiment, entry.mechanism, entry.metric)
-        worst[key] = min(worst.get(key, SAME), entry.status, key=ORDER.index)
+        worst[entry.group] = min(worst.get(entry.group, SAME), entry.status, key=ORDER.index)
     for group in found.groups:
-        group.status = min(group.status, worst[group.experiment, group.mechanism, group.metric], key=ORDER.index)
+        group.status = min(group.status, worst[group.group], key=ORDER.index)
     found.groups = [group for group in found.groups if group.status != SAME]
 
 
@@ -203,11 +221,13 @@ def _relative(old: float, new: float) -> float:
 
 
 def symmetric(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Relative differences of paired trials, between -2 and 2; symmetric around zero when both have one law."""
+    """Relative differences of paired trials, between -2 and 2; symmetric around zero when both have one law. Pairs
+    that are not both numbers say nothing here."""
     n = min(x.size, y.size)
-    x, y = x[:n], y[:n]
+    both = np.isfinite(x[:n]) & np.isfinite(y[:n])
+    x, y = x[:n][both], y[:n][both]
     size = (np.abs(x) + np.abs(y)) / 2
-    return np.divide(y - x, size, out=np.zeros(n), where=size > 0)
+    return np.divide(y - x, size, out=np.zeros(x.size), where=size > 0)
 
 
 def symmetric_test(pairs: np.ndarray) -> float:

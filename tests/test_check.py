@@ -15,14 +15,15 @@ from conftest import ROOT
 from dpbench import cli, regress, utility
 from dpbench.errors import UserError
 from dpbench.numerics.welch import welch
-from dpbench.regress import BETTER, CHANGED, GONE, NEW, SAME, WORSE, Comparison, compare
+from dpbench.regress import BETTER, CHANGED, GONE, NEW, SAME, WORSE, Comparison, Nature, compare
 from dpbench.tasks.base import TASKS
 from dpbench.utility import CellNumbers, Numbers
-from dpbench.verbs.check import bad, directions, message
+from dpbench.verbs.check import bad, message, natures
 
 
-def direction(task: str, metric: str) -> int:
-    return {"mae": -1, "mse": -1, "precision": 1}.get(metric, 0)
+def nature(task: str, metric: str) -> Nature:
+    direction = {"mae": -1, "mse": -1, "noise": -1, "precision": 1}.get(metric, 0)
+    return Nature(direction, noiseless=metric in ("noise", "rows"))
 
 
 def suite(seed: int, cells: int = 20, trials: int = 6, factor: float = 1.0, noise: float = 0.1) -> dict[str, Numbers]:
@@ -50,7 +51,7 @@ def moved(change: Callable[[list[float]], list[float]], metric: str = "mae", cel
 
 
 def same_seed(new: dict[str, Numbers]) -> Comparison:
-    return compare(suite(0), new, direction, same_seed=True)
+    return compare(suite(0), new, nature, same_seed=True)
 
 
 def test_the_same_numbers_are_the_same() -> None:
@@ -88,33 +89,90 @@ def test_one_bad_cell_is_enough() -> None:
     assert found.groups[0].status == WORSE
 
 
+def one_trial(**values: float) -> dict[str, Numbers]:
+    labels = {"dataset": "d", "mechanism": "m", "epsilon": 1, "task": "t"}
+    return {"x/table": Numbers("x/table", {"k": CellNumbers(labels, "t", {n: [v] for n, v in values.items()})})}
+
+
+@pytest.mark.parametrize("same_seed", [True, False])
+def test_numbers_without_noise_are_decided_by_the_effect_alone(same_seed: bool) -> None:
+    old = one_trial(noise=2.0, rows=100)
+
+    def status(noise: float, rows: float) -> dict[str, str]:
+        found = compare(old, one_trial(noise=noise, rows=rows), nature, same_seed=same_seed)
+        assert found.compared == 2
+        assert {e.metric: e.status for e in found.groups} == {
+            e.metric: e.status for e in found.entries if e.status != SAME
+        }
+        return {entry.metric: entry.status for entry in found.entries}
+
+    assert status(2.0, 100) == {"noise": SAME, "rows": SAME}
+    assert status(2.2, 100) == {"noise": WORSE, "rows": SAME}
+    assert status(1.8, 101) == {"noise": BETTER, "rows": CHANGED}
+    assert status(2.02, 100) == {"noise": CHANGED, "rows": SAME}, "too small a move to be worse"
+
+
+def test_one_noisy_trial_decides_nothing() -> None:
+    old, new = one_trial(mae=1.0, signed=3.0), one_trial(mae=9.0, signed=4.0)
+    assert compare(old, new, nature, same_seed=True).moved == {CHANGED}
+    fresh = compare(old, new, nature, same_seed=False)
+    assert (fresh.moved, fresh.compared) == (set(), 0), "what was not tested does not count as compared"
+
+
+@pytest.mark.parametrize("same_seed", [True, False])
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_an_error_that_is_no_number_any_more_is_worse(same_seed: bool, odd: float) -> None:
+    new = moved(lambda v: [odd, *v[1:]], cells=1)
+    found = compare(suite(0), new, nature, same_seed=same_seed)
+    assert found.count(WORSE) == 1
+    assert found.groups[0].status == WORSE
+    assert compare(new, new, nature, same_seed=same_seed).moved == set()
+    assert compare(suite(0), moved(lambda v: [odd, *v[1:]], "signed", cells=1), nature, same_seed=True).moved == {
+        CHANGED
+    }
+
+
+def test_tasks_of_one_name_do_not_mix() -> None:
+    def two(mae: float) -> dict[str, Numbers]:
+        rng = np.random.default_rng(1)
+        cells = {}
+        for task in ("t", "u"):
+            labels = {"dataset": "d", "mechanism": "m", "epsilon": 1, "task": task}
+            values = list((mae if task == "t" else 1.0) * rng.uniform(0.9, 1.1, 8))
+            cells[task] = CellNumbers(labels, "t", {"mae": values})
+        return {"x/fig": Numbers("x/fig", cells)}
+
+    (group,) = compare(two(1), two(3), nature, same_seed=True).groups
+    assert (group.labels["task"], group.status) == ("t", WORSE)
+
+
 def test_new_gone_and_failed() -> None:
     old, new = suite(0), suite(0)
     cells = dict(new["x/fig"].cells)
     cells["other"] = cells.pop("k0")
     part = {"x/fig": replace(new["x/fig"], cells=cells)}
-    found = compare(old, part, direction, same_seed=True)
+    found = compare(old, part, nature, same_seed=True)
     assert (found.count(NEW), found.count(GONE)) == (1, 1)
     failed = {"x/fig": replace(new["x/fig"], failures={"k3": "6 trials failed: ValueError"})}
-    (entry,) = [e for e in compare(old, failed, direction, same_seed=True).entries if e.status == GONE]
+    (entry,) = [e for e in compare(old, failed, nature, same_seed=True).entries if e.status == GONE]
     assert entry.note == "6 trials failed: ValueError"
     fewer = moved(lambda v: v[:4])
-    assert compare(old, fewer, direction, same_seed=True).count(GONE) == 20
-    nothing = compare(old, {}, direction, same_seed=True)
+    assert compare(old, fewer, nature, same_seed=True).count(GONE) == 20
+    nothing = compare(old, {}, nature, same_seed=True)
     assert (nothing.compared, nothing.count(GONE)) == (0, 20)
 
 
 def test_metric_that_disappears_is_gone() -> None:
     body = suite(0)["x/fig"]
     less = {k: replace(c, values={"mae": c.values["mae"]}) for k, c in body.cells.items()}
-    found = compare(suite(0), {"x/fig": replace(body, cells=less)}, direction, same_seed=True)
+    found = compare(suite(0), {"x/fig": replace(body, cells=less)}, nature, same_seed=True)
     assert found.count(GONE) == 40
 
 
 def test_fresh_seeds_see_a_quarter_more_noise_and_not_one_percent() -> None:
-    assert compare(suite(0), suite(1, factor=1.25), direction, same_seed=False).moved == {WORSE}
-    assert compare(suite(0), suite(1, factor=0.75), direction, same_seed=False).moved == {BETTER}
-    assert compare(suite(0), suite(1, factor=1.01), direction, same_seed=False).moved == set()
+    assert compare(suite(0), suite(1, factor=1.25), nature, same_seed=False).moved == {WORSE}
+    assert compare(suite(0), suite(1, factor=0.75), nature, same_seed=False).moved == {BETTER}
+    assert compare(suite(0), suite(1, factor=1.01), nature, same_seed=False).moved == set()
 
 
 def test_a_hundred_fresh_checks_of_unchanged_code() -> None:
@@ -138,7 +196,7 @@ def test_a_hundred_fresh_checks_of_unchanged_code() -> None:
         return {"x/fig": Numbers("x/fig", cells)}
 
     old = check(0)
-    alarms = sum(bool(compare(old, check(seed), direction, same_seed=False).moved) for seed in range(1, 101))
+    alarms = sum(bool(compare(old, check(seed), nature, same_seed=False).moved) for seed in range(1, 101))
     assert alarms <= 4
 
 
@@ -179,6 +237,20 @@ def test_every_task_gives_a_direction_to_a_metric_it_has() -> None:
             assert any(one.direction(metric) for metric in known), (name, pattern)
 
 
+def test_what_tasks_call_noiseless_is() -> None:
+    """In the committed numbers: the same in every trial; and an experiment of one trial has nothing else to be held by."""
+    seen = set()
+    for numbers in utility.load(baselines_folder()).values():
+        for cell in numbers.cells.values():
+            for metric, values in cell.values.items():
+                if natures()(cell.task, metric).noiseless:
+                    assert np.ptp(values) == 0, (numbers.experiment, metric)
+                    seen.add(cell.task)
+                else:
+                    assert len(values) > 1, (numbers.experiment, metric)
+    assert seen == {name for name, cls in TASKS.items() if cls.noiseless}
+
+
 def test_files_read_back(tmp_path: Path) -> None:
     old = suite(0)
     body = old["x/fig"].cells["k0"]
@@ -188,7 +260,7 @@ def test_files_read_back(tmp_path: Path) -> None:
     path = utility.save(tmp_path, old["x/fig"])
     assert path == tmp_path / "x" / "fig.json"
     read = utility.load(tmp_path)
-    assert compare(old, read, direction, same_seed=True).moved == set()
+    assert compare(old, read, nature, same_seed=True).moved == set()
     assert read["x/fig"].data == {"d": "f00"}
     again = utility.save(tmp_path / "again", read["x/fig"])
     assert again.read_text() == path.read_text()
@@ -202,7 +274,7 @@ def test_message_for_the_commit() -> None:
     lines = message(same_seed(new), new, suite(0), ["x/old"])
     assert lines[0] == "Baselines: <why the numbers moved>"
     assert lines[2].startswith("x/fig: lpa mae ")
-    assert "+100.0%, worse, 20 cells" in lines[2]
+    assert "+100.00%, worse, 20 cells" in lines[2]
     assert lines[-1] == "no more: x/old"
     assert message(same_seed(suite(0)), suite(0), suite(0), []) == ["Baselines: nothing moved"]
 
@@ -279,6 +351,16 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert check("--strict") == 0
 
 
+def test_words_that_do_not_go_together(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("--update", "--fresh", "3") == 2
+    assert "--update goes without --fresh" in capsys.readouterr().err
+    assert check("--trials", "50") == 2
+    assert "--trials goes with --fresh only" in capsys.readouterr().err
+    assert check("--update") == 0
+    assert check("--fresh", "3", "--trials", "0") == 2
+    assert "trials=0" in capsys.readouterr().err
+
+
 def test_gone_and_nothing_measured_fail(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("--update") == 0
     path = home / "mine" / "experiment" / "mine" / "sweep.yaml"
@@ -312,6 +394,7 @@ def test_a_mechanism_that_raises_fails_and_keeps_the_baselines(
 def test_strictness() -> None:
     assert bad(False) == {WORSE, GONE}
     assert bad(True) == {WORSE, GONE, BETTER, CHANGED}
-    assert directions()("column_counts", "mae") == -1
-    assert directions()("record_analytics", "edge_precision_at_10") == 1
-    assert directions()("column_counts", "signed") == 0
+    assert natures()("column_counts", "mae") == Nature(-1)
+    assert natures()("record_analytics", "edge_precision_at_10") == Nature(1)
+    assert natures()("column_counts", "signed") == Nature()
+    assert natures()("category_noise", "noise") == Nature(-1, noiseless=True)

@@ -20,7 +20,7 @@ from dpbench.engine.store import Store
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import BASELINES
 from dpbench.regress import BETTER, CHANGED, WORSE, Comparison, compare
-from dpbench.verbs.check import bad, directions
+from dpbench.verbs.check import bad, natures
 
 # Cells of the suite a mutant runs in: enough to be caught, few enough to be quick.
 MOST_CELLS = 12
@@ -81,7 +81,7 @@ def mutated(mechanism: str, plant: Plant, references: dict, patch: pytest.Monkey
         references[mechanism] = plan, measure(plan, folder / "sound")
     plan, sound = references[mechanism]
     plant(patch, MECHANISMS.get(plan.cells[0].mechanism.cls))
-    return compare(sound, measure(plan, folder / "faulty"), directions(), same_seed=True)
+    return compare(sound, measure(plan, folder / "faulty"), natures(), same_seed=True)
 
 
 def test_every_mechanism_of_the_suite_is_mutated() -> None:

@@ -25,6 +25,8 @@ class Task:
     lower: ClassVar[tuple[str, ...]] = ()
     """Metrics that are better when lower, as patterns; those in neither list are neither better nor worse."""
     higher: ClassVar[tuple[str, ...]] = ()
+    noiseless: ClassVar[tuple[str, ...]] = ()
+    """Metrics in which noise has no part, as patterns: facts about the data, or what a calibration chooses."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -35,9 +37,12 @@ class Task:
     @classmethod
     def direction(cls, metric: str) -> int:
         """-1: lower is better, 1: higher is better, 0: neither."""
-        if any(fnmatchcase(metric, pattern) for pattern in cls.lower):
-            return -1
-        return int(any(fnmatchcase(metric, pattern) for pattern in cls.higher))
+        return -1 if _fits(metric, cls.lower) else int(_fits(metric, cls.higher))
+
+    @classmethod
+    def is_noiseless(cls, metric: str) -> bool:
+        """Whether one trial tells all there is to know about a metric, whatever the seed."""
+        return _fits(metric, cls.noiseless)
 
     def unfit(self, data: Data) -> str:
         """Why this task cannot be asked of `data`; empty when it can."""
@@ -52,3 +57,7 @@ class Task:
     def errors(self, data: Any, release: Any) -> np.ndarray | None:
         """The error of each published number, for the split into bias and variance across trials; None: no split."""
         return None
+
+
+def _fits(metric: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(metric, pattern) for pattern in patterns)

@@ -16,6 +16,7 @@ class CategoryAggregates(Task, name="category_aggregates"):
 
     kinds = ("catalogue",)
     lower = ("mae", "rmse", "mse")
+    noiseless = ("items",)
     metrics = {
         "mae": "mean absolute error over the categories",
         "rmse": "root of the mean squared error over the categories",
@@ -45,6 +46,7 @@ class CategoryNoise(Task, name="category_noise"):
 
     kinds = ("catalogue",)
     lower = ("noise",)
+    noiseless = ("*",)
     metrics = {
         "noise": "mean over the categories of the noise magnitude z",
         "noise_J": "noise magnitude of category J, from 1",

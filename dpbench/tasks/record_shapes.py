@@ -20,6 +20,7 @@ class ContextShares(Task, name="context_shares"):
     """
 
     kinds = ("records",)
+    noiseless = ("raw_share_*",)
     metrics: ClassVar[dict[str, str]] = {
         "raw_share_J": "share of all records with context J",
         "sample_share_J": "share of the sampled records with context J; of all records where nothing is sampled",
@@ -46,6 +47,7 @@ class UserSizes(Task, name="user_sizes"):
     """Equal steps up to the largest user; at Netflix's 17000 records a step is 500."""
 
     kinds = ("records",)
+    noiseless = ("*",)
     metrics: ClassVar[dict[str, str]] = {"at_least_K": "number of users with K records or more"}
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ class Statistics(Task, name="statistics"):
     """The dataset's row in its paper's table; give it a cheap mechanism and one trial."""
 
     kinds = ("incidence", "records", "contingency", "catalogue")
+    noiseless = ("*",)
     metrics = {"rows, columns, ...": "as the data kind's `statistics` says"}
 
     def score(self, data: Data, release: Release, rng: np.random.Generator) -> dict[str, float]:

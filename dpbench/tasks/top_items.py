@@ -27,6 +27,7 @@ class TopItems(Task, name="top_items"):
 
     kinds = ("records",)
     higher = ("right",)
+    noiseless = ("listed", "raw_count_*")
     metrics: ClassVar[dict[str, str]] = {
         "right": "published items that are among the true top K, ties for the last place included",
         "listed": "how many items the true top K are, ties for the last place included",

@@ -35,6 +35,7 @@ from dpbench.regress import (
     WORSE,
     Comparison,
     Entry,
+    Nature,
     compare,
 )
 from dpbench.utility import Numbers
@@ -45,7 +46,7 @@ COLOURS = {WORSE: "red", GONE: "red", BETTER: "green", CHANGED: "yellow", NEW: "
 
 
 def main(argv: list[str]) -> int:
-    args = _parser().parse_args(argv)
+    args = _arguments(argv)
     began = time.perf_counter()
     notes = Console(stderr=True, highlight=False)
     names = _names(args.experiment, args.config_dir)
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     with ExitStack() as stack:
         results = args.results or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpbench-check-")))
         new = _measure(names, results, args, seed, notes)
-    found = compare(old, new, directions(), same_seed=seed is None)
+    found = compare(old, new, natures(), same_seed=seed is None)
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
@@ -84,7 +85,7 @@ def main(argv: list[str]) -> int:
     return _status(console, found, args.strict)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m dpbench check", description=__doc__)
     parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all of them")
     parser.add_argument("--update", action="store_true", help="write the numbers as the new baselines")
@@ -105,7 +106,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--results", type=Path, help="keep the trials there (default: a temporary folder)")
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
     parser.add_argument("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
-    return parser
+    args = parser.parse_args(argv)
+    if args.trials is not None and args.fresh is None:
+        raise UserError(
+            "--trials goes with --fresh only: with the same seed there are as many trials as in the baselines"
+        )
+    if args.update and args.fresh is not None:
+        raise UserError("--update goes without --fresh: baselines hold the numbers of the experiments' own seed")
+    return args
 
 
 def _names(asked: list[str], config_dir: Path | None) -> list[str]:
@@ -122,7 +130,7 @@ def _measure(
     names: list[str], results: Path, args: argparse.Namespace, seed: int | None, notes: Console
 ) -> dict[str, Numbers]:
     overrides = [] if seed is None else [f"seed={seed}"]
-    overrides += [f"trials={args.trials}"] if args.trials and seed is not None else []
+    overrides += [f"trials={args.trials}"] if args.trials is not None else []
     overrides += ["--config-dir", str(args.config_dir)] if args.config_dir else []
     new = {}
     for name in names:
@@ -132,15 +140,17 @@ def _measure(
     return new
 
 
-def directions() -> Callable[[str, str], int]:
-    """Which way is better, as the tasks themselves declare."""
-    from dpbench.tasks.base import TASKS
+def natures() -> Callable[[str, str], Nature]:
+    """What metrics are, as the tasks themselves declare."""
+    from dpbench.tasks.base import TASKS, Task
 
-    def direction(task: str, metric: str) -> int:
+    def nature(task: str, metric: str) -> Nature:
         cls = TASKS.get(task)
-        return int(cls.direction(metric)) if hasattr(cls, "direction") else 0
+        if not issubclass(cls, Task):  # a stranger's own class declares nothing
+            return Nature()
+        return Nature(cls.direction(metric), cls.is_noiseless(metric))
 
-    return direction
+    return nature
 
 
 def bad(strict: bool) -> set[str]:
@@ -156,7 +166,7 @@ def _print(console: Console, found: Comparison, old: dict[str, Numbers], new: di
             table.add_column(head, justify="right" if head in ("cells", "baseline", "now", "change", "p") else "left")
         for group in rows[:MOST_ROWS]:
             extreme = _extreme(found, group)
-            change = f"{_change(group):+.2%}" if abs(_change(group)) < 10 else f"x{group.new / group.old:.3g}"
+            change = _shown_change(group)
             numbers = (str(group.cells), f"{group.old:.5g}", f"{group.new:.5g}", change, f"{group.p:.1g}")
             words = (f"[{COLOURS[group.status]}]{group.status}[/]", group.experiment, group.mechanism, group.metric)
             table.add_row(*words, *numbers, escape(extreme))
@@ -184,13 +194,15 @@ def _change(entry: Entry) -> float:
     return (entry.new - entry.old) / abs(entry.old) if entry.old else 0.0
 
 
+def _shown_change(entry: Entry) -> str:
+    if not entry.old:
+        return "from 0" if entry.new else ""
+    return f"{_change(entry):+.2%}" if abs(_change(entry)) < 10 else f"x{entry.new / entry.old:.3g}"
+
+
 def _extreme(found: Comparison, group: Entry) -> str:
     """The cell that moved most, to know where to look."""
-    members = [
-        e
-        for e in found.entries
-        if (e.experiment, e.mechanism, e.metric) == (group.experiment, group.mechanism, group.metric)
-    ]
+    members = [entry for entry in found.entries if entry.group == group.group]
     entry = max((e for e in members if e.status not in (NEW, GONE)), key=lambda e: abs(_change(e)), default=None)
     skip = ("mechanism", "task")
     return describe({k.rpartition(".")[2]: v for k, v in entry.labels.items() if k not in skip}) if entry else ""
@@ -214,7 +226,7 @@ def _listed(entries: list[Entry], old: dict[str, Numbers], new: dict[str, Number
 
 def _status(console: Console, found: Comparison, strict: bool) -> int:
     if not found.compared:
-        console.print("[red]Nothing was measured that the baselines know: the check fails.")
+        console.print("[red]Nothing was measured that can be compared with the baselines: the check fails.")
         return 1
     wrong = found.moved & bad(strict)
     if BETTER in found.moved:
@@ -259,7 +271,7 @@ def message(found: Comparison, new: dict[str, Numbers], old: dict[str, Numbers],
     lines = ["Baselines: <why the numbers moved>", ""]
     groups = sorted(found.groups, key=lambda g: -abs(_change(g)))
     lines += [
-        f"{g.experiment}: {g.mechanism} {g.metric} {g.old:.4g} -> {g.new:.4g} ({_change(g):+.1%}, {g.status}, {g.cells} cells)"
+        f"{g.experiment}: {g.mechanism} {g.metric} {g.old:.4g} -> {g.new:.4g} ({_shown_change(g)}, {g.status}, {g.cells} cells)"
         for g in groups[:20]
     ]
     lines += [f"and {len(groups) - 20} more"] if len(groups) > 20 else []
