@@ -110,6 +110,8 @@ def test_failures_are_shown_and_only_they_are_tried_again(dpbench: Call, home: P
     assert second.returncode == 0
     assert f"{failed} trials computed, {60 - failed} found finished, 0 failed" in second.stdout
     assert len(trials(home / "results")) == 60
+    dpbench(*words, "results=undisturbed")
+    pd.testing.assert_frame_equal(trials(home / "results"), trials(home / "undisturbed"), check_exact=True)
 
 
 def test_a_worker_that_dies_costs_its_own_chunk_only(dpbench: Call, home: Path) -> None:

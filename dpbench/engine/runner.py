@@ -67,7 +67,8 @@ def execute(plan: Plan, store: Store, advance: Callable[[int], None] = lambda _:
     for outcome in _outcomes(work, plan.run.runner):
         chunk = outcome.chunk
         if outcome.rows:
-            store.write(chunk.cell, chunk.start, chunk.stop, outcome.rows, about[chunk.cell])
+            about_cell = about[chunk.cell]
+            store.write(chunk.cell, chunk.start, chunk.stop, outcome.rows, about_cell, across=outcome.across)
         if outcome.failures:
             result.failures.setdefault(chunk.cell, []).extend(outcome.failures)
         result.computed += len(outcome.rows)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -50,8 +52,17 @@ class Store:
                 return [trial for trial in range(start, stop) if trial not in done]
         return list(range(start, stop))
 
-    def write(self, cell: str, start: int, stop: int, rows: list[dict[str, Any]], about: str) -> None:
-        """Add rows to a chunk: written aside, then renamed. `about` describes the cell inside the file."""
+    def write(
+        self,
+        cell: str,
+        start: int,
+        stop: int,
+        rows: list[dict[str, Any]],
+        about: str,
+        across: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        """Add rows to a chunk: written aside, then renamed. `about` describes the cell inside the file; `across` are
+        numbers of the chunk as a whole, which all its rows get, those stored before too."""
         whole, partial = self._paths(cell, start, stop)
         before = self._read_file(partial) if partial.exists() else None
         schema = _schema(rows)
@@ -59,6 +70,9 @@ class Store:
         rows = [{k: str(v) if k in words else v for k, v in row.items()} for row in rows]
         fresh = pa.Table.from_pylist(rows, schema=schema)
         table = fresh if before is None else pa.concat_tables([before, fresh], promote_options="default")
+        for name, value in across.items():
+            table = table.drop_columns([name]) if name in table.column_names else table
+            table = table.append_column(name, pa.array(np.full(table.num_rows, value)))
         table = table.sort_by("trial").replace_schema_metadata({"dpbench.cell": about})
         path = whole if table.num_rows == stop - start else partial
         path.parent.mkdir(parents=True, exist_ok=True)

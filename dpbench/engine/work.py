@@ -56,6 +56,8 @@ class Outcome:
     chunk: Chunk
     rows: list[dict[str, Any]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    across: dict[str, float] = field(default_factory=dict)
+    """Metrics of all finished trials of the chunk together, earlier ones included."""
 
 
 def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -91,9 +93,24 @@ def run_chunk(chunk: Chunk) -> Outcome:
             outcome.failures.append(_failure(trial, error))
             continue
         outcome.rows.append(row)
-    for row in outcome.rows:
-        row |= spread.metrics()
+    if outcome.rows and len(chunk.trials) < chunk.stop - chunk.start and spread.n:
+        spread = _spread_anew(chunk, data, mechanism, task)
+    outcome.across.update(spread.metrics())
     return outcome
+
+
+def _spread_anew(chunk: Chunk, data: Data, mechanism: Any, task: Any) -> Spread:
+    """The spread over a chunk some of whose trials were finished before: as of a run in which nothing had failed."""
+    spread = Spread()
+    for trial in range(chunk.start, chunk.stop):
+        rng, task_rng = trial_rngs(chunk.seed, chunk.key, trial)
+        try:
+            release = mechanism.release(data, epsilon=chunk.epsilon, rng=rng)
+            task.score(data, release, task_rng)  # some scores are refused: such a trial has failed
+            spread.add(task.errors(data, release))
+        except (Exception, SystemExit):
+            continue
+    return spread
 
 
 @functools.lru_cache(maxsize=2)
