@@ -13,6 +13,7 @@ from conftest import ROOT
 
 
 def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) -> None:
+    """Runs, draws, and checks against the baselines that came with it, which `check --update` leaves alone."""
     pytest.importorskip("hatchling", reason="builds a wheel")
     build = [sys.executable, "-m", "pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-w", str(tmp_path)]
     subprocess.run(build, check=True, capture_output=True)
@@ -20,11 +21,21 @@ def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) ->
     site, home = tmp_path / "site", tmp_path / "home"
     zipfile.ZipFile(wheel).extractall(site)
     home.mkdir()
-    words = ("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,gs]", "tracking=none")
     environment = os.environ | {"PYTHONPATH": str(site)}
-    command = [sys.executable, "-m", "dpbench", *words]
-    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+
+    def call(*words: str) -> None:
+        command = [sys.executable, "-m", "dpbench", *words]
+        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    call("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,gs]", "tracking=none")
     assert (home / "results" / "figures" / "gs" / "fig9.png").is_file()
     where = [sys.executable, "-c", "import dpbench; print(dpbench.__file__)"]
     assert str(site) in subprocess.run(where, cwd=home, env=environment, capture_output=True, text=True).stdout
+    own = site / "dpbench" / "baselines" / "epicrec" / "example.json"
+    before = own.stat().st_mtime_ns
+    call("check", "epicrec/example", "--strict")
+    call("check", "epicrec/example", "--update")
+    assert own.stat().st_mtime_ns == before
+    assert (home / "results" / "baselines" / "epicrec" / "example.json").read_text() == own.read_text()
+    call("check", "epicrec/example", "--strict")

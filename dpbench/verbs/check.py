@@ -21,7 +21,7 @@ from rich.table import Table
 from dpbench import utility
 from dpbench.claims import describe
 from dpbench.errors import UserError, nearest
-from dpbench.paths import BASELINES
+from dpbench.paths import BASELINES, PACKAGE
 from dpbench.regress import (
     ALPHA,
     BETTER,
@@ -101,7 +101,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--trials", type=int, help="trials a cell with --fresh (default: those of smoke scale)")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, a test case a cell")
     parser.add_argument(
-        "--baselines", type=Path, default=BASELINES, help="folder of the baselines (default: results/baselines)"
+        "--baselines", type=Path, help="folder of the baselines (default: results/baselines here, else dpbench's own)"
     )
     parser.add_argument("--results", type=Path, help="keep the trials there (default: a temporary folder)")
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
@@ -113,7 +113,15 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         )
     if args.update and args.fresh is not None:
         raise UserError("--update goes without --fresh: baselines hold the numbers of the experiments' own seed")
+    args.baselines = args.baselines or _baselines(args.update)
     return args
+
+
+def _baselines(update: bool) -> Path:
+    """The baselines of the folder one works in, or those that came with dpbench: an installed package is never
+    written to."""
+    here = Path("results") / "baselines"
+    return here if here.is_dir() or (update and BASELINES.is_relative_to(PACKAGE)) else BASELINES
 
 
 def _names(asked: list[str], config_dir: Path | None) -> list[str]:
