@@ -131,6 +131,8 @@ def _moves(
             continue
         x, y = np.array(a.values[metric], dtype=float), np.array(b.values[metric], dtype=float)
         nature = natures(a.task, metric)
+        if nature.noiseless and not same_seed:  # its one value, however many trials there were
+            x = np.full(y.size, x[0])
         entry.old, entry.new = float(x.mean()), float(y.mean())
         if same_seed and x.size != y.size:
             entry.status, entry.note = GONE, f"{x.size} trials, now {y.size}"
