@@ -23,10 +23,9 @@ from dpbench.compose import compose_run, options
 from dpbench.config import dataset_of
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
-from dpbench.sources import SOURCES, cards, fetch
+from dpbench.sources import SOURCES, SkippedLines, cards, fetch
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
-from dpbench.sources.parsing import SkippedLines
 from dpbench.verbs.completion import candidates
 
 CONTENT = b"".join(b"%d %d %d\n" % (i, i + 7, 3 * i) for i in range(60_000))
@@ -358,6 +357,23 @@ def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert make_plan(compose_run([*words, "dataset.transactions.on_bad_line=skip"])).cells
     assert _warning(caught[0].message, caught[0].category, "x.py", 1) == f"dpbench: {caught[0].message}\n"
     assert _warning("old", DeprecationWarning, "x.py", 1).startswith("x.py:1: DeprecationWarning: old")
+
+
+def test_every_run_and_show_tells_of_bad_lines(dpbench: Callable, tmp_path: Path) -> None:
+    (tmp_path / "bad.dat").write_text("1 2\n3 four\n2 3\n")
+    path = "dataset.transactions.path=bad.dat"
+    words = ["experiment=gs/fig9", "scale=smoke", "dataset=transactions", "dataset.transactions.source=files", path]
+    words += ["mechanism=lpa", "trials=4", "tracking=none", "figure=false", "dataset.transactions.on_bad_line=skip"]
+    told = f"1 bad line was skipped; the first: {tmp_path}/bad.dat, line 2: expected whole numbers"
+    for _ in range(2):
+        done = dpbench("run", *words, "runner.jobs=2")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count(told) == 1, done.stderr
+    for _ in range(2):
+        done = dpbench(
+            "data", "show", "transactions", "--trials=0", "--scale=smoke", "--path=bad.dat", "on_bad_line=skip"
+        )
+        assert done.stderr.count(told) == 1, done.stderr
 
 
 def test_no_data_travels_in_the_wheel() -> None:

@@ -17,9 +17,8 @@ from test_readers_formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, r
 
 from dpbench.errors import UserError
 from dpbench.paths import cache
-from dpbench.sources import SOURCES
+from dpbench.sources import SOURCES, SkippedLines
 from dpbench.sources.cache import DatasetSpec, open_dataset
-from dpbench.sources.parsing import SkippedLines
 
 RATINGS = "1:\n" + NETFLIX[1]
 DOCWORD = "4\n6\n3\n1 2 1\n1 6 9\n3 1 2\n"
@@ -205,6 +204,26 @@ def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> Non
     assert sorted(cache().glob("data/*")) == before
     write("retail.dat", "1 2\n5\n")
     assert open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))[0].rows == 2
+
+
+def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path]) -> None:
+    """Whoever uses the built data later learns what is missing from it; good files say nothing."""
+    path = write("retail.dat", "1 2\nx\n3\ny\n")
+    spec = DatasetSpec("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
+    told = f"2 bad lines were skipped; the first: {path}, line 2: "
+    with pytest.warns(SkippedLines) as first:
+        _, fingerprint = open_dataset(spec)
+    with pytest.warns(SkippedLines) as second:
+        assert open_dataset(spec)[1] == fingerprint
+    for caught in (first, second):
+        assert [str(w.message).startswith(told) for w in caught] == [True]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_dataset(spec, tell=False)  # a worker, whose parent told it
+        path.write_text("1 2\n3\n")
+        # What is told is no part of the data: the same rows from a good file have the same fingerprint.
+        assert open_dataset(spec)[1] == fingerprint
+        assert open_dataset(spec)[1] == fingerprint
 
 
 # Fuzzed files: an error of ours or a right answer

@@ -17,16 +17,13 @@ import numpy as np
 
 from dpbench.errors import UserError, one_of
 from dpbench.numerics import lines as scan
+from dpbench.sources.base import SkippedLines
 from dpbench.sources.layout import ID_LIMIT, Layout, short
 
 BLOCK = 1 << 22  # bytes parsed at a time
 LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
 
 ON_BAD_LINE = ("error", "skip")
-
-
-class SkippedLines(UserWarning):
-    """Bad lines were left out, as `on_bad_line=skip` asks; the message counts them."""
 
 
 class BadLines:
