@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +147,21 @@ def test_gzip_cut_off_or_damaged(write: Callable[..., Path], reader: str) -> Non
     assert "the gzip file is cut off" in failing(reader, path)
     broken = packed[:-6] + b"\0\0" + packed[-4:]
     assert "the gzip file is damaged" in failing(reader, write("broken.txt", broken))
+
+
+@pytest.mark.parametrize("block", [1 << 22, 1 << 12])
+def test_the_line_of_the_cut(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Lines that could be unpacked before the cut count, whatever block of the file it lies in."""
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", block)
+    text = "".join(f"{(7 * i) ** 2 % 100_003} {i}\n" for i in range(20_000)).encode()
+    packed = gzip.compress(text)[:60_000]
+    whole = zlib.decompressobj(wbits=31).decompress(packed).count(b"\n")
+    assert whole > 5_000
+    path = write("file.txt", packed)
+    assert failing("fimi", path) == f"{path}, after line {whole}: the gzip file is cut off: expected its end"
+    damaged = gzip.compress(text[:2_000])[:-8] + bytes(8)
+    path = write("damaged.txt", damaged)
+    assert failing("fimi", path).startswith(f"{path}, after line {text[:2_000].count(10)}: the gzip file is damaged")
 
 
 def test_not_a_text_file(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dpbench.sources.base import SkippedLines
 from dpbench.sources.layout import ID_LIMIT, Layout, short
 
 BLOCK = 1 << 22  # bytes parsed at a time
+PART = 1 << 17  # bytes read at a time
 LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
 
 ON_BAD_LINE = ("error", "skip")
@@ -126,9 +128,10 @@ class Lines:
     def _read(self) -> Iterator[bytes]:
         """Pieces of whole lines. Whoever takes the next one has counted the lines of those before."""
         rest, empty = b"", True
+        parts: list[bytes] = []
         try:
             with open_bytes(self.path) as file:
-                while chunk := file.read(BLOCK):
+                while chunk := _gathered(file, parts):
                     chunk = chunk.removeprefix(b"\xef\xbb\xbf") if empty else chunk
                     empty = False
                     cut = chunk.rfind(b"\n") + 1
@@ -138,12 +141,11 @@ class Lines:
                         continue
                     block, rest = rest + chunk[:cut], chunk[cut:]
                     yield block
-        except EOFError:
-            raise UserError(
-                f"{self.path}, after line {self.line - 1}: the gzip file is cut off: expected its end"
-            ) from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise UserError(f"{self.path}, after line {self.line - 1}: the gzip file is damaged ({error})") from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            cut = isinstance(error, EOFError)
+            problem = "is cut off: expected its end" if cut else f"is damaged ({error})"
+            line = self.line - 1 + sum(part.count(b"\n") for part in parts)
+            raise UserError(f"{self.path}, after line {line}: the gzip file {problem}") from None
         except OSError as error:
             raise UserError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         if rest:
@@ -157,11 +159,21 @@ class Lines:
             raise UserError(f"{self.path}, line {self.line}: {size}: expected a text file with {self.expected}")
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def _gathered(file: BufferedIOBase, parts: list[bytes]) -> bytes:
+    """The next block of a file. Its bytes are collected in `parts`: there they are when the file turns out broken."""
+    parts.clear()
+    size = 0
+    while size < BLOCK and (part := file.read1(min(PART, BLOCK - size))):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def open_bytes(path: Path) -> BufferedIOBase:
     """The file's bytes, unpacked when it is gzip, whatever its name."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+    return gzip.GzipFile(path) if packed else path.open("rb")
 
 
 def read_fields(lines: Lines, layout: Layout, bad: BadLines) -> Iterator[Block]:
