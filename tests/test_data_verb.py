@@ -21,6 +21,7 @@ from dpbench import calibration
 from dpbench.cli import _warning, main
 from dpbench.compose import compose_run, options
 from dpbench.config import dataset_of
+from dpbench.data import Incidence
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
 from dpbench.sources import SOURCES, SkippedLines, cards, fetch
@@ -285,6 +286,7 @@ def test_show_generated_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Row size" in out
     assert "█" in out
     assert re.search(r"│ lpa +│ +[0-9.]+ ", out)
+    assert re.search(r"│ joint_topk +│ +precision at 100: [01](\.\d+)? │", out)
 
 
 def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -327,8 +329,14 @@ def test_the_errors_of_a_report_are_reproducible() -> None:
     data, _ = open_dataset(dataset_of("trajectory", calibration.entry_of("trajectory"), "smoke").spec)
     first, second = (calibration.errors(data, 1.0, 2) for _ in range(2))
     assert first == second
-    mean, _ = first["lpa"]
-    assert mean == pytest.approx(data.largest_row, rel=0.2)  # Δ/ε, over 1402 columns and 2 trials
+    lpa, ranks = first["lpa"], first["joint_topk"]
+    assert lpa.metric == "mae"
+    assert lpa.mean == pytest.approx(data.largest_row, rel=0.2)  # Δ/ε, over 1402 columns and 2 trials
+    # Places in a list are no counts: they have a precision, and no error.
+    assert ranks.metric == "precision_at_100"
+    assert 0.1 < ranks.mean <= 1.0
+    few = calibration.errors(Incidence.from_rows([[0, 1]] * 9, columns=2), 1.0, 2)
+    assert few["pf_peeling"] == "there are no 100 columns to choose, only 2"
 
 
 def test_experiments_run_on_original_files(dpbench: Callable, tmp_path: Path) -> None:
