@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
+import re
 import warnings
 import zlib
 from collections.abc import Callable
@@ -70,19 +73,24 @@ BAD = [
     ("tsmc2014", TSMC.replace("4a43c0aef964a520c6a61fe3", ""), 2, "expected a text as venue, found ''"),
     ("netflix_prize", RATINGS.replace(",4,", ",6,", 1), 2, "rating '6' is out of range: expected 1 to 5"),
     ("netflix_prize", NETFLIX[1], 1, "expected a line `movie:` before the first rating"),
-    ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as user, found 'x'"),
+    ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as movie, found 'x'"),
+    ("netflix_prize", RATINGS + "-5:\n", 4, "movie '-5' is out of range: expected 1 to 2147483646"),
+    ("netflix_prize", RATINGS + "5\n", 4, "expected 3 fields (user,rating,date), found 1: '5'"),
     ("netflix_prize", RATINGS + "5,4,2005-13-26\n", 4, "expected a date like 2005-09-06 as date, found '2005-13-26'"),
-    ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has item 1 a second time"),
+    ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has movie 1 a second time"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "5 1 2"), 6, "document '5' is out of range: expected 1 to 4"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 7 2"), 6, "word '7' is out of range: expected 1 to 6"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 0 2"), 6, "word '0' is out of range"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 1"), 6, "expected 3 fields (document word count), found 2"),
-    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "1 6 2"), 6, "user 0 has item 5 a second time"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "1 6 2"), 6, "document 1 has word 6 a second time"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2\n", ""), 6, "the file ends after 2 pairs: expected 3, as line 3 says"),
     ("uci_bag_of_words", "four\n" + DOCWORD, 1, "expected the number of documents, found 'four'"),
+    ("uci_bag_of_words", "0" * 19 + "1" * 5000 + "\n", 1, "expected the number of documents, found '000"),
     ("uci_bag_of_words", "4\n6\n", 3, "the file ends here"),
     ("fimi", "1 2\n3 x 4\n", 2, "expected whole numbers (items) apart by spaces, found 'x'"),
     ("fimi", "1 2\n3 -4\n", 2, "item '-4' is out of range"),
+    ("fimi", "1 2\n" + "3" * 5000 + "\n", 2, "item '333"),
+    ("fimi", "1 2\n3\r4 5\r\n", 2, "expected whole numbers (items) apart by spaces, found '3\\r4 5'"),
     ("node_lines", "1 2\n\n3,4\n", 3, "expected whole numbers (nodes) apart by spaces, found '3,4'"),
     ("uci_adult", ADULT + ADULT.replace("State-gov", "Stategov"), 2, "workclass 'Stategov' is none of: Private, "),
     ("uci_adult", ADULT + ADULT.replace(", Male", ""), 2, "expected 15 fields (age,workclass,"),
@@ -162,6 +170,41 @@ def test_the_line_of_the_cut(write: Callable[..., Path], monkeypatch: pytest.Mon
     damaged = gzip.compress(text[:2_000])[:-8] + bytes(8)
     path = write("damaged.txt", damaged)
     assert failing("fimi", path).startswith(f"{path}, after line {text[:2_000].count(10)}: the gzip file is damaged")
+
+
+@pytest.mark.parametrize("reader", GOOD)
+def test_other_kinds_of_files_are_called_by_their_name(write: Callable[..., Path], reader: str) -> None:
+    """Also where bad lines are skipped: there is no line to keep."""
+    text = GOOD[reader]
+    others = {
+        "text in UTF-16": text.encode("utf-16"),
+        "a zip archive": b"PK\x03\x04" + bytes(100),
+        "packed by bzip2": bz2.compress(text.encode()),
+        "packed by xz": lzma.compress(text.encode()),
+        "packed by gzip twice": gzip.compress(gzip.compress(text.encode())),
+        "text with carriage returns and no newlines": (2 * text).replace("\n", "\r").encode(),
+    }
+    for what, content in others.items():
+        path = write("file.txt", content)
+        for mode in ("error", "skip"):
+            message = failing(reader, path, on_bad_line=mode)
+            assert message.startswith(f"{path}, line 1: the file is {what}: expected plain or gzipped lines, ")
+
+
+def test_nothing_good_names_the_first_bad_line(write: Callable[..., Path]) -> None:
+    for reader in set(GOOD) - {"lodes_od", "uci_bag_of_words"}:
+        path = write("file.txt", "<html>\n</html>\n")
+        message = failing(reader, path, on_bad_line="skip")
+        assert re.search(rf"not a single .*expected .*; the first bad line: {path}, line 1: expected ", message), (
+            message
+        )
+
+
+def test_hidden_files_are_no_data(write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write("._retail.dat", b"\0\5\x16\7")
+    path = write("retail.dat", "1 2\n")
+    assert rows_of(read("fimi", path.parent)) == [(0, 1)]
 
 
 def test_not_a_text_file(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,15 +143,21 @@ def parse_fields(  # type: ignore[no-untyped-def]
 def parse_lists(buffer, low, high, values, ends, verdicts):  # type: ignore[no-untyped-def]
     """Parse lines of whole numbers apart by spaces or tabs, any number of them a line; returns the number of lines.
 
-    `buffer` ends with a newline. All numbers go to `values`, those of line i end at ends[i]; a bad line has none.
+    `buffer` ends with a newline; a carriage return may stand at the end of a line and nowhere else. All numbers go to
+    `values`, those of line i end at ends[i]; a bad line has none.
     """
     i, line, size, filled = 0, 0, buffer.size, 0
     while i < size:
         verdict, first = GOOD, filled
         while True:
+            returned = False
             while buffer[i] == _SPACE or buffer[i] == _TAB or buffer[i] == _RETURN:
+                returned |= buffer[i] == _RETURN
                 i += 1
             if buffer[i] == _NEWLINE:
+                break
+            if returned:  # the end of a line to some: two of them must not become one
+                verdict = NOT_NUMBER
                 break
             minus = buffer[i] == _MINUS
             if minus:

@@ -27,6 +27,17 @@ LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
 
 ON_BAD_LINE = ("error", "skip")
 
+OTHERS = {
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "packed by bzip2",
+    b"\xfd7zXZ": "packed by xz",
+    b"\x28\xb5\x2f\xfd": "packed by zstd",
+    b"\x1f\x8b": "packed by gzip twice",
+}
+"""How files begin that people have instead of text, and what they are."""
+
 
 class BadLines:
     """What becomes of bad lines: the first one is an error, or all are left out, counted and told by `report`."""
@@ -44,6 +55,11 @@ class BadLines:
             raise UserError(message)
         self.skipped += number
         self.first = self.first or message
+
+    def nothing(self, path: Path | str, what: str, expected: str) -> UserError:
+        """The error when not a single `what` was good: it names the first bad line, should some have been skipped."""
+        first = f"; the first bad line: {self.first}" if self.first else ""
+        return UserError(f"{path}: there is not a single {what}: expected {expected}{first}")
 
     def report(self) -> None:
         if self.skipped:
@@ -132,8 +148,9 @@ class Lines:
         try:
             with open_bytes(self.path) as file:
                 while chunk := _gathered(file, parts):
-                    chunk = chunk.removeprefix(b"\xef\xbb\xbf") if empty else chunk
-                    empty = False
+                    if empty:
+                        chunk, empty = chunk.removeprefix(b"\xef\xbb\xbf"), False
+                        self._check_text(chunk)
                     cut = chunk.rfind(b"\n") + 1
                     if not cut:
                         rest += chunk
@@ -152,6 +169,16 @@ class Lines:
             yield rest + b"\n"
         elif empty:
             raise UserError(f"{self.path}, line 1: the file is empty: expected {self.expected}")
+
+    def _check_text(self, begin: bytes) -> None:
+        """Say what a file is that is no text with newlines; its single lines would say less."""
+        what = next((what for mark, what in OTHERS.items() if begin.startswith(mark)), "")
+        if not what and b"\n" not in begin and b"\r" in begin.strip():
+            what = "text with carriage returns and no newlines"
+        if what:
+            raise UserError(
+                f"{self.path}, line 1: the file is {what}: expected plain or gzipped lines, {self.expected}"
+            )
 
     def _check_length(self, line: bytes) -> None:
         if len(line) > LONGEST_LINE:
@@ -208,7 +235,7 @@ def _list_problem(line: bytes, name: str) -> str:
     for word in line.split():
         if not word.removeprefix(b"-").isdigit():
             return f"expected whole numbers ({name}s) apart by spaces, found {short(word)}"
-        if not 0 <= int(word) <= ID_LIMIT:
+        if len(word) > 18 or not 0 <= int(word) <= ID_LIMIT:
             return f"{name} {short(word)} is out of range: expected 0 to {ID_LIMIT}"
     return f"expected whole numbers ({name}s) apart by spaces, found {short(line)}"
 

@@ -66,7 +66,7 @@ class UciAdult(Reader, name="uci_adult"):
                     chunks.append(codes)
         columns = [np.concatenate(chunks) for chunks in found]
         if not columns[0].size:
-            raise UserError(f"{self.path}: there is not a single good line: expected {self.what}")
+            raise bad.nothing(self.path, "good line", self.what)
         bad.report()
         return Contingency.from_records(columns, shape=shape)
 
@@ -129,7 +129,7 @@ class LodesOd(Reader, name="lodes_od"):
                 unit = 10 ** (15 - self.digits)
                 table.add(block["w_geocode"] // unit, block["h_geocode"] // unit, block["S000"])
         if not table.places:
-            raise UserError(f"{self.path}: there is not a single good line: expected {self.what}")
+            raise bad.nothing(self.path, "good line", self.what)
         bad.report()
         cells, counts, number = table.sums()
         return Contingency(cells, counts, number * number, (number, number))

@@ -24,6 +24,8 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
     what = "a UCI bag of words"
     names = ("docword.*.txt",)
     repeats = False
+    called = ("document", "word")
+    counted_from = 1
 
     HEAD = ("documents", "words", "pairs")
 
@@ -48,7 +50,8 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
         numbers = []
         for name in self.HEAD:
             text = lines.head()
-            if not text.isdigit() or not 1 <= int(text[:20]) <= 2**62 or (name != "pairs" and int(text) > ID_LIMIT):
+            most = 10**18 if name == "pairs" else ID_LIMIT
+            if not text.isdigit() or len(text) > 18 or not 1 <= int(text) <= most:
                 problem = f"expected the number of {name}, found {short(text)}"
                 raise UserError(f"{lines.path}, line {lines.line - 1}: {problem}")
             numbers.append(int(text))

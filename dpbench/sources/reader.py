@@ -62,7 +62,7 @@ def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False)
         raise UserError(f"{place}: there is no such file or folder: expected {what}")
     if not place.is_dir():
         return [place]
-    inside = [_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir()]
+    inside = (_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir())
     files = _named(place, patterns) or next((found for found in inside if found), [])
     if not files:
         names = sorted(os.listdir(place))
@@ -74,9 +74,16 @@ def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False)
     return files
 
 
+def folder_file(path: str, name: str, what: str) -> Path:
+    """The file of this name in a folder; for formats of several files, each with a name of its own."""
+    if Path(path).expanduser().is_file():
+        raise UserError(f"{path} is a file: expected {what}")
+    return find(path, (name,), what)[0]
+
+
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """The files of a folder whose names fit; a plain file goes before its gzip copy."""
-    names = sorted(os.listdir(folder))
+    """The files of a folder whose names fit; a plain file goes before its gzip copy, and hidden ones are nobody's data."""
+    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     fitting = [n for n in names if any(fnmatchcase(n.lower(), p + end) for p in patterns for end in ("", ".gz"))]
     plain = [n for n in fitting if not (n.endswith(".gz") and n.removesuffix(".gz") in fitting)]
     return [folder / n for n in plain if (folder / n).is_file()]
