@@ -6,6 +6,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import re
 import warnings
 import zlib
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from test_readers_formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, records_of, rows_of, write  # noqa: F401
 
+from dpbench.config import dataset_of
 from dpbench.errors import UserError
 from dpbench.paths import cache
 from dpbench.sources import SOURCES, SkippedLines
@@ -130,6 +132,32 @@ def test_no_files(write: Callable[..., Path], tmp_path: Path, reader: str) -> No
     message = failing(reader, tmp_path / "folder")
     assert message.startswith(f"{tmp_path / 'folder'}: expected {cls.what}, named {cls.names[0]}")
     assert "there is picture.png" in message
+
+
+def test_places_that_are_no_files(write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert "loop: there is no such file or folder" in failing("fimi", tmp_path / "loop")
+    entry = {"kind": "incidence", "source": "files", "files": "fimi", "path": str(tmp_path / "loop")}
+    assert dataset_of("transactions", entry, "smoke").spec.params["path"] == str(tmp_path / "loop")
+    os.mkfifo(tmp_path / "pipe.dat")
+    assert "pipe.dat is neither a file nor a folder: expected transactions" in failing("fimi", tmp_path / "pipe.dat")
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    write("deep/deeper/retail.dat", "1\n")
+    (tmp_path / "retail.dat").mkdir()
+    message = failing("fimi", tmp_path)
+    assert message.endswith("there is deep/, loop (no file), pipe.dat (no file), retail.dat/")
+    assert rows_of(read("fimi", tmp_path / "deep")) == [(0,)]  # a folder inside is looked into
+    assert "~nobody-of-that-name/x: there is no such" in failing("fimi", Path("~nobody-of-that-name/x"))
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: object) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("os.listdir", refuse)  # who runs the tests may be allowed everything
+    assert (
+        failing("fimi", tmp_path) == f"{tmp_path}: cannot be read: Permission denied: expected transactions, one a line"
+    )
 
 
 def test_two_files_where_one_is_expected(write: Callable[..., Path]) -> None:
