@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import io
 import json
@@ -16,6 +17,7 @@ import naive_readers as naive
 import numpy as np
 import pytest
 from conftest import ROOT
+from rich.console import Console
 
 from dpbench import calibration
 from dpbench.cli import _warning, main
@@ -27,6 +29,8 @@ from dpbench.errors import UserError
 from dpbench.sources import SOURCES, SkippedLines, cards, fetch
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
+from dpbench.verbs import data as data_verb
+from dpbench.verbs import data_show
 from dpbench.verbs.completion import candidates
 
 CONTENT = b"".join(b"%d %d %d\n" % (i, i + 7, 3 * i) for i in range(60_000))
@@ -311,6 +315,24 @@ def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], t
     assert sizes
     assert sizes[1] == sizes[2] == sizes[3]
     assert re.search(r"│ lpa +│.*│ +1\.00 │|│ lpa +│.*│ +(0\.9\d|1\.0\d) │", out)
+
+
+@pytest.mark.parametrize("width", [60, 80, 150])
+def test_everything_shown_fits_the_terminal(width: int) -> None:
+    """Three forms side by side keep their labels and shares, and the list a line a dataset."""
+    rng = np.random.default_rng(0)
+    rows = [rng.choice(5000, size, replace=False) for size in rng.zipf(1.5, 300) if size < 5000]
+    data = Incidence.from_rows(rows, columns=5000)
+    console = Console(width=width, file=io.StringIO())
+    for table in data_show._shapes({"generator, laptop": data, "files": data, data_show.TOLD: data}, width):
+        console.print(table)
+    out = console.file.getvalue()
+    assert "…" not in out
+    assert re.search(r"^ +64 to 127 .*%.*%.*% *$", out, re.M)
+    console = Console(width=width, file=io.StringIO())
+    data_verb._list(argparse.Namespace(), console)
+    lines = [line for line in console.file.getvalue().splitlines() if line.startswith("│ ")]
+    assert width < 80 or len(lines) <= len(options("dataset")) + 2 * (width > 80)
 
 
 def test_outline_and_histogram() -> None:

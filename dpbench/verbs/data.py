@@ -17,6 +17,10 @@ from dpbench.sources import cards
 from dpbench.verbs import data_show
 
 WIDTH = 150  # of what is printed into a pipe
+ROOMY = 110  # columns in which titles fit beside the rest
+ORIGINAL = (
+    "Originals: get = python -m dpbench data get NAME; own = yours, by dataset.NAME.path=FOLDER; - = none that we read."
+)
 
 
 def main(argv: list[str]) -> int:
@@ -55,15 +59,16 @@ def main(argv: list[str]) -> int:
 def _list(args: argparse.Namespace, console: Console) -> int:
     from dpbench.calibration import entry_of
 
-    table = Table()
-    for head in ("name", "kind", "what it is", "here", "original"):
-        table.add_column(head, overflow="fold")
+    table = Table(caption=ORIGINAL, caption_justify="left")
+    heads = ["name", "kind", "here", "original", "what it is"]
+    heads = heads if console.width >= ROOMY else heads[:-1]  # `show` has the title too
+    for head in heads:
+        table.add_column(head, no_wrap=head in ("name", "kind", "original"))
     for name in options("dataset"):
         entry, card = entry_of(name), cards.load(name)
-        original = "fetched" if cards.fetched(name) else f"data get {name}" if card.files else "-"
-        if not card.files and entry.get("files"):
-            original = f"dataset.{name}.path=..."
-        table.add_row(name, str(entry.get("kind")), card.title, _here(name, entry), original)
+        original = "fetched" if cards.fetched(name) else "get" if card.files else "own" if entry.get("files") else "-"
+        row = (name, str(entry.get("kind")), _here(name, entry), original, card.title)
+        table.add_row(*row[: len(heads)])
     console.print(table)
     return 0
 

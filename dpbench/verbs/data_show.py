@@ -16,8 +16,10 @@ from dpbench.sources import cards
 
 if TYPE_CHECKING:
     from dpbench.calibration import Measured
+    from dpbench.sources.cache import DatasetSpec
 
-BAR = 24  # characters of a full bar
+BAR = 24  # characters of a full bar, where there is room
+SHARE = 8  # characters of the share after a bar
 TOLD = "generator, files' sizes"
 
 
@@ -49,7 +51,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         console.print(f"Nothing of it is here: --path, or python -m dpbench data get {args.name}", highlight=False)
         return 0
     console.print(_statistics(card, forms))
-    for table in _shapes(forms):
+    for table in _shapes(forms, console.width):
         console.print(table)
     if args.trials > 0:
         kind = next(iter(forms.values())).kind
@@ -83,10 +85,13 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
     def say(text: str) -> None:
         notes.print(text, markup=False, soft_wrap=True)
 
+    def opened(form: str, spec: DatasetSpec) -> Any:
+        return open_dataset(spec, say=lambda text: say(f"{form}: {text}"))[0]
+
     forms: dict[str, Any] = {}
     if entry.get("generator"):
         generated = dataset_of(args.name, {**entry, "source": "generator"}, args.scale)
-        forms[_scaled(args)] = open_dataset(generated.spec, say=say)[0]
+        forms[_scaled(args)] = opened(_scaled(args), generated.spec)
     path = args.path or cards.fetched(args.name)
     if path and not entry.get("files"):
         raise UserError(f"{args.name} has no original that we read: expected no --path")
@@ -94,13 +99,13 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
         spec = dataset_of(args.name, {**entry, "source": "files", "path": str(path)}, args.scale).spec
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            forms["files"] = open_dataset(spec, say=say)[0]
+            forms["files"] = opened("files", spec)
         for warning in caught:
             say(f"warning: {warning.message}")
         try:
             told = calibration.matched(args.name, forms["files"].kind, forms["files"])
             if told is not None:
-                forms[TOLD] = open_dataset(told, say=say)[0]
+                forms[TOLD] = opened(TOLD, told)
         except UserError as error:
             say(f"The generator cannot be told the files' sizes: {error}")
     return forms
@@ -124,8 +129,8 @@ def _statistics(card: cards.Card, forms: Mapping[str, Any]) -> Table:
     return table
 
 
-def _shapes(forms: Mapping[str, Any]) -> list[Table]:
-    """For each shape a table of its outline and a plot, the forms side by side."""
+def _shapes(forms: Mapping[str, Any], width: int) -> list[Table]:
+    """For each shape a table of its outline and a plot, the forms side by side, all in `width` characters."""
     from dpbench import calibration
 
     found = {name: calibration.shapes(data) for name, data in forms.items()}
@@ -141,19 +146,22 @@ def _shapes(forms: Mapping[str, Any]) -> list[Table]:
             table.add_row(key, *(_number(o.get(key)) for o in outlines.values()))
         bars = {name: calibration.histogram(values) for name, values in parts.items()}
         plot = Table(title=f"{shape[0].upper()}{shape[1:]}", box=None, padding=(0, 2))
-        plot.add_column("", justify="right")
+        plot.add_column("", justify="right", no_wrap=True)
         for name in bars:
-            plot.add_column(name, no_wrap=True)
+            plot.add_column(name)
+        steps = calibration.combined(bars)
+        room = (width - max(map(len, steps), default=0) - 4) // len(bars) - 4 - SHARE  # 4: the space around a column
+        full = max(1, min(BAR, room))
         most = max((share for h in bars.values() for share in h.values()), default=1.0)
-        for step in calibration.combined(bars):
-            plot.add_row(step, *(_bar(h.get(step, 0.0), most) for h in bars.values()))
+        for step in steps:
+            plot.add_row(step, *(_bar(h.get(step, 0.0) / most, h.get(step, 0.0), full) for h in bars.values()))
         tables += [table, plot]
     return tables
 
 
-def _bar(share: float, most: float) -> str:
-    full = "█" * round(BAR * share / most)
-    return f"{full or ('▏' if share else '')} {100 * share:.2g} %" if share else ""
+def _bar(length: float, share: float, full: int) -> str:
+    """A bar of this length, of a `full` number of characters, and the share it stands for."""
+    return f"{'█' * round(full * length) or '▏'} {100 * share:.2g} %" if share else ""
 
 
 def _errors(forms: Mapping[str, Any], measure: tuple[str, str], args: argparse.Namespace) -> Table:
@@ -161,7 +169,8 @@ def _errors(forms: Mapping[str, Any], measure: tuple[str, str], args: argparse.N
     from dpbench.mechanisms.base import parse_epsilon
 
     epsilon = parse_epsilon(args.epsilon)
-    table = Table(title=f"{measure[1]} of {measure[0]}, ε = {epsilon:.4g}, mean of {args.trials} trials")
+    trials = f"mean of {args.trials} trials" if args.trials > 1 else "one trial"
+    table = Table(title=f"{measure[1]} of {measure[0]}, ε = {epsilon:.4g}, {trials}")
     table.add_column("mechanism")
     for name in forms:
         table.add_column(name, justify="right")
