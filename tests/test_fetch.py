@@ -261,7 +261,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     server.files["retail.dat"] = CONTENT
     assert main(["data", "get", "transactions"]) == 1  # nobody listens there
     out = capsys.readouterr()
-    assert "broke off" in out.err
+    assert "broke off: Connection refused; the same command" in out.err
     assert "Traceback" not in out.err
     assert main(["data", "get", "transactions", "--from", server.address]) == 0
     out = capsys.readouterr().out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tarfile
 import zipfile
@@ -118,7 +119,10 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
 
 
 def _reason(error: BaseException) -> str:
+    """Why a transfer failed, in a few words: what the system said, where it is buried in what libraries say."""
     text = " ".join(str(error).split())
+    if system := re.search(r"\[Errno -?\d+\] ([\w ,]+)", text):
+        return system[1]
     return text if len(text) < 160 else type(error).__name__
 
 

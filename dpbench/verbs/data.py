@@ -111,10 +111,10 @@ def _get(args: argparse.Namespace, console: Console) -> int:
         notes.print(f"dpbench: {error}", soft_wrap=True, markup=False)
         return 1
     for file in card.files:
-        sure = (
-            f"checksum {file.checksum} holds" if file.checksum != cards.UNKNOWN else "its checksum is not known before"
-        )
-        console.print(f"{file.name}: {sure}; sha256:{found.get(file.name, '?')}", highlight=False, soft_wrap=True)
+        known, sha256 = file.checksum, f"sha256:{found.get(file.name, '?')}"
+        sure = "the card knows no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} holds"
+        more = f"; {sha256}" if known != sha256 else ""
+        console.print(f"{file.name}: {sure}{more}", highlight=False, soft_wrap=True)
     state = "was fetched before" if here else "is here now"
     console.print(f"{args.name} {state}: {folder}", highlight=False, soft_wrap=True)
     console.print(
