@@ -202,7 +202,7 @@ def test_a_file_that_changed_meanwhile_is_not_mixed(server: Server, own_cache: P
 
 def test_a_folder_that_somebody_took_files_from(server: Server, own_cache: Path) -> None:
     server.files["retail.dat"] = CONTENT
-    folder, found = fetch.fetch(card(server, "retail.dat"))
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
     for content in ("{", "[]"):
         (folder / "fetched.json").write_text(content)
         with pytest.raises(

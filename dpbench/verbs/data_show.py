@@ -46,6 +46,8 @@ def show(args: argparse.Namespace, console: Console) -> int:
         from rich.markdown import Markdown
 
         console.print(Markdown(card.text))
+    if card.ratios:
+        console.print(f"[bold]{cards.RATIOS}[/]: {card.shown_ratios}", highlight=False)
     forms = _forms(args, Console(stderr=True, highlight=False))
     if not forms:
         console.print(f"Nothing of it is here: --path, or python -m dpbench data get {args.name}", highlight=False)
