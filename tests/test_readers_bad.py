@@ -225,6 +225,11 @@ def test_nothing_good_names_the_first_bad_line(write: Callable[..., Path]) -> No
         )
 
 
+def test_a_comment_alone_is_no_data(write: Callable[..., Path]) -> None:
+    path = write("adult.test", "|1x3 Cross validator\n")
+    assert failing("uci_adult", path) == f"{path}: there is not a single good line: expected UCI Adult"
+
+
 def test_hidden_files_are_no_data(write: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     write("._retail.dat", b"\0\5\x16\7")

@@ -38,7 +38,9 @@ def print_facts(card: cards.Card, console: Console) -> None:
 def show(args: argparse.Namespace, console: Console) -> int:
     """The whole page of a dataset. Returns the exit status."""
     from dpbench import calibration
+    from dpbench.mechanisms.base import parse_epsilon
 
+    epsilon = parse_epsilon(args.epsilon)  # before anything is built
     card = cards.load(args.name)
     console.rule(args.name)
     print_facts(card, console)
@@ -58,7 +60,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
     if args.trials > 0:
         kind = next(iter(forms.values())).kind
         compared = {name: data for name, data in forms.items() if TOLD not in forms or name != _scaled(args)}
-        console.print(_errors(compared, calibration.MEASURES[kind], args))
+        console.print(_errors(compared, calibration.MEASURES[kind], epsilon, args.trials))
     return 0
 
 
@@ -166,17 +168,15 @@ def _bar(length: float, share: float, full: int) -> str:
     return f"{'█' * round(full * length) or '▏'} {100 * share:.2g} %" if share else ""
 
 
-def _errors(forms: Mapping[str, Any], measure: tuple[str, str], args: argparse.Namespace) -> Table:
+def _errors(forms: Mapping[str, Any], measure: tuple[str, str], epsilon: float, trials: int) -> Table:
     from dpbench.calibration import errors
-    from dpbench.mechanisms.base import parse_epsilon
 
-    epsilon = parse_epsilon(args.epsilon)
-    trials = f"mean of {args.trials} trials" if args.trials > 1 else "one trial"
-    table = Table(title=f"{measure[1]} of {measure[0]}, ε = {epsilon:.4g}, {trials}")
+    how = f"mean of {trials} trials" if trials > 1 else "one trial"
+    table = Table(title=f"{measure[1]} of {measure[0]}, ε = {epsilon:.4g}, {how}")
     table.add_column("mechanism")
     for name in forms:
         table.add_column(name, justify="right")
-    found = {form: errors(data, epsilon, args.trials) for form, data in forms.items()}
+    found = {form: errors(data, epsilon, trials) for form, data in forms.items()}
     comparable = {"files", TOLD} <= set(forms)
     if comparable:
         table.add_column("generator / files", justify="right")
