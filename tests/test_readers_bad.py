@@ -83,8 +83,14 @@ BAD = [
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 1"), 6, "expected 3 fields (document word count), found 2"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "1 6 2"), 6, "document 1 has word 6 a second time"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2\n", ""), 6, "the file ends after 2 pairs: expected 3, as line 3 says"),
-    ("uci_bag_of_words", "four\n" + DOCWORD, 1, "expected the number of documents, found 'four'"),
-    ("uci_bag_of_words", "0" * 19 + "1" * 5000 + "\n", 1, "expected the number of documents, found '000"),
+    ("uci_bag_of_words", "four\n" + DOCWORD, 1, "expected the number of documents, 1 to 268435456, found 'four'"),
+    (
+        "uci_bag_of_words",
+        "0" * 19 + "1" * 5000 + "\n",
+        1,
+        "expected the number of documents, 1 to 268435456, found '000",
+    ),
+    ("uci_bag_of_words", "4\n2147483646\n1\n1 1 1\n", 2, "expected the number of words, 1 to 268435456, found '214"),
     ("uci_bag_of_words", "4\n6\n", 3, "the file ends here"),
     ("fimi", "1 2\n3 x 4\n", 2, "expected whole numbers (items) apart by spaces, found 'x'"),
     ("fimi", "1 2\n3 -4\n", 2, "item '-4' is out of range"),
@@ -248,6 +254,11 @@ def test_wrong_parameters(write: Callable[..., Path]) -> None:
     path = write("retail.dat", "1\n")
     assert "on_bad_line='ignore' is not valid" in failing("fimi", path, on_bad_line="ignore")
     assert "ids='none' is not valid" in failing("fimi", path, ids="none")
+    large = write("large.dat", "7 2000000000\n")
+    assert "ids='all' is not valid: the largest id is 2000000000, expected less than" in failing(
+        "fimi", large, ids="all"
+    )
+    assert read("fimi", large).columns == 2
     assert "kind='catalogue' is not valid" in failing("snap_checkins", path, kind="catalogue")
     assert "digits=16 is not valid" in failing("lodes_od", path, digits=16)
 

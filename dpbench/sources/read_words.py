@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.errors import UserError
-from dpbench.sources.layout import ID_LIMIT, Field, Layout, short
+from dpbench.sources.assembly import MOST
+from dpbench.sources.layout import Field, Layout, short
 from dpbench.sources.pairs import PairReader, Pairs
 from dpbench.sources.parsing import BadLines, Lines, read_fields
 
@@ -50,9 +51,9 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
         numbers = []
         for name in self.HEAD:
             text = lines.head()
-            most = 10**18 if name == "pairs" else ID_LIMIT
+            most = 10**18 if name == "pairs" else MOST
             if not text.isdigit() or len(text) > 18 or not 1 <= int(text) <= most:
-                problem = f"expected the number of {name}, found {short(text)}"
+                problem = f"expected the number of {name}, 1 to {most}, found {short(text)}"
                 raise UserError(f"{lines.path}, line {lines.line - 1}: {problem}")
             numbers.append(int(text))
         return numbers[0], numbers[1], numbers[2]
