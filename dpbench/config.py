@@ -213,6 +213,8 @@ def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -
                 raise UserError(
                     f"dataset.{name}.source=files needs dataset.{name}.path=FILE or FOLDER, or: dpbench data get {name}"
                 )
+            if isinstance(path, list | Mapping):
+                raise UserError(f"dataset.{name}.path={path!r} is not valid: expected one file or folder")
             given["path"] = os.path.realpath(os.path.expanduser(str(path)))  # pathlib's raise on loops of links
         if "kind" in fields and entry.get("kind"):
             given["kind"] = entry["kind"]

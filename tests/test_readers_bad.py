@@ -145,6 +145,8 @@ def test_places_that_are_no_files(write: Callable[..., Path], tmp_path: Path) ->
     assert "loop: there is no such file or folder" in failing("fimi", tmp_path / "loop")
     entry = {"kind": "incidence", "source": "files", "files": "fimi", "path": str(tmp_path / "loop")}
     assert dataset_of("transactions", entry, "smoke").spec.params["path"] == str(tmp_path / "loop")
+    with pytest.raises(UserError, match=r"transactions.path=\['a', 'b'\] is not valid: expected one file or folder"):
+        dataset_of("transactions", entry | {"path": ["a", "b"]}, "smoke")
     os.mkfifo(tmp_path / "pipe.dat")
     assert "pipe.dat is neither a file nor a folder: expected transactions" in failing("fimi", tmp_path / "pipe.dat")
     (tmp_path / "deep" / "deeper").mkdir(parents=True)
