@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbench.compose import options
 from dpbench.config import axes, dataset_of
-from dpbench.data import Catalogue, Contingency, Data, Incidence, Records
+from dpbench.data import Catalogue, Contingency, Data, Incidence, Records, TopK
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import CONF
@@ -30,6 +30,16 @@ MEASURES = {
     "catalogue": ("category_aggregates", "mae"),
 }
 """Task and metric by which mechanisms are compared on two datasets."""
+RANKING = "leaderboard"
+"""The task for mechanisms that only say which columns are the largest: its precision at the largest K is taken."""
+
+
+class Measured(NamedTuple):
+    """The mean of a metric over some trials, and its standard error (nan of one trial)."""
+
+    metric: str
+    mean: float
+    spread: float
 
 
 def entry_of(name: str) -> dict[str, Any]:
@@ -127,28 +137,37 @@ def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
             yield name, MECHANISMS.make(entry["class"], **params)
 
 
-def errors(data: Data, epsilon: float, trials: int, seed: int = 0) -> dict[str, tuple[float, float] | str]:
-    """Mean error of each mechanism and its standard error; or why it has none. The same seed, the same numbers."""
-    task_name, metric = MEASURES[data.kind]
-    task = TASKS.make(task_name)
-    found: dict[str, tuple[float, float] | str] = {}
+def errors(data: Data, epsilon: float, trials: int, seed: int = 0) -> dict[str, Measured | str]:
+    """The error of each mechanism; or why it has none. The same seed, the same numbers."""
+    found: dict[str, Measured | str] = {}
     for number, (name, mechanism) in enumerate(mechanisms(data.kind)):
         if reason := mechanism.unfit(data):
             found[name] = reason
             continue
-        values = []
-        for trial in range(trials):
-            rng, task_rng = map(np.random.default_rng, np.random.SeedSequence([seed, number, trial]).spawn(2))
-            try:
+        scores = []
+        try:
+            for trial in range(trials):
+                rng, task_rng = map(np.random.default_rng, np.random.SeedSequence([seed, number, trial]).spawn(2))
                 release = mechanism.release(data, epsilon=epsilon, rng=rng)
-                values.append(float(task.score(data, release, task_rng)[metric]))
-            except (UserError, KeyError) as error:
-                found[name] = str(error)
-                break
-        else:
-            spread = float(np.std(values, ddof=1) / np.sqrt(trials)) if trials > 1 else float("nan")
-            found[name] = (float(np.mean(values)), spread)
+                scores.append(_score(data, release, task_rng))
+        except UserError as error:
+            found[name] = str(error)
+            continue
+        values = [value for _, value in scores]
+        spread = float(np.std(values, ddof=1) / np.sqrt(trials)) if trials > 1 else float("nan")
+        found[name] = Measured(scores[0][0], float(np.mean(values)), spread)
     return found
+
+
+def _score(data: Data, release: Any, rng: np.random.Generator) -> tuple[str, float]:
+    """The metric that fits a release, and its value."""
+    if isinstance(release, TopK):
+        precision = TASKS.make(RANKING).score(data, release, rng)
+        if not precision:
+            raise UserError(f"names only {release.top.size} columns, too few for a precision")
+        return list(precision.items())[-1]
+    task, metric = MEASURES[data.kind]
+    return metric, float(TASKS.make(task).score(data, release, rng)[metric])
 
 
 def histogram(values: np.ndarray) -> dict[str, float]:

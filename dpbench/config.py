@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -212,7 +213,9 @@ def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -
                 raise UserError(
                     f"dataset.{name}.source=files needs dataset.{name}.path=FILE or FOLDER, or: dpbench data get {name}"
                 )
-            given["path"] = str(Path(str(path)).expanduser().resolve())
+            if isinstance(path, list | Mapping):
+                raise UserError(f"dataset.{name}.path={path!r} is not valid: expected one file or folder")
+            given["path"] = os.path.realpath(os.path.expanduser(str(path)))  # pathlib's raise on loops of links
         if "kind" in fields and entry.get("kind"):
             given["kind"] = entry["kind"]
         for params in axes({k: v for k, v in (sizes | given).items() if k in fields}):

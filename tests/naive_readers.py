@@ -101,6 +101,8 @@ def netflix(lines: Iterable[str]) -> list[tuple[int, int, int]]:
 
 
 def fimi(line: str) -> set[int] | None:
+    if "\r" in line.rstrip(" \t\r"):
+        return None
     numbers = {whole(word) for word in re.split(r"[ \t\r]+", line) if word}
     return None if None in numbers else numbers  # type: ignore[return-value]
 

@@ -18,9 +18,9 @@ from dpbench.errors import UserError
 from dpbench.mechanisms.base import mechanism
 from dpbench.numerics.sample_error import optimal_l, sample_mse
 from dpbench.paths import CONF
+from dpbench.sources import SkippedLines
 from dpbench.sources.base import SOURCES
 from dpbench.sources.movielens import GROUPS
-from dpbench.sources.parsing import SkippedLines
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = Path(os.environ.get("DPBENCH_TEST_DATA", ROOT.parent / "shared" / "data")) / "movielens-1m"
@@ -216,7 +216,9 @@ def test_reads_users_and_movies_that_occur(tmp_path: Path, packed: tuple[str, ..
         ({"ratings": ""}, r"ratings.dat, line 1: the file is empty"),
         ({"users": GOOD["users.dat"] + "11::M::33::0::1\n"}, r"users.dat, line 4: .*found M, 33"),
         ({"users": GOOD["users.dat"] + "11::X::25::0::1\n"}, r"users.dat, line 4: .*found X, 25"),
+        ({"users": GOOD["users.dat"] + "9::F::25::0::1\n"}, r"users.dat, line 4: user 9 is there a second time: exp"),
         ({"movies": "10::Only a title\n"}, r"movies.dat, line 1: expected 3 fields"),
+        ({"movies": 2 * "10::A (1995)::War\n"}, r"movies.dat, line 2: movie 10 is there a second time: expected each"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, changes: dict[str, str], message: str) -> None:
@@ -225,8 +227,8 @@ def test_a_bad_line_is_named(tmp_path: Path, changes: dict[str, str], message: s
 
 
 def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
-    ratings = GOOD["ratings.dat"] + "9::30::2::1\n8::30::2::1\nnonsense\n"
-    with pytest.warns(SkippedLines, match="3 bad lines were skipped"):
+    ratings = GOOD["ratings.dat"] + "9::30::2::1\n8::30::2::1\n8::40::2::1\n8::40::2::1\nnonsense\n"
+    with pytest.warns(SkippedLines, match="^5 bad lines were skipped"):
         data = read(folder(tmp_path, ratings=ratings), on_bad_line="skip")
     assert data.records == 4
 
@@ -238,6 +240,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(UserError, match="there is no such file or folder"):
         read(str(tmp_path / "elsewhere"))
+    with pytest.raises(UserError, match=r"ratings.dat is a file: expected the folder of MovieLens 1M"):
+        read(str(tmp_path / "ratings.dat"))
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ def test_reader_numbers_by_order(folder):
         ("movies.dat", "10::x::Drama\n10::y::War\n", "movies.dat, line 2: movie 10"),
         ("movies.dat", "10::x\n", "movies.dat, line 1: expected 3 fields"),
         ("ratings.dat", "1::10::5::0\n1::11::5::0\n", r"ratings.dat, line 2: movie 11 is not in .*movies.dat"),
+        (
+            "ratings.dat",
+            "1::10::5::0\n1::10::4::0\n",
+            "ratings.dat, line 2: user 1 rates movie 10 again: expected each",
+        ),
+        ("ratings.dat", "\n", "ratings.dat: there is not a single good rating: expected 4 fields"),
         ("ratings.dat", "1::10::5::0\n1::ten::5::0\n", "ratings.dat, line 2: expected a whole number"),
     ],
 )

@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
+import os
+import re
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import naive_readers as naive
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from test_readers_formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, records_of, rows_of, write  # noqa: F401
 
+from dpbench.config import dataset_of
 from dpbench.errors import UserError
 from dpbench.paths import cache
-from dpbench.sources import SOURCES
+from dpbench.sources import SOURCES, SkippedLines
 from dpbench.sources.cache import DatasetSpec, open_dataset
-from dpbench.sources.parsing import SkippedLines
 
 RATINGS = "1:\n" + NETFLIX[1]
 DOCWORD = "4\n6\n3\n1 2 1\n1 6 9\n3 1 2\n"
@@ -70,19 +72,30 @@ BAD = [
     ("tsmc2014", TSMC.replace("4a43c0aef964a520c6a61fe3", ""), 2, "expected a text as venue, found ''"),
     ("netflix_prize", RATINGS.replace(",4,", ",6,", 1), 2, "rating '6' is out of range: expected 1 to 5"),
     ("netflix_prize", NETFLIX[1], 1, "expected a line `movie:` before the first rating"),
-    ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as user, found 'x'"),
+    ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as movie, found 'x'"),
+    ("netflix_prize", RATINGS + "-5:\n", 4, "movie '-5' is out of range: expected 1 to 2147483646"),
+    ("netflix_prize", RATINGS + "5\n", 4, "expected 3 fields (user,rating,date), found 1: '5'"),
     ("netflix_prize", RATINGS + "5,4,2005-13-26\n", 4, "expected a date like 2005-09-06 as date, found '2005-13-26'"),
-    ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has item 1 a second time"),
+    ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has movie 1 a second time"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "5 1 2"), 6, "document '5' is out of range: expected 1 to 4"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 7 2"), 6, "word '7' is out of range: expected 1 to 6"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 0 2"), 6, "word '0' is out of range"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2", "3 1"), 6, "expected 3 fields (document word count), found 2"),
-    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "1 6 2"), 6, "user 0 has item 5 a second time"),
+    ("uci_bag_of_words", DOCWORD.replace("3 1 2", "1 6 2"), 6, "document 1 has word 6 a second time"),
     ("uci_bag_of_words", DOCWORD.replace("3 1 2\n", ""), 6, "the file ends after 2 pairs: expected 3, as line 3 says"),
-    ("uci_bag_of_words", "four\n" + DOCWORD, 1, "expected the number of documents, found 'four'"),
+    ("uci_bag_of_words", "four\n" + DOCWORD, 1, "expected the number of documents, 1 to 268435456, found 'four'"),
+    (
+        "uci_bag_of_words",
+        "0" * 19 + "1" * 5000 + "\n",
+        1,
+        "expected the number of documents, 1 to 268435456, found '000",
+    ),
+    ("uci_bag_of_words", "4\n2147483646\n1\n1 1 1\n", 2, "expected the number of words, 1 to 268435456, found '214"),
     ("uci_bag_of_words", "4\n6\n", 3, "the file ends here"),
     ("fimi", "1 2\n3 x 4\n", 2, "expected whole numbers (items) apart by spaces, found 'x'"),
     ("fimi", "1 2\n3 -4\n", 2, "item '-4' is out of range"),
+    ("fimi", "1 2\n" + "3" * 5000 + "\n", 2, "item '333"),
+    ("fimi", "1 2\n3\r4 5\r\n", 2, "expected whole numbers (items) apart by spaces, found '3\\r4 5'"),
     ("node_lines", "1 2\n\n3,4\n", 3, "expected whole numbers (nodes) apart by spaces, found '3,4'"),
     ("uci_adult", ADULT + ADULT.replace("State-gov", "Stategov"), 2, "workclass 'Stategov' is none of: Private, "),
     ("uci_adult", ADULT + ADULT.replace(", Male", ""), 2, "expected 15 fields (age,workclass,"),
@@ -127,6 +140,34 @@ def test_no_files(write: Callable[..., Path], tmp_path: Path, reader: str) -> No
     assert "there is picture.png" in message
 
 
+def test_places_that_are_no_files(write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert "loop: there is no such file or folder" in failing("fimi", tmp_path / "loop")
+    entry = {"kind": "incidence", "source": "files", "files": "fimi", "path": str(tmp_path / "loop")}
+    assert dataset_of("transactions", entry, "smoke").spec.params["path"] == str(tmp_path / "loop")
+    with pytest.raises(UserError, match=r"transactions.path=\['a', 'b'\] is not valid: expected one file or folder"):
+        dataset_of("transactions", entry | {"path": ["a", "b"]}, "smoke")
+    os.mkfifo(tmp_path / "pipe.dat")
+    assert "pipe.dat is neither a file nor a folder: expected transactions" in failing("fimi", tmp_path / "pipe.dat")
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    write("deep/deeper/retail.dat", "1\n")
+    (tmp_path / "retail.dat").mkdir()
+    message = failing("fimi", tmp_path)
+    assert message.endswith("there is deep/, loop (no file), pipe.dat (no file), retail.dat/")
+    assert rows_of(read("fimi", tmp_path / "deep")) == [(0,)]  # a folder inside is looked into
+    assert "~nobody-of-that-name/x: there is no such" in failing("fimi", Path("~nobody-of-that-name/x"))
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: object) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("os.listdir", refuse)  # who runs the tests may be allowed everything
+    assert (
+        failing("fimi", tmp_path) == f"{tmp_path}: cannot be read: Permission denied: expected transactions, one a line"
+    )
+
+
 def test_two_files_where_one_is_expected(write: Callable[..., Path]) -> None:
     write("retail.dat", "1\n")
     message = failing("fimi", write("kosarak.dat", "1\n").parent)
@@ -149,6 +190,61 @@ def test_gzip_cut_off_or_damaged(write: Callable[..., Path], reader: str) -> Non
     assert "the gzip file is damaged" in failing(reader, write("broken.txt", broken))
 
 
+@pytest.mark.parametrize("block", [1 << 22, 1 << 12])
+def test_the_line_of_the_cut(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Lines that could be unpacked before the cut count, whatever block of the file it lies in."""
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", block)
+    text = "".join(f"{(7 * i) ** 2 % 100_003} {i}\n" for i in range(20_000)).encode()
+    packed = gzip.compress(text)[:60_000]
+    whole = zlib.decompressobj(wbits=31).decompress(packed).count(b"\n")
+    assert whole > 5_000
+    path = write("file.txt", packed)
+    assert failing("fimi", path) == f"{path}, after line {whole}: the gzip file is cut off: expected its end"
+    damaged = gzip.compress(text[:2_000])[:-8] + bytes(8)
+    path = write("damaged.txt", damaged)
+    assert failing("fimi", path).startswith(f"{path}, after line {text[:2_000].count(10)}: the gzip file is damaged")
+
+
+@pytest.mark.parametrize("reader", GOOD)
+def test_other_kinds_of_files_are_called_by_their_name(write: Callable[..., Path], reader: str) -> None:
+    """Also where bad lines are skipped: there is no line to keep."""
+    text = GOOD[reader]
+    others = {
+        "text in UTF-16": text.encode("utf-16"),
+        "a zip archive": b"PK\x03\x04" + bytes(100),
+        "packed by bzip2": bz2.compress(text.encode()),
+        "packed by xz": lzma.compress(text.encode()),
+        "packed by gzip twice": gzip.compress(gzip.compress(text.encode())),
+        "text with carriage returns and no newlines": (2 * text).replace("\n", "\r").encode(),
+    }
+    for what, content in others.items():
+        path = write("file.txt", content)
+        for mode in ("error", "skip"):
+            message = failing(reader, path, on_bad_line=mode)
+            assert message.startswith(f"{path}, line 1: the file is {what}: expected plain or gzipped lines, ")
+
+
+def test_nothing_good_names_the_first_bad_line(write: Callable[..., Path]) -> None:
+    for reader in set(GOOD) - {"lodes_od", "uci_bag_of_words"}:
+        path = write("file.txt", "<html>\n</html>\n")
+        message = failing(reader, path, on_bad_line="skip")
+        assert re.search(rf"not a single .*expected .*; the first bad line: {path}, line 1: expected ", message), (
+            message
+        )
+
+
+def test_a_comment_alone_is_no_data(write: Callable[..., Path]) -> None:
+    path = write("adult.test", "|1x3 Cross validator\n")
+    assert failing("uci_adult", path) == f"{path}: there is not a single good line: expected UCI Adult"
+
+
+def test_hidden_files_are_no_data(write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write("._retail.dat", b"\0\5\x16\7")
+    path = write("retail.dat", "1 2\n")
+    assert rows_of(read("fimi", path.parent)) == [(0, 1)]
+
+
 def test_not_a_text_file(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpbench.sources.parsing.LONGEST_LINE", 1000)
     monkeypatch.setattr("dpbench.sources.parsing.BLOCK", 100)
@@ -160,6 +256,11 @@ def test_wrong_parameters(write: Callable[..., Path]) -> None:
     path = write("retail.dat", "1\n")
     assert "on_bad_line='ignore' is not valid" in failing("fimi", path, on_bad_line="ignore")
     assert "ids='none' is not valid" in failing("fimi", path, ids="none")
+    large = write("large.dat", "7 2000000000\n")
+    assert "ids='all' is not valid: the largest id is 2000000000, expected less than" in failing(
+        "fimi", large, ids="all"
+    )
+    assert read("fimi", large).columns == 2
     assert "kind='catalogue' is not valid" in failing("snap_checkins", path, kind="catalogue")
     assert "digits=16 is not valid" in failing("lodes_od", path, digits=16)
 
@@ -207,87 +308,21 @@ def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> Non
     assert open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))[0].rows == 2
 
 
-# Fuzzed files: an error of ours or a right answer
-
-FUZZ = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
-
-
-def mutated(good: str) -> st.SearchStrategy[bytes]:
-    """The good file with some bytes put in, taken out or changed, or cut off."""
-    content = good.encode("latin-1")
-    place = st.integers(0, len(content))
-    piece = st.one_of(
-        st.binary(max_size=3),
-        st.sampled_from([b"\t", b"\n", b":", b",", b" ", b"-", b"0", b"9" * 12, b"\r\n", b"\0", b"1e5"]),
-    )
-    edit = st.tuples(place, st.integers(0, 4), piece)
-
-    def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
-        text = content
-        for at, out, put in edits:
-            text = text[:at] + put + text[at + out :]
-        return text
-
-    return st.lists(edit, max_size=3).map(apply).filter(lambda text: not text.startswith(b"\x1f\x8b"))
-
-
-def outcome(reader: str, path: Path, **parameters: object):
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SkippedLines)
-            return read(reader, path, **parameters)
-    except UserError as error:
-        assert str(path) in str(error)  # noqa: PT017
-        return None
-
-
-@FUZZ
-@given(content=mutated(CHECKINS))
-def test_fuzzed_snap(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "fuzz.txt"
-    path.write_bytes(content)
-    lines = [line for line in naive.text_lines(path) if line]
-    triples = [naive.snap(line) for line in lines]
-    good = [t for t in triples if t is not None]
-    data = outcome("snap_checkins", path, kind="records")
-    assert (data is not None) == (bool(good) and len(good) == len(triples)), lines
-    if data is not None:
-        assert records_of(data) == naive.record_rows(triples)
-    skipped = outcome("snap_checkins", path, on_bad_line="skip")
-    assert (rows_of(skipped) if skipped else []) == naive.incidence_rows(t[:2] for t in good)
-
-
-@FUZZ
-@given(content=mutated(TSMC))
-def test_fuzzed_tsmc(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "fuzz.txt"
-    path.write_bytes(content)
-    good = [t for t in map(naive.tsmc, [line for line in naive.text_lines(path) if line]) if t is not None]
-    skipped = outcome("tsmc2014", path, kind="records", on_bad_line="skip")
-    assert (records_of(skipped) if skipped else []) == naive.record_rows(good)
-
-
-@FUZZ
-@given(content=mutated("10 12 488 \n7\n\n 12\t10\t7  7 \r\n12488"))
-def test_fuzzed_lists(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "fuzz.txt"
-    path.write_bytes(content)
-    text = content.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    lines = text.removesuffix("\n").split("\n")
-    rows = [naive.fimi(line) for line in lines]
-    data = outcome("fimi", path)
-    assert (data is not None) == (None not in rows and any(rows)), lines
-    if data is not None:
-        items = sorted(set().union(*rows))
-        assert rows_of(data) == [tuple(sorted(items.index(i) for i in row)) for row in rows]
-
-
-@FUZZ
-@given(data=st.data(), reader=st.sampled_from(sorted(GOOD)), skip=st.booleans())
-def test_fuzzed_files_of_every_reader(tmp_path: Path, data: st.DataObject, reader: str, skip: bool) -> None:
-    content = data.draw(mutated(GOOD[reader]))
-    path = tmp_path / "fuzz.txt"
-    path.write_bytes(content if data.draw(st.booleans()) else gzip.compress(content)[: data.draw(st.integers(2, 400))])
-    outcome(reader, path, on_bad_line="skip" if skip else "error")
+def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path]) -> None:
+    """Whoever uses the built data later learns what is missing from it; good files say nothing."""
+    path = write("retail.dat", "1 2\nx\n3\ny\n")
+    spec = DatasetSpec("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
+    told = f"2 bad lines were skipped; the first: {path}, line 2: "
+    with pytest.warns(SkippedLines) as first:
+        _, fingerprint = open_dataset(spec)
+    with pytest.warns(SkippedLines) as second:
+        assert open_dataset(spec)[1] == fingerprint
+    for caught in (first, second):
+        assert [str(w.message).startswith(told) for w in caught] == [True]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_dataset(spec, tell=False)  # a worker, whose parent told it
+        path.write_text("1 2\n3\n")
+        # What is told is no part of the data: the same rows from a good file have the same fingerprint.
+        assert open_dataset(spec)[1] == fingerprint
+        assert open_dataset(spec)[1] == fingerprint

@@ -6,6 +6,7 @@ Data kinds import nothing of ours but errors; mechanisms, tasks, sources and the
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -84,6 +85,38 @@ def scalars_of(data: Data) -> dict[str, Any]:
     """The other fields of `data` (sizes, labels), which must be plain JSON values or tuples of them."""
     pairs = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
     return {name: value for name, value in pairs if not isinstance(value, np.ndarray)}
+
+
+def whole_numbers(where: str, values: Any, expected: str) -> np.ndarray:
+    """A list of numbers as an array of whole ones; anything else is an error, never cut down to a whole number.
+
+    2.0 passes: tables with gaps in them hand out whole numbers as floats.
+    """
+    if isinstance(values, str | bytes) or not np.iterable(values):
+        raise UserError(f"{where} is {_shown(values)}: expected a list of whole numbers, {expected}")
+    values = values if isinstance(values, np.ndarray) else list(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths inside
+        array = np.asarray(values, dtype=object)
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    for value in values:
+        if not is_whole(value):
+            raise UserError(f"{where} has {_shown(value)}: expected whole numbers, {expected}")
+    return np.array([int(value) for value in values], dtype=np.int64)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number that fits 64 bits, whatever its type; True and False are not meant as numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return math.isfinite(value) and bool(value == int(value)) and abs(int(value)) < 2**63
+
+
+def _shown(value: Any) -> str:
+    """A value as the user wrote it: numpy's numbers without their type."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def check_csr(what: str, indptr: np.ndarray, values: np.ndarray, limit: int) -> None:

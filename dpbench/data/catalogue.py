@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbench.data.base import Data, check_csr, read_only
+from dpbench.data.base import Data, check_csr, read_only, whole_numbers
 from dpbench.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ class Catalogue(Data, kind="catalogue"):
         if matrix.ndim != 2 or not np.isin(matrix, (0, 1)).all():
             raise UserError(f"Catalogue: expected a 0/1 matrix of items by categories, not shape {matrix.shape}")
         item, category = np.nonzero(matrix)
-        sets = [np.unique(np.asarray(list(user), dtype=np.int64)) for user in histories or ()]
+        expected = f"items from 0 to {matrix.shape[0] - 1}"
+        lists = [whole_numbers(f"Catalogue: history {i}", user, expected) for i, user in enumerate(histories or ())]
+        sets = [np.unique(user) for user in lists]
         data = cls(
             offsets(np.bincount(item, minlength=matrix.shape[0])),
             category.astype(np.int32),

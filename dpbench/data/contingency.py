@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbench.data.base import Data, read_only
+from dpbench.data.base import Data, is_whole, read_only, whole_numbers
 from dpbench.errors import UserError
 
 LARGEST = 2**62
@@ -46,7 +46,7 @@ class Contingency(Data, kind="contingency"):
         for cell, value in zip(keys, values, strict=True):
             if not 0 <= cell < size:
                 raise UserError(f"Contingency: cell {cell} is outside 0..{size - 1}")
-            if value != int(value) or value < 0:
+            if not is_whole(value) or value < 0:
                 raise UserError(f"Contingency: count {value!r} of cell {cell} is not a whole number of 0 or more")
         cells, amounts = np.array(keys, dtype=np.int64), np.array(values, dtype=np.int64)
         order = np.argsort(cells)
@@ -57,7 +57,7 @@ class Contingency(Data, kind="contingency"):
     def from_records(cls, columns: Sequence[ArrayLike], *, shape: Sequence[int]) -> Contingency:
         """From records, one column of codes an attribute: how many records fall in each cell."""
         shape, size = _domain(None, shape)
-        codes = [np.asarray(column) for column in columns]
+        codes = [whole_numbers(f"Contingency: column {i}", c, "a code a record") for i, c in enumerate(columns)]
         if len(codes) != len(shape):
             raise UserError(f"Contingency: {len(codes)} columns for a shape of {len(shape)} attributes")
         try:
@@ -151,6 +151,8 @@ def _domain(size: int | None, shape: Sequence[int] | None) -> tuple[tuple[int, .
 
 def _line(cell: Any, shape: tuple[int, ...]) -> int:
     """The place on the line of a cell given as a number or as one number an attribute."""
+    if not all(is_whole(x) for x in (cell if isinstance(cell, tuple) else (cell,))):
+        raise UserError(f"Contingency: cell {cell!r} is not valid: expected a whole number, or one an attribute")
     if not isinstance(cell, tuple):
         return int(cell)
     if len(cell) != len(shape) or any(not 0 <= x < length for x, length in zip(cell, shape, strict=True)):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpbench.data.base import Data, check_csr, read_only
+from dpbench.data.base import Data, check_csr, read_only, whole_numbers
 from dpbench.errors import UserError
 
 PART = 1 << 24  # ones counted at a time: bincount widens what it counts to 8 bytes each
@@ -30,7 +30,9 @@ class Incidence(Data, kind="incidence"):
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]], *, columns: int) -> Incidence:
         """From the list of each row's columns; for tests and notebooks."""
-        lists = [np.unique(np.asarray(row, dtype=np.int64)) for row in (list(r) for r in rows)]
+        _check_columns(columns)
+        expected = f"columns from 0 to {columns - 1}"
+        lists = [np.unique(whole_numbers(f"Incidence: row {i}", row, expected)) for i, row in enumerate(rows)]
         sizes = np.array([row.size for row in lists], dtype=np.int64)
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         indices = np.concatenate(lists) if lists else np.empty(0, dtype=np.int64)
@@ -39,8 +41,7 @@ class Incidence(Data, kind="incidence"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.columns, int | np.integer) or self.columns < 1:
-            raise UserError(f"Incidence: columns={self.columns!r} is not valid: expected a positive whole number")
+        _check_columns(self.columns)
         object.__setattr__(self, "columns", int(self.columns))
         if self.indptr.ndim != 1 or self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
             raise UserError("Incidence: offsets must run from 0 to the number of ones")
@@ -92,3 +93,8 @@ class Incidence(Data, kind="incidence"):
             "average_count": self.ones / self.columns,
             "ones": self.ones,
         }
+
+
+def _check_columns(columns: object) -> None:
+    if not isinstance(columns, int | np.integer) or columns < 1:
+        raise UserError(f"Incidence: columns={columns!r} is not valid: expected a positive whole number")

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpbench.data.base import Data, check_csr, read_only
+from dpbench.data.base import Data, check_csr, read_only, whole_numbers
 from dpbench.data.incidence import PART, Incidence
 from dpbench.errors import UserError
 
@@ -39,8 +39,8 @@ class Records(Data, kind="records"):
         cls, users: Iterable[Sequence], *, items: int, contexts: int | None = None, repeats: bool = True
     ) -> Records:
         """From each user's list of items or of (item, context) pairs; for tests and notebooks."""
-        rows = [[entry if isinstance(entry, tuple | list) else (entry, 0) for entry in user] for user in users]
-        flat = np.array([pair for row in rows for pair in row], dtype=np.int64).reshape(-1, 2)
+        rows = [_pairs(number, user) for number, user in enumerate(users)]
+        flat = np.concatenate([np.empty((0, 2), dtype=np.int64), *rows])
         indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         h = int(flat[:, 1].max(initial=0)) + 1 if contexts is None else contexts
         check_csr("Records", indptr, flat[:, 0], items)
@@ -160,6 +160,18 @@ class Records(Data, kind="records"):
             "smallest": self.smallest_user,
             "contexts": self.n_contexts,
         }
+
+
+def _pairs(number: int, user: Sequence) -> np.ndarray:
+    """The items, or (item, context) pairs, of a user as rows of two whole numbers."""
+    where, expected = f"Records: user {number}", "items or (item, context) pairs"
+    if not np.iterable(user):
+        raise UserError(f"{where} is {user!r}: expected a list of {expected}")
+    pairs = [tuple(entry) if isinstance(entry, tuple | list | np.ndarray) else (entry, 0) for entry in user]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise UserError(f"{where} has {pair!r}: expected {expected}")
+    return np.column_stack([whole_numbers(where, [pair[at] for pair in pairs], expected) for at in (0, 1)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,8 +115,9 @@ def _spread_anew(chunk: Chunk, data: Data, mechanism: Any, task: Any) -> Spread:
 
 @functools.lru_cache(maxsize=2)
 def _data(spec: str) -> Data:
-    # Keyed by its description: a memory map opened once a process serves all cells of the dataset.
-    return open_dataset(DatasetSpec(**json.loads(spec)), verify=False)[0]
+    # Keyed by its description: a memory map opened once a process serves all cells of the dataset. The plan checked it,
+    # and told of its skipped lines.
+    return open_dataset(DatasetSpec(**json.loads(spec)), verify=False, tell=False)[0]
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence
 from dpbench.errors import UserError, one_of, positive
-from dpbench.mechanisms.base import Bounded
+from dpbench.mechanisms.base import Bounded, Mechanism
 from dpbench.numerics.dpsense import capped_total, normalised_counts, sampled_counts, scaled_truncation
 from dpbench.numerics.exponential import choose, probabilities
 from dpbench.numerics.laplace import mean_abs
@@ -26,7 +26,9 @@ NEGLIGIBLE = 1e-12
 class SensitivityControl(Bounded):
     """What both algorithms share: the split of the budget, and the limiting of rows. Not a mechanism itself.
 
-    `bound` is only the upper end of the candidates for θ; the noise is calibrated to the chosen θ.
+    `bound` is only the upper end of the candidates for θ; the noise is calibrated to the chosen θ. Rows above it are no
+    reason to refuse the data, as they are elsewhere: every row is cut to θ before it is counted. (A refusal would also
+    tell that there is such a row.)
     """
 
     share: float = 0.5
@@ -42,6 +44,9 @@ class SensitivityControl(Bounded):
         if self.share >= 1:
             raise UserError(f"share={self.share!r} is not valid: expected a number between 0 and 1, both excluded")
         one_of("limit", self.limit, ("normalise", "sample"))
+
+    def unfit(self, data: Any) -> str:
+        return Mechanism.unfit(self, data)  # passing over Bounded's, which wants every row within the bound
 
     def not_private(self) -> str:
         observed = "the candidates for θ end at the largest observed row, which looks at the data: declare `bound`"
@@ -102,7 +107,8 @@ class DPSense(SensitivityControl, name="dpsense"):
         if reason := super().unfit(data):
             return reason
         if self.theta is not None and self.theta > self.sensitivity(data):
-            return f"theta={self.theta} is above the largest row {self.sensitivity(data)}: there is nothing to limit"
+            end = "the largest row" if self.bound is None else "the bound"
+            return f"theta={self.theta} is above {end} {self.sensitivity(data)}: there is nothing to limit"
         return ""
 
     def not_private(self) -> str:
@@ -151,7 +157,8 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
     """DPSense-S: θ and a scale α together by the exponential mechanism, then α (Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d).
 
     q_s(D, θ, α) = -(mean_j |c_j - α c_j^θ| + α θ/ε_p) does not move in one direction, hence exp(ε_c q_s / 2Δq). Adding
-    a row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones.
+    a row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones: what `tight` makes
+    of it holds for rows within the bound alone, and others are then refused.
     """
 
     paper, place = "sensitivity", "Section 4.3, Algorithm 2"
@@ -166,6 +173,14 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
         positive("alphas", self.alphas, whole=True)
         if self.alpha_max < 1:
             raise UserError(f"alpha_max={self.alpha_max!r} is not valid: expected a number of at least 1")
+
+    def unfit(self, data: Any) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if self.tight and self.bound is not None and data.largest_row > self.bound:
+            row = f"bound={self.bound} is below the largest row {data.largest_row}"
+            return f"{row}: the tight sensitivity of the choice would not cover it"
+        return ""
 
     def grid(self, data: Incidence) -> tuple[np.ndarray, np.ndarray]:
         """The candidates for θ and for α, both ascending."""

@@ -22,6 +22,14 @@ _SPACE, _RETURN, _NEWLINE, _TAB, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SMALL
 
 
 @kernel()
+def _past_blanks(buffer, i):  # type: ignore[no-untyped-def]
+    """The first place from `i` on that is neither a space nor a carriage return."""
+    while buffer[i] == _SPACE or buffer[i] == _RETURN:
+        i += 1
+    return i
+
+
+@kernel()
 def parse_fields(  # type: ignore[no-untyped-def]
     buffer, separator, wide, kinds, slots, lows, highs, heading, values, verdicts
 ):
@@ -33,8 +41,7 @@ def parse_fields(  # type: ignore[no-untyped-def]
     """
     i, line, size, last = 0, 0, buffer.size, kinds.size - 1
     while i < size:
-        while buffer[i] == _SPACE or buffer[i] == _RETURN:
-            i += 1
+        i = _past_blanks(buffer, i)
         if buffer[i] == _NEWLINE:
             verdicts[line] = BLANK * FIELDS
             i += 1
@@ -42,8 +49,6 @@ def parse_fields(  # type: ignore[no-untyped-def]
             continue
         verdict, f = GOOD, 0
         while True:
-            while buffer[i] == _SPACE:
-                i += 1
             start, v = i, 0
             if kinds[f] == WHOLE:
                 minus = buffer[i] == _MINUS
@@ -62,9 +67,7 @@ def parse_fields(  # type: ignore[no-untyped-def]
                     verdict = NOT_NUMBER
                 elif i - first > 18 or v < lows[f] or v > highs[f]:
                     verdict = OUT_OF_RANGE  # judged after what follows: `12abc` is no number at all
-                stop = i
-                while buffer[i] == _SPACE or buffer[i] == _RETURN:
-                    i += 1
+                stop, i = i, _past_blanks(buffer, i)
                 if separator == _SPACE and i > stop and buffer[i] != _NEWLINE:
                     i -= 1  # the last of some spaces is the separator
                 c = buffer[i]
@@ -104,9 +107,7 @@ def parse_fields(  # type: ignore[no-untyped-def]
             if verdict == GOOD and slots[f] >= 0:
                 values[slots[f], line] = v
             if f == 0 and heading != 0 and buffer[i] == heading:
-                at = i + 1
-                while buffer[at] == _SPACE or buffer[at] == _RETURN:
-                    at += 1
+                at = _past_blanks(buffer, i + 1)
                 if buffer[at] == _NEWLINE:
                     i = at
                     if verdict == GOOD:
@@ -128,6 +129,8 @@ def parse_fields(  # type: ignore[no-untyped-def]
                 break
             i += wide
             f += 1
+            while buffer[i] == _SPACE:
+                i += 1
         while buffer[i] != _NEWLINE:
             i += 1
         verdicts[line] = verdict * FIELDS + f
@@ -140,15 +143,21 @@ def parse_fields(  # type: ignore[no-untyped-def]
 def parse_lists(buffer, low, high, values, ends, verdicts):  # type: ignore[no-untyped-def]
     """Parse lines of whole numbers apart by spaces or tabs, any number of them a line; returns the number of lines.
 
-    `buffer` ends with a newline. All numbers go to `values`, those of line i end at ends[i]; a bad line has none.
+    `buffer` ends with a newline; a carriage return may stand at the end of a line and nowhere else. All numbers go to
+    `values`, those of line i end at ends[i]; a bad line has none.
     """
     i, line, size, filled = 0, 0, buffer.size, 0
     while i < size:
         verdict, first = GOOD, filled
         while True:
+            returned = False
             while buffer[i] == _SPACE or buffer[i] == _TAB or buffer[i] == _RETURN:
+                returned |= buffer[i] == _RETURN
                 i += 1
             if buffer[i] == _NEWLINE:
+                break
+            if returned:  # the end of a line to some: two of them must not become one
+                verdict = NOT_NUMBER
                 break
             minus = buffer[i] == _MINUS
             if minus:

@@ -10,6 +10,8 @@ from dpbench.data import Incidence, Records
 from dpbench.errors import UserError
 
 IDS = ("seen", "all")
+MOST = 1 << 28
+"""Rows or columns that are kept whether they occur or not: an array of so many counts takes 2 GB."""
 
 
 def joined(chunks: list[np.ndarray], dtype: Any = np.int32) -> np.ndarray:
@@ -30,6 +32,8 @@ def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
     `seen`: only ids that occur get a number, in their order. `all`: every id up to the largest is there.
     """
     most = int(ids.max(initial=-1))
+    if which == "all" and most >= MOST:
+        raise UserError(f"ids='all' is not valid: the largest id is {most}, expected less than {MOST}: take ids=seen")
     if which == "all" or not ids.size:
         return ids, most + 1
     if most < 8 * ids.size + (1 << 20):

@@ -13,6 +13,13 @@ from dpbench.registry import Registry
 SOURCES: Registry[type[Source]] = Registry("source", "dpbench.sources")
 
 
+class SkippedLines(UserWarning):
+    """Bad lines were left out, as `on_bad_line=skip` asks; the message counts them and names the first.
+
+    Warned of by `build`. The cache keeps it with the data and tells it again on every use.
+    """
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Base of generators and readers. Fields are parameters; `build` makes the data in memory, the cache stores it."""

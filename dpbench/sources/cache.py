@@ -12,17 +12,18 @@ import json
 import os
 import shutil
 import uuid
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbench import identity
 from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
 from dpbench.paths import cache
-from dpbench.sources.base import SOURCES, Source
+from dpbench.sources.base import SOURCES, SkippedLines, Source
 
 LAYOUT = 1  # version of the folder's layout
 
@@ -55,25 +56,52 @@ class DatasetSpec:
         return cache() / "data" / f"{self.name}-{key}"
 
 
+class Built(NamedTuple):
+    """What a cached folder holds."""
+
+    data: Data
+    fingerprint: str
+    skipped: list[str]
+    """Warnings of lines that were skipped when it was read from files."""
+
+
 class Damaged(Exception):
     """A cached folder does not hold what its checksums say."""
 
 
 def open_dataset(
-    spec: DatasetSpec, *, verify: bool = True, say: Callable[[str], None] = lambda _: None
+    spec: DatasetSpec, *, verify: bool = True, tell: bool = True, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Data, str]:
-    """The dataset and its fingerprint, from the cache or built now. `verify` reads every byte against its checksum."""
+    """The dataset and its fingerprint, from the cache or built now. `verify` reads every byte against its checksum.
+
+    `tell` warns of lines that were skipped when it was built, now or ever before: a worker leaves that to its parent.
+    """
     folder = spec.folder()
+    built = None
     if folder.is_dir():
         try:
-            return _load(folder, verify)
+            built = _load(folder, verify)
         except Damaged as problem:
             say(f"{spec.name}: cached data is damaged ({problem}); building it again")
             shutil.rmtree(folder, ignore_errors=True)
-    say(f"building {spec.name}")
-    data = spec.make_source().build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
-    _save(data, folder)
-    return _load(folder, verify=False)
+    if built is None:
+        say(f"building {spec.name}")
+        _save(*_build(spec), folder)
+        built = _load(folder, verify=False)
+    for skipped in built.skipped if tell else ():
+        warnings.warn(skipped, SkippedLines, stacklevel=2)
+    return built.data, built.fingerprint
+
+
+def _build(spec: DatasetSpec) -> tuple[Data, list[str]]:
+    """The dataset, made in memory, and what it warned of lines it skipped."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SkippedLines)
+        data = spec.make_source().build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
+    for other in caught:
+        if not issubclass(other.category, SkippedLines):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    return data, [str(w.message) for w in caught if issubclass(w.category, SkippedLines)]
 
 
 def peek(spec: DatasetSpec) -> str | None:
@@ -89,7 +117,7 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _save(data: Data, folder: Path) -> None:
+def _save(data: Data, skipped: list[str], folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep_leftovers(folder.parent)
     aside = folder.parent / f".tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -106,6 +134,7 @@ def _save(data: Data, folder: Path) -> None:
             "arrays": checksums,
             "fingerprint": identity.digest([data.kind, scalars, {n: checksums[n] for n in arrays_of(data)}]),
             "statistics": identity.canonical(data.statistics()),
+            "skipped": skipped,
         }
         (aside / "meta.json").write_text(json.dumps(meta, indent=1))
         with contextlib.suppress(OSError):  # somebody else built the same in the meantime: theirs is as good
@@ -125,7 +154,7 @@ def _sweep_leftovers(parent: Path) -> None:
             pass
 
 
-def _load(folder: Path, verify: bool) -> tuple[Data, str]:
+def _load(folder: Path, verify: bool) -> Built:
     try:
         meta = json.loads((folder / "meta.json").read_text())
         cls, derived = KINDS[meta["kind"]], set(KINDS[meta["kind"]].derived)
@@ -136,9 +165,10 @@ def _load(folder: Path, verify: bool) -> tuple[Data, str]:
                 raise Damaged(f"checksum of {path.name}")
             arrays[name] = np.load(path, mmap_mode="r", allow_pickle=False)
         scalars = {k: tuple(v) if isinstance(v, list) else v for k, v in meta["scalars"].items()}
+        fingerprint, skipped = str(meta["fingerprint"]), [str(told) for told in meta.get("skipped", ())]
         data = cls(**{n: a for n, a in arrays.items() if n not in derived}, **scalars)
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise Damaged(f"{type(error).__name__}: {error}") from error
     for name in derived:
         data.__dict__[name] = arrays[name]  # takes the place of the cached property
-    return data, str(meta["fingerprint"])
+    return Built(data, fingerprint, skipped)

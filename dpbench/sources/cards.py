@@ -10,6 +10,7 @@ The facts are YAML between two lines of `---`:
     open        what of the downloaded files the reader shall be given (default: the folder)
     paper       {table: where, and the statistics it states by the names our data kinds use}
     original    {of: which files were counted, and their statistics}
+    ratios      {mechanism: its error on generated data of the files' sizes over that on the files, at ε = ln 2}
 
 Imported by the `data` verb, by `fetch`, and by the configuration (where downloaded files are).
 """
@@ -25,6 +26,7 @@ from dpbench.errors import UserError, nearest
 from dpbench.paths import CARDS, cache
 
 UNKNOWN = "unknown"
+RATIOS = "errors on generated data over those on the files, ε = ln 2"
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,14 @@ class Card:
     open: str = ""
     paper: Mapping[str, Any] = field(default_factory=dict)
     original: Mapping[str, Any] = field(default_factory=dict)
+    ratios: Mapping[str, float] = field(default_factory=dict)
     text: str = ""
     """The card without its facts."""
+
+    @property
+    def shown_ratios(self) -> str:
+        """The ratios in a line."""
+        return ", ".join(f"{name} {ratio:.2f}" for name, ratio in self.ratios.items())
 
     def markdown(self) -> str:
         """The card as a page: its text, and the facts as a list below."""
@@ -63,6 +71,7 @@ class Card:
         lines += [
             f"- file: <{file.address}>, {file.size or 'size unknown'}, checksum {file.checksum}" for file in self.files
         ]
+        lines += [f"- {RATIOS}: {self.shown_ratios}"] if self.ratios else []
         return self.text + ("\n" + "\n".join(lines) + "\n" if lines else "")
 
 

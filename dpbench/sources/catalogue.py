@@ -10,10 +10,12 @@ import numpy as np
 from dpbench.data import Catalogue
 from dpbench.data.catalogue import offsets
 from dpbench.errors import UserError, positive
+from dpbench.sources import assembly
 from dpbench.sources.base import Source
 from dpbench.sources.layout import Field, Layout
+from dpbench.sources.movielens import RATINGS
 from dpbench.sources.parsing import BadLines, Block, Lines, read_fields
-from dpbench.sources.reader import Reader, find
+from dpbench.sources.reader import Reader, folder_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +106,6 @@ class RunningExample(Source, name="running_example"):
 
 
 MOVIES = Layout((Field("movie"), Field("title", "text"), Field("genres", "text")), "::")
-RATINGS = Layout((Field("user"), Field("movie"), Field("rating", keep=False), Field("time", "anything")), "::")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,32 +120,40 @@ class MovieLensGenres(Reader, name="movielens_genres"):
     what = "the folder of MovieLens 1M"
 
     def files(self) -> list[Path]:
-        if Path(self.path).expanduser().is_file():
-            raise UserError(f"{self.path} is a file: expected {self.what}")
-        return [find(self.path, (name,), self.what)[0] for name in ("movies.dat", "ratings.dat")]
+        return [folder_file(self.path, name, self.what) for name in ("movies.dat", "ratings.dat")]
 
     def build(self, rng: np.random.Generator) -> Catalogue:
         movies, ratings = self.files()
         bad = self.bad_lines()
         ids, widths, members, names = _genres(movies, bad)
-        users, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        users, items, lines = [], [], []
         for block in read_fields(Lines(ratings, RATINGS.shown), RATINGS, bad):
-            user, item = _rated(block, ids, movies, bad)
-            users.append(user)
+            known, item = _rated(block, ids, movies, bad)
+            users.append(known["user"])
             items.append(item)
+            lines.append(known.lines)
+        people, item, line = (assembly.joined(chunks, np.int64) for chunks in (users, items, lines))
+        if not item.size:
+            raise bad.nothing(ratings, "good rating", RATINGS.shown)
+        again = assembly.repeated(people, item, ids.size)
+        if again.any():
+            row = int(np.argmax(again))
+            message = f"user {people[row]} rates movie {ids[item[row]]} again: expected each pair once"
+            bad.found(ratings, int(line[row]), message, int(again.sum()))
         bad.report()
-        _, user = np.unique(np.concatenate(users), return_inverse=True)
-        pairs = np.unique(user.astype(np.int64) * ids.size + np.concatenate(items))
+        _, user = np.unique(people, return_inverse=True)
+        pairs = np.unique(user.astype(np.int64) * ids.size + item)
         sizes = np.bincount(pairs // ids.size)
         return Catalogue(offsets(widths), members, len(names), offsets(sizes), (pairs % ids.size).astype(np.int32))
 
 
-def _rated(block: Block, ids: np.ndarray, movies: Path, bad: BadLines) -> tuple[np.ndarray, np.ndarray]:
-    """Users' ids and the places of what they rated among the movies' ids."""
+def _rated(block: Block, ids: np.ndarray, movies: Path, bad: BadLines) -> tuple[Block, np.ndarray]:
+    """The ratings of movies that there are, and the places of these movies among the ids."""
     place = np.minimum(np.searchsorted(ids, block["movie"]), ids.size - 1)
     unknown = ids[place] != block["movie"]
-    known = block.without(unknown, bad, lambda row: f"movie {block['movie'][row]} is not in {movies}")
-    return known["user"], place[~unknown]
+    expected = "expected every movie there"
+    known = block.without(unknown, bad, lambda row: f"movie {block['movie'][row]} is not in {movies.name}: {expected}")
+    return known, place[~unknown]
 
 
 def _genres(path: Path, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[bytes]]:
@@ -154,11 +163,11 @@ def _genres(path: Path, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarr
         texts, places = block.texts("genres")
         for movie, place, line in zip(block["movie"], places, block.lines, strict=True):
             if int(movie) in sets:
-                bad.found(path, int(line), f"movie {movie} is there a second time")
+                bad.found(path, int(line), f"movie {movie} is there a second time: expected each movie once")
                 continue
             sets[int(movie)] = set(texts[place].split(b"|")) - {b""}
     if not sets:
-        raise UserError(f"{path}: there is not a single good line: expected {MOVIES.shown}")
+        raise bad.nothing(path, "good line", MOVIES.shown)
     names = sorted(set().union(*sets.values()))
     number = {name: at for at, name in enumerate(names)}
     rows = [sorted(number[name] for name in sets[movie]) for movie in sorted(sets)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tarfile
 import zipfile
@@ -20,6 +21,7 @@ from dpbench.sources.cards import UNKNOWN, Address, Card, downloads
 
 ATTEMPTS = 3
 TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
+PART, TAG = ".part", ".tag"  # of a file that is not whole yet, and what the server called it
 PIECE = 1 << 14  # what is lost at most when a transfer breaks off
 
 Progress = Callable[[str, int, int | None], None]
@@ -39,13 +41,14 @@ def fetch(
     """
     folder = downloads() / card.name
     if folder.is_dir():
-        return folder, json.loads((folder / "fetched.json").read_text())["sha256"]
+        return folder, _recorded(folder)
     if not card.files:
         where = f": see {card.page}" if card.page else ""
         raise UserError(f"{card.name}: there is no address to fetch it from{where}")
     aside = downloads() / f".{card.name}"
     aside.mkdir(parents=True, exist_ok=True)
     with _alone(aside, card.name):
+        _sweep_leftovers(aside, card)
         found = {file.name: _fetch_one(file, card, mirror, aside, progress) for file in card.files}
         for file in card.files:
             _unpack(aside / file.name)
@@ -54,6 +57,23 @@ def fetch(
         (aside / ".lock").unlink(missing_ok=True)
         os.rename(aside, folder)
     return folder, found
+
+
+def _recorded(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file when it was fetched."""
+    try:
+        return dict(json.loads((folder / "fetched.json").read_text())["sha256"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise FetchError(f"{folder} is not as it was fetched: remove the folder to fetch it again") from None
+
+
+def _sweep_leftovers(aside: Path, card: Card) -> None:
+    """Remove what a killed transfer left aside and the next one does not build upon: pooch's own temporary file, and what
+    was unpacked so far. What remains is kept for good when the folder is renamed."""
+    kept = {".lock"} | {file.name + end for file in card.files for end in ("", PART, PART + TAG)}
+    for entry in aside.iterdir():
+        if entry.name not in kept:
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 @contextlib.contextmanager
@@ -86,6 +106,8 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
         status = f"{answer.status_code} {answer.reason}" if answer is not None else "an error"
         hint = f"; is it still on {card.page}? --from takes another address" if card.page else ""
         raise FetchError(f"{url} answers {status}: expected the file{hint}") from None
+    except (requests.exceptions.MissingSchema, requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
+        raise FetchError(f"{url} is no address to fetch from: expected one like https://host/folder") from None
     except (requests.RequestException, OSError) as error:
         raise FetchError(f"{url} broke off: {_reason(error)}; the same command continues from where it was") from None
     except ValueError:  # what pooch raises for a wrong checksum, when it has removed the file
@@ -97,7 +119,10 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
 
 
 def _reason(error: BaseException) -> str:
+    """Why a transfer failed, in a few words: what the system said, where it is buried in what libraries say."""
     text = " ".join(str(error).split())
+    if system := re.search(r"\[Errno -?\d+\] ([\w ,]+)", text):
+        return system[1]
     return text if len(text) < 160 else type(error).__name__
 
 
@@ -113,7 +138,7 @@ class Continued:
     def __call__(self, url: str, output_file: str, pooch: Any = None, check_only: bool = False) -> None:
         import requests
 
-        part = Path(output_file).parent / f"{self.name}.part"
+        part = Path(output_file).parent / f"{self.name}{PART}"
         for attempt in range(ATTEMPTS):
             try:
                 self._rest(url, part)
@@ -151,7 +176,7 @@ class Continued:
 
 
 def _tag_file(part: Path) -> Path:
-    return part.with_name(part.name + ".tag")
+    return part.with_name(part.name + TAG)
 
 
 def _tag(part: Path) -> str:

@@ -52,6 +52,8 @@ class Layout:
     separator: str
     heading: str = ""
     """A character; a line of a whole number and it is a heading, valid for the lines below (Netflix's `123:`)."""
+    headed: str = ""
+    """What the number of a heading is."""
 
     @property
     def shown(self) -> str:
@@ -93,15 +95,16 @@ class Layout:
         """What a verdict on a line means, in words."""
         what, at = divmod(int(verdict), scan.FIELDS)
         parts = line.decode("utf-8", "replace").rstrip("\r\n ").split(self.separator)
-        if len(parts) != len(self.fields) and not (self.heading and len(parts) == 1):
+        heading = bool(self.heading) and len(parts) == 1 and parts[0].endswith(self.heading)
+        if len(parts) != len(self.fields) and not heading:
             return f"expected {self.shown}, found {len(parts)}: {short(line)}"
         part = self.fields[at]
-        text = parts[at].strip() if at < len(parts) else ""
-        if self.heading and at == 0 and len(parts) == 1:
-            text = text.removesuffix(self.heading).strip()
+        name, text = part.name, parts[at].strip()
+        if heading:
+            name, text = self.headed, text.removesuffix(self.heading).strip()
         if what == scan.OUT_OF_RANGE:
-            return f"{part.name} {short(text)} is out of range: expected {part.low} to {part.high}"
-        return f"expected {_EXAMPLES[part.kind]} as {part.name}, found {short(text)}; a line has {self.shown}"
+            return f"{name} {short(text)} is out of range: expected {part.low} to {part.high}"
+        return f"expected {_EXAMPLES[part.kind]} as {name}, found {short(text)}; a line has {self.shown}"
 
 
 def short(text: bytes | str) -> str:

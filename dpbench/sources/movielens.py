@@ -17,7 +17,7 @@ from dpbench.sources import assembly
 from dpbench.sources.base import Source
 from dpbench.sources.layout import ID_LIMIT, Field, Layout
 from dpbench.sources.parsing import BadLines, Lines, read_fields
-from dpbench.sources.reader import Reader, find
+from dpbench.sources.reader import Reader, folder_file
 from dpbench.sources.records import fill_unseen, user_sizes
 from dpbench.sources.shapes import whole_numbers
 
@@ -56,6 +56,8 @@ class MovieLensRecords(Reader, name="movielens_records"):
     layouts: ClassVar[tuple[Layout, Layout, Layout]] = (RATINGS, USERS, MOVIES)
     ages: ClassVar[dict[int, int]] = _BAND
     """The age band of every age that may stand in the users' file."""
+    aged: ClassVar[str] = ", ".join(map(str, _BAND))
+    """These ages, as messages list them."""
     many = True
     kind: str = "records"
     """`incidence`: who rated what, without contexts."""
@@ -68,18 +70,18 @@ class MovieLensRecords(Reader, name="movielens_records"):
         groups, titles = self._groups(bad), self._titles(bad)
         for column, table, name in (("user", groups, self.names[1]), ("movie", titles, self.names[2])):
             ids = np.array(sorted(table), dtype=np.int64)
-            there = np.isin(rated[column], ids)
-            if not there.all():
-                self._strangers(rated, there, column, name, bad)
-            known &= there
-        again = assembly.repeated(rated["user"], rated["movie"], ID_LIMIT)
+            strange = known & ~np.isin(rated[column], ids)  # a line is bad once
+            if strange.any():
+                self._strangers(rated, strange, column, name, bad)
+            known &= ~strange
+        again = known & assembly.repeated(rated["user"], rated["movie"], ID_LIMIT)
         if again.any():
             row = int(np.argmax(again))
             message = f"user {rated['user'][row]} rates movie {rated['movie'][row]} again: expected each pair once"
             bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int(again.sum()))
         kept = known & ~again
         if not kept.any():
-            raise UserError(f"{self.path}: there is not a single good rating: expected {self.what}")
+            raise bad.nothing(self.path, "good rating", self.what)
         people, users = np.unique(rated["user"][kept], return_inverse=True)
         movies, items = np.unique(rated["movie"][kept], return_inverse=True)
         contexts = np.array([groups[int(k)] for k in people], dtype=np.uint8)
@@ -91,7 +93,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
         return data.incidence() if self.kind == "incidence" else data
 
     def _file(self, name: str) -> Path:
-        return find(self.path, (name,), self.what)[0]
+        return folder_file(self.path, name, self.what)
 
     def _columns(self, name: str, layout: Layout, bad: BadLines) -> dict[str, np.ndarray]:
         """The columns of whole numbers of a file, and the line of each row."""
@@ -100,11 +102,11 @@ class MovieLensRecords(Reader, name="movielens_records"):
         return columns | {"line": assembly.joined([b.lines for b in blocks], np.int64)}
 
     def _strangers(
-        self, rated: dict[str, np.ndarray], there: np.ndarray, column: str, name: str, bad: BadLines
+        self, rated: dict[str, np.ndarray], strange: np.ndarray, column: str, name: str, bad: BadLines
     ) -> None:
-        row = int(np.argmax(~there))
-        message = f"{column} {rated[column][row]} is not in {name}"
-        bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int((~there).sum()))
+        row = int(np.argmax(strange))
+        message = f"{column} {rated[column][row]} is not in {name}: expected every {column} there"
+        bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int(strange.sum()))
 
     def _groups(self, bad: BadLines) -> dict[int, int]:
         """The context of every user, by id."""
@@ -113,8 +115,11 @@ class MovieLensRecords(Reader, name="movielens_records"):
         for block in read_fields(Lines(self._file(self.names[1]), layout.shown), layout, bad):
             texts, places = block.texts("gender")
             for user, gender, age, line in zip(block["user"], places, block["age"], block.lines, strict=True):
+                if int(user) in found:
+                    bad.found(block.path, int(line), f"user {user} is there a second time: expected each user once")
+                    continue
                 if texts[gender] not in (b"M", b"F") or int(age) not in self.ages:
-                    wanted = f"gender M or F and age one of {', '.join(map(str, self.ages))}"
+                    wanted = f"gender M or F and an age of {self.aged}"
                     shown = f"{texts[gender].decode('latin-1')}, {age}"
                     bad.found(block.path, int(line), f"expected {wanted}, found {shown}")
                     continue
@@ -126,7 +131,11 @@ class MovieLensRecords(Reader, name="movielens_records"):
         layout = self.layouts[2]
         for block in read_fields(Lines(self._file(self.names[2]), layout.shown), layout, bad):
             texts, places = block.texts("title")
-            found |= {int(k): texts[at].decode("latin-1") for k, at in zip(block["movie"], places, strict=True)}
+            for movie, at, line in zip(block["movie"], places, block.lines, strict=True):
+                if int(movie) in found:
+                    bad.found(block.path, int(line), f"movie {movie} is there a second time: expected each movie once")
+                    continue
+                found[int(movie)] = texts[at].decode("latin-1")
         return found
 
 

@@ -46,6 +46,10 @@ class PairReader(Reader):
     repeats: ClassVar[bool] = True
     """Whether a user may hold an item more than once."""
     contexts: ClassVar[tuple[str, ...]] = DAYS
+    called: ClassVar[tuple[str, str]] = ("user", "item")
+    """What the files call the two."""
+    counted_from: ClassVar[int] = 0
+    """The number of the first of each in the files; `pairs` counts from 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,7 +63,7 @@ class PairReader(Reader):
         bad = self.bad_lines()
         users, items, contexts = self._collect(bad)
         if not users.size:
-            raise UserError(f"{self.path}: there is not a single good line: expected {self.what}")
+            raise bad.nothing(self.path, "good line", self.what)
         users, items, n_users, n_items = self.numbered(users, items)
         data = self._assemble(users, items, contexts, n_users, n_items)
         if not self.repeats and assembly.has_repeats(data, users.size):
@@ -96,7 +100,8 @@ class PairReader(Reader):
         """Marks the pairs that were there before; the first of them is named with its line."""
         again = assembly.repeated(users, items, n_items)
         pairs, row = self._where(int(np.argmax(again)))
-        found = f"user {pairs.users[row]} has item {pairs.items[row]} a second time: expected each pair once"
+        user, item = (int(ids[row]) + self.counted_from for ids in (pairs.users, pairs.items))
+        found = f"{self.called[0]} {user} has {self.called[1]} {item} a second time: expected each pair once"
         bad.found(pairs.block.path, int(pairs.block.lines[row]), found, int(again.sum()))
         return again
 

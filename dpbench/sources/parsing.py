@@ -10,23 +10,33 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
 from dpbench.errors import UserError, one_of
 from dpbench.numerics import lines as scan
+from dpbench.sources.base import SkippedLines
 from dpbench.sources.layout import ID_LIMIT, Layout, short
 
 BLOCK = 1 << 22  # bytes parsed at a time
+PART = 1 << 17  # bytes read at a time
 LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
 
 ON_BAD_LINE = ("error", "skip")
 
-
-class SkippedLines(UserWarning):
-    """Bad lines were left out, as `on_bad_line=skip` asks; the message counts them."""
+OTHERS = {
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "packed by bzip2",
+    b"\xfd7zXZ": "packed by xz",
+    b"\x28\xb5\x2f\xfd": "packed by zstd",
+    b"\x1f\x8b": "packed by gzip twice",
+}
+"""How files begin that people have instead of text, and what they are."""
 
 
 class BadLines:
@@ -45,6 +55,11 @@ class BadLines:
             raise UserError(message)
         self.skipped += number
         self.first = self.first or message
+
+    def nothing(self, path: Path | str, what: str, expected: str) -> UserError:
+        """The error when not a single `what` was good: it names the first bad line, should some have been skipped."""
+        first = f"; the first bad line: {self.first}" if self.first else ""
+        return UserError(f"{path}: there is not a single {what}: expected {expected}{first}")
 
     def report(self) -> None:
         if self.skipped:
@@ -129,11 +144,13 @@ class Lines:
     def _read(self) -> Iterator[bytes]:
         """Pieces of whole lines. Whoever takes the next one has counted the lines of those before."""
         rest, empty = b"", True
+        parts: list[bytes] = []
         try:
             with open_bytes(self.path) as file:
-                while chunk := file.read(BLOCK):
-                    chunk = chunk.removeprefix(b"\xef\xbb\xbf") if empty else chunk
-                    empty = False
+                while chunk := _gathered(file, parts):
+                    if empty:
+                        chunk, empty = chunk.removeprefix(b"\xef\xbb\xbf"), False
+                        self._check_text(chunk)
                     cut = chunk.rfind(b"\n") + 1
                     if not cut:
                         rest += chunk
@@ -141,12 +158,11 @@ class Lines:
                         continue
                     block, rest = rest + chunk[:cut], chunk[cut:]
                     yield block
-        except EOFError:
-            raise UserError(
-                f"{self.path}, after line {self.line - 1}: the gzip file is cut off: expected its end"
-            ) from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise UserError(f"{self.path}, after line {self.line - 1}: the gzip file is damaged ({error})") from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            cut = isinstance(error, EOFError)
+            problem = "is cut off: expected its end" if cut else f"is damaged ({error})"
+            line = self.line - 1 + sum(part.count(b"\n") for part in parts)
+            raise UserError(f"{self.path}, after line {line}: the gzip file {problem}") from None
         except OSError as error:
             raise UserError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         if rest:
@@ -154,17 +170,37 @@ class Lines:
         elif empty:
             raise UserError(f"{self.path}, line 1: the file is empty: expected {self.expected}")
 
+    def _check_text(self, begin: bytes) -> None:
+        """Say what a file is that is no text with newlines; its single lines would say less."""
+        what = next((what for mark, what in OTHERS.items() if begin.startswith(mark)), "")
+        if not what and b"\n" not in begin and b"\r" in begin.strip():
+            what = "text with carriage returns and no newlines"
+        if what:
+            raise UserError(
+                f"{self.path}, line 1: the file is {what}: expected plain or gzipped lines, {self.expected}"
+            )
+
     def _check_length(self, line: bytes) -> None:
         if len(line) > LONGEST_LINE:
             size = f"longer than {LONGEST_LINE >> 20} MB"
             raise UserError(f"{self.path}, line {self.line}: {size}: expected a text file with {self.expected}")
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def _gathered(file: BufferedIOBase, parts: list[bytes]) -> bytes:
+    """The next block of a file. Its bytes are collected in `parts`: there they are when the file turns out broken."""
+    parts.clear()
+    size = 0
+    while size < BLOCK and (part := file.read1(min(PART, BLOCK - size))):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def open_bytes(path: Path) -> BufferedIOBase:
     """The file's bytes, unpacked when it is gzip, whatever its name."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+    return gzip.GzipFile(path) if packed else path.open("rb")
 
 
 def read_fields(lines: Lines, layout: Layout, bad: BadLines) -> Iterator[Block]:
@@ -199,7 +235,7 @@ def _list_problem(line: bytes, name: str) -> str:
     for word in line.split():
         if not word.removeprefix(b"-").isdigit():
             return f"expected whole numbers ({name}s) apart by spaces, found {short(word)}"
-        if not 0 <= int(word) <= ID_LIMIT:
+        if len(word) > 18 or not 0 <= int(word) <= ID_LIMIT:
             return f"{name} {short(word)} is out of range: expected 0 to {ID_LIMIT}"
     return f"expected whole numbers ({name}s) apart by spaces, found {short(line)}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Incidence
-from dpbench.errors import UserError, one_of
+from dpbench.errors import one_of
 from dpbench.sources import assembly
 from dpbench.sources.parsing import Lines, read_lists
 from dpbench.sources.reader import Reader
@@ -38,7 +38,7 @@ class Fimi(Reader, name="fimi"):
         per_row = assembly.joined(sizes, np.int64)
         items, n_items = assembly.numbered(assembly.joined(values), self.ids)
         if not items.size:
-            raise UserError(f"{self.path}: there is not a single {self.word}: expected {self.what}")
+            raise bad.nothing(self.path, self.word, self.what)
         bad.report()
         rows = np.repeat(np.arange(per_row.size, dtype=np.int32), per_row)
         return assembly.incidence(rows, items, per_row.size, n_items)

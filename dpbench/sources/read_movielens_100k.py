@@ -34,3 +34,4 @@ class MovieLens100k(MovieLensRecords, name="movielens_100k"):
         Layout((Field("movie"), Field("title", "text"), *(Field(name, "anything") for name in _REST)), "|"),
     )
     ages = {age: 0 if age < 25 else 1 if age < 35 else 2 for age in range(1, 121)}
+    aged = "1 to 120"

@@ -11,7 +11,9 @@ from dpbench.sources.layout import Field, Layout
 from dpbench.sources.pairs import PairReader, Pairs, day_of_week
 from dpbench.sources.parsing import BadLines, Block, Lines, read_fields
 
-NETFLIX = Layout((Field("user", low=1), Field("rating", low=1, high=5), Field("date", "date")), ",", heading=":")
+NETFLIX = Layout(
+    (Field("user", low=1), Field("rating", low=1, high=5), Field("date", "date")), ",", heading=":", headed="movie"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,7 @@ class NetflixPrize(PairReader, name="netflix_prize"):
     names = ("mv_*.txt", "combined_data_*.txt")
     many = True
     repeats = False
+    called = ("user", "movie")
 
     def pairs(self, bad: BadLines) -> Iterator[Pairs]:
         for path in self.files():

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpbench.data import Contingency
 from dpbench.errors import UserError, positive
+from dpbench.sources import assembly
 from dpbench.sources.layout import Field, Layout, short
 from dpbench.sources.parsing import BadLines, Block, Lines, read_fields
 from dpbench.sources.reader import Reader
@@ -43,7 +44,7 @@ def _adult_field(name: str) -> Field:
 class UciAdult(Reader, name="uci_adult"):
     """UCI Adult on its seven categorical attributes, as sparse projects it: 907200 cells.
 
-    From a folder both adult.data and adult.test are read. Lines that begin with | are comments.
+    From a folder both adult.data and adult.test are read. A first line that begins with | is a comment.
     """
 
     kinds = ("contingency",)
@@ -64,9 +65,9 @@ class UciAdult(Reader, name="uci_adult"):
             for block in read_fields(lines, self.LAYOUT, bad):
                 for chunks, codes in zip(found, self._codes(block, bad), strict=True):
                     chunks.append(codes)
-        columns = [np.concatenate(chunks) for chunks in found]
+        columns = [assembly.joined(chunks, np.int64) for chunks in found]
         if not columns[0].size:
-            raise UserError(f"{self.path}: there is not a single good line: expected {self.what}")
+            raise bad.nothing(self.path, "good line", self.what)
         bad.report()
         return Contingency.from_records(columns, shape=shape)
 
@@ -129,7 +130,7 @@ class LodesOd(Reader, name="lodes_od"):
                 unit = 10 ** (15 - self.digits)
                 table.add(block["w_geocode"] // unit, block["h_geocode"] // unit, block["S000"])
         if not table.places:
-            raise UserError(f"{self.path}: there is not a single good line: expected {self.what}")
+            raise bad.nothing(self.path, "good line", self.what)
         bad.report()
         cells, counts, number = table.sums()
         return Contingency(cells, counts, number * number, (number, number))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.errors import UserError
-from dpbench.sources.layout import ID_LIMIT, Field, Layout, short
+from dpbench.sources.assembly import MOST
+from dpbench.sources.layout import Field, Layout, short
 from dpbench.sources.pairs import PairReader, Pairs
 from dpbench.sources.parsing import BadLines, Lines, read_fields
 
@@ -24,6 +25,8 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
     what = "a UCI bag of words"
     names = ("docword.*.txt",)
     repeats = False
+    called = ("document", "word")
+    counted_from = 1
 
     HEAD = ("documents", "words", "pairs")
 
@@ -48,8 +51,9 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
         numbers = []
         for name in self.HEAD:
             text = lines.head()
-            if not text.isdigit() or not 1 <= int(text[:20]) <= 2**62 or (name != "pairs" and int(text) > ID_LIMIT):
-                problem = f"expected the number of {name}, found {short(text)}"
+            most = 10**18 if name == "pairs" else MOST
+            if not text.isdigit() or len(text) > 18 or not 1 <= int(text) <= most:
+                problem = f"expected the number of {name}, 1 to {most}, found {short(text)}"
                 raise UserError(f"{lines.path}, line {lines.line - 1}: {problem}")
             numbers.append(int(text))
         return numbers[0], numbers[1], numbers[2]

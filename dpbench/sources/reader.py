@@ -57,15 +57,24 @@ def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False)
 
     Archives unpack into a folder of their own: when only a folder inside has such files, they are taken.
     """
-    place = Path(path).expanduser()
+    place = Path(os.path.expanduser(path))
+    try:
+        return _found(place, patterns, what, many)
+    except OSError as error:
+        raise UserError(f"{error.filename or place}: cannot be read: {error.strerror}: expected {what}") from None
+
+
+def _found(place: Path, patterns: tuple[str, ...], what: str, many: bool) -> list[Path]:
     if not place.exists():
         raise UserError(f"{place}: there is no such file or folder: expected {what}")
-    if not place.is_dir():
+    if place.is_file():
         return [place]
-    inside = [_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir()]
+    if not place.is_dir():  # a pipe can be read once only, and for ever
+        raise UserError(f"{place} is neither a file nor a folder: expected {what}")
+    inside = (_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir())
     files = _named(place, patterns) or next((found for found in inside if found), [])
     if not files:
-        names = sorted(os.listdir(place))
+        names = [_shown(entry) for entry in sorted(place.iterdir())]
         there = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "nothing"
         raise UserError(f"{place}: expected {what}, named {' or '.join(patterns)} (or .gz); there is {there}")
     if len(files) > 1 and not many:
@@ -74,9 +83,21 @@ def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False)
     return files
 
 
+def _shown(entry: Path) -> str:
+    """A name, and what it is when it is no file."""
+    return f"{entry.name}/" if entry.is_dir() else entry.name if entry.is_file() else f"{entry.name} (no file)"
+
+
+def folder_file(path: str, name: str, what: str) -> Path:
+    """The file of this name in a folder; for formats of several files, each with a name of its own."""
+    if os.path.isfile(os.path.expanduser(path)):
+        raise UserError(f"{path} is a file: expected {what}")
+    return find(path, (name,), what)[0]
+
+
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """The files of a folder whose names fit; a plain file goes before its gzip copy."""
-    names = sorted(os.listdir(folder))
+    """The files of a folder whose names fit; a plain file goes before its gzip copy, and hidden ones are nobody's data."""
+    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     fitting = [n for n in names if any(fnmatchcase(n.lower(), p + end) for p in patterns for end in ("", ".gz"))]
     plain = [n for n in fitting if not (n.endswith(".gz") and n.removesuffix(".gz") in fitting)]
     return [folder / n for n in plain if (folder / n).is_file()]

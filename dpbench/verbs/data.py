@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,10 +14,13 @@ from dpbench.compose import options
 from dpbench.errors import UserError, nearest
 from dpbench.paths import cache
 from dpbench.sources import cards
+from dpbench.verbs import data_show
 
 WIDTH = 150  # of what is printed into a pipe
-BAR = 24  # characters of a full bar
-TOLD = "generator, files' sizes"
+ROOMY = 110  # columns in which titles fit beside the rest
+ORIGINAL = (
+    "Originals: get = python -m dpbench data get NAME; own = yours, by dataset.NAME.path=FOLDER; - = none that we read."
+)
 
 
 def main(argv: list[str]) -> int:
@@ -45,24 +47,28 @@ def main(argv: list[str]) -> int:
     console = console if console.is_terminal else Console(width=WIDTH)
     if getattr(args, "name", None) and args.name not in options("dataset"):
         raise UserError(f"unknown dataset {args.name!r}: {nearest(args.name, options('dataset'))}")
-    verb: Callable[[argparse.Namespace, Console], int] = {"list": _list, "show": _show, "get": _get, "where": _where}[
-        args.what
-    ]
+    verb: Callable[[argparse.Namespace, Console], int] = {
+        "list": _list,
+        "show": data_show.show,
+        "get": _get,
+        "where": _where,
+    }[args.what]
     return verb(args, console)
 
 
 def _list(args: argparse.Namespace, console: Console) -> int:
     from dpbench.calibration import entry_of
 
-    table = Table()
-    for head in ("name", "kind", "what it is", "here", "original"):
-        table.add_column(head, overflow="fold")
+    table = Table(caption=ORIGINAL, caption_justify="left")
+    heads = ["name", "kind", "here", "original", "what it is"]
+    heads = heads if console.width >= ROOMY else heads[:-1]  # `show` has the title too
+    for head in heads:
+        table.add_column(head, no_wrap=head in ("name", "kind", "original"))
     for name in options("dataset"):
         entry, card = entry_of(name), cards.load(name)
-        original = "fetched" if cards.fetched(name) else f"data get {name}" if card.files else "-"
-        if not card.files and entry.get("files"):
-            original = f"dataset.{name}.path=..."
-        table.add_row(name, str(entry.get("kind")), card.title, _here(name, entry), original)
+        original = "fetched" if cards.fetched(name) else "get" if card.files else "own" if entry.get("files") else "-"
+        row = (name, str(entry.get("kind")), _here(name, entry), original, card.title)
+        table.add_row(*row[: len(heads)])
     console.print(table)
     return 0
 
@@ -95,7 +101,7 @@ def _get(args: argparse.Namespace, console: Console) -> int:
     notes = Console(stderr=True, highlight=False)
     here = cards.fetched(args.name)
     if here is None:
-        _print_facts(card, console)
+        data_show.print_facts(card, console)
         if not card.files:
             raise UserError(_no_address(card))
     try:
@@ -105,10 +111,10 @@ def _get(args: argparse.Namespace, console: Console) -> int:
         notes.print(f"dpbench: {error}", soft_wrap=True, markup=False)
         return 1
     for file in card.files:
-        sure = (
-            f"checksum {file.checksum} holds" if file.checksum != cards.UNKNOWN else "its checksum is not known before"
-        )
-        console.print(f"{file.name}: {sure}; sha256:{found.get(file.name, '?')}", highlight=False, soft_wrap=True)
+        known, sha256 = file.checksum, f"sha256:{found.get(file.name, '?')}"
+        sure = "the card knows no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} holds"
+        more = f"; {sha256}" if known != sha256 else ""
+        console.print(f"{file.name}: {sure}{more}", highlight=False, soft_wrap=True)
     state = "was fetched before" if here else "is here now"
     console.print(f"{args.name} {state}: {folder}", highlight=False, soft_wrap=True)
     console.print(
@@ -144,169 +150,3 @@ def _progress(notes: Console) -> Iterator[Callable[[str, int, int | None], None]
             bars.update(tasks[name], completed=have, total=total)
 
         yield advance
-
-
-def _print_facts(card: cards.Card, console: Console) -> None:
-    facts = {"what": card.title, "publisher": card.publisher, "page": card.page, "licence": card.licence}
-    for name, fact in facts.items():
-        if fact:
-            console.print(f"[bold]{name}[/]: ", end="")
-            console.print(str(fact), highlight=False, markup=False, soft_wrap=True)
-    for file in card.files:
-        about = ", ".join(filter(None, (file.size, f"checksum {file.checksum}")))
-        console.print(f"[bold]file[/]: {file.address} ({about})", highlight=False, soft_wrap=True)
-
-
-def _show(args: argparse.Namespace, console: Console) -> int:
-    from dpbench import calibration
-
-    card = cards.load(args.name)
-    console.rule(args.name)
-    _print_facts(card, console)
-    if card.text:
-        from rich.markdown import Markdown
-
-        console.print(Markdown(card.text))
-    forms = _forms(args, Console(stderr=True, highlight=False))
-    if not forms:
-        console.print(f"Nothing of it is here: --path, or python -m dpbench data get {args.name}", highlight=False)
-        return 0
-    console.print(_statistics(card, forms))
-    for table in _shapes(forms):
-        console.print(table)
-    if args.trials > 0:
-        kind = next(iter(forms.values())).kind
-        compared = {name: data for name, data in forms.items() if TOLD not in forms or name != _scaled(args)}
-        console.print(_errors(compared, calibration.MEASURES[kind], args))
-    return 0
-
-
-def _scaled(args: argparse.Namespace) -> str:
-    return f"generator, {args.scale}"
-
-
-def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
-    """The dataset in every form that is here: generated at a scale, from files, generated at the files' sizes."""
-    import yaml
-
-    from dpbench import calibration
-    from dpbench.config import SCALES, dataset_of
-    from dpbench.errors import one_of
-    from dpbench.sources.cache import open_dataset
-
-    one_of("--scale", args.scale, SCALES)
-    given = {}
-    for word in args.parameters:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise UserError(f"cannot read {word!r}: expected a parameter such as ids=all")
-        given[key] = yaml.safe_load(value)
-    entry: dict[str, Any] = calibration.entry_of(args.name) | given
-
-    def say(text: str) -> None:
-        notes.print(text, markup=False, soft_wrap=True)
-
-    forms: dict[str, Any] = {}
-    if entry.get("generator"):
-        generated = dataset_of(args.name, {**entry, "source": "generator"}, args.scale)
-        forms[_scaled(args)] = open_dataset(generated.spec, say=say)[0]
-    path = args.path or cards.fetched(args.name)
-    if path and not entry.get("files"):
-        raise UserError(f"{args.name} has no original that we read: expected no --path")
-    if path:
-        spec = dataset_of(args.name, {**entry, "source": "files", "path": str(path)}, args.scale).spec
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            forms["files"] = open_dataset(spec, say=say)[0]
-        for warning in caught:
-            say(f"warning: {warning.message}")
-        try:
-            told = calibration.matched(args.name, forms["files"].kind, forms["files"])
-            if told is not None:
-                forms[TOLD] = open_dataset(told, say=say)[0]
-        except UserError as error:
-            say(f"The generator cannot be told the files' sizes: {error}")
-    return forms
-
-
-def _statistics(card: cards.Card, forms: Mapping[str, Any]) -> Table:
-    paper = {k: v for k, v in card.paper.items() if k != "table"}
-    original = {k: v for k, v in card.original.items() if k != "of"}
-    table = Table(title="Statistics")
-    table.add_column("")
-    columns: dict[str, Mapping[str, Any]] = {}
-    if paper:
-        columns[str(card.paper.get("table", "paper"))] = paper
-    if original:
-        columns[str(card.original.get("of", "original"))] = original
-    columns |= {name: data.statistics() for name, data in forms.items()}
-    for head in columns:
-        table.add_column(head, justify="right")
-    for key in dict.fromkeys(key for values in columns.values() for key in values):
-        table.add_row(key.replace("_", " "), *(_number(values.get(key)) for values in columns.values()))
-    return table
-
-
-def _shapes(forms: Mapping[str, Any]) -> list[Table]:
-    """For each shape a table of its outline and a plot, the forms side by side."""
-    from dpbench import calibration
-
-    found = {name: calibration.shapes(data) for name, data in forms.items()}
-    tables = []
-    for shape in next(iter(found.values())):
-        parts = {name: values[shape] for name, values in found.items() if shape in values}
-        outlines = {name: calibration.outline(values) for name, values in parts.items()}
-        table = Table(title=f"{shape[0].upper()}{shape[1:]}: quantiles of those that are not empty")
-        table.add_column("")
-        for name in parts:
-            table.add_column(name, justify="right")
-        for key in dict.fromkeys(k for o in outlines.values() for k in o):
-            table.add_row(key, *(_number(o.get(key)) for o in outlines.values()))
-        bars = {name: calibration.histogram(values) for name, values in parts.items()}
-        plot = Table(title=f"{shape[0].upper()}{shape[1:]}", box=None, padding=(0, 2))
-        plot.add_column("", justify="right")
-        for name in bars:
-            plot.add_column(name, no_wrap=True)
-        most = max((share for h in bars.values() for share in h.values()), default=1.0)
-        for step in calibration.combined(bars):
-            plot.add_row(step, *(_bar(h.get(step, 0.0), most) for h in bars.values()))
-        tables += [table, plot]
-    return tables
-
-
-def _bar(share: float, most: float) -> str:
-    full = "█" * round(BAR * share / most)
-    return f"{full or ('▏' if share else '')} {100 * share:.2g} %" if share else ""
-
-
-def _errors(forms: Mapping[str, Any], measure: tuple[str, str], args: argparse.Namespace) -> Table:
-    from dpbench.calibration import errors
-    from dpbench.mechanisms.base import parse_epsilon
-
-    epsilon = parse_epsilon(args.epsilon)
-    table = Table(title=f"{measure[1]} of {measure[0]}, ε = {epsilon:.4g}, mean of {args.trials} trials")
-    table.add_column("mechanism")
-    for name in forms:
-        table.add_column(name, justify="right")
-    found = {form: errors(data, epsilon, args.trials) for form, data in forms.items()}
-    comparable = {"files", TOLD} <= set(forms)
-    if comparable:
-        table.add_column("generator / files", justify="right")
-    for name in next(iter(found.values())):
-        values = {form: of[name] for form, of in found.items()}
-        spread = args.trials > 1
-        cells = [f"{v[0]:.4g}" + f" ± {v[1]:.1g}" * spread if isinstance(v, tuple) else v for v in values.values()]
-        if comparable:
-            ours, theirs = values[TOLD], values["files"]
-            numbers = isinstance(ours, tuple) and isinstance(theirs, tuple) and theirs[0]
-            cells.append(f"{ours[0] / theirs[0]:.2f}" if numbers else "")  # type: ignore[operator]
-        table.add_row(name, *cells)
-    return table
-
-
-def _number(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
