@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def manifests(results: Path) -> dict[str, dict[str, Any]]:
-    """The latest plan of every experiment that was run under this results folder, by experiment."""
+def manifests(results: Path, scale: str | None = None) -> dict[str, dict[str, Any]]:
+    """The latest plan (of one scale, where it is given) of every experiment that was run under this results folder."""
     found: dict[str, tuple[float, dict[str, Any]]] = {}
-    for path in sorted((results / "plans").glob("**/*@*.json")):
+    for path in sorted((results / "plans").glob(f"**/*@{scale or '*'}.json")):
         try:
             body = json.loads(path.read_text())
-            body["experiment"], body["cells"], body["trials"]
+            for key in ("experiment", "scale", "trials", "cells", "datasets"):
+                body[key]
         except (ValueError, KeyError, TypeError):
             warnings.warn(f"{path} is damaged and passed over: run the experiment again", stacklevel=2)
             continue
