@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from dpbench import utility
+from dpbench.cells import Cell, cells_of
 from dpbench.claims import Judge, Verdict
 from dpbench.compose import options
 from dpbench.errors import UserError
-from dpbench.expression import Cell, Missing, Scope, cells_of, evaluate
+from dpbench.expression import Missing, Scope, evaluate
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region, ledger
 from dpbench.paths import BASELINES
 
@@ -55,8 +56,32 @@ def test_measures() -> None:
     assert value("-2 ** 2 * (x + 1) / exp(0) + sqrt(4)", x=2) == -10
     sizes = [cell({"mechanism": "a"}, items=[n, n], mae=[n - 1, n + 1]) for n in (10, 20)]
     assert value("mae(items=20) / mae(items=10)", sizes) == 2, "a metric without noise is a label too"
-    assert value("private(lpa)", []) == 0
-    assert value("private(lpa, bound=3)", []) == 1
+
+
+def test_a_choice_among_cells_may_differ_by_dataset() -> None:
+    cells = [
+        cell({"dataset": dataset, "mechanism": "sra", "mechanism.l": size}, mae=[size, size])
+        for dataset in ("one", "two")
+        for size in (10, 30)
+    ]
+    cells += [cell({"dataset": dataset, "mechanism": "lpa"}, mae=[7, 7]) for dataset in ("one", "two")]
+    choice = [{"dataset": "one", "l": [10, None]}, {"dataset": "two", "l": [30, None]}]
+    left = Scope(cells).any_of(choice)
+    assert float(evaluate("mae(dataset=one, mechanism=sra)", left)[0]) == 10
+    assert float(evaluate("mae(dataset=two, mechanism=sra)", left)[0]) == 30
+    assert float(evaluate("mae(dataset=two, mechanism=lpa)", left)[0]) == 7, "null keeps what has no l"
+    assert {c.labels["mechanism"] for c in Scope(cells).where({"l": 10}).cells} == {"sra"}
+    with pytest.raises(Missing, match=r"no trials of dataset=three or dataset=one, l=5"):
+        Scope(cells).any_of([{"dataset": "three"}, {"dataset": "one", "l": 5}])
+
+
+def test_a_loss_is_known_from_below_only() -> None:
+    """Above what is expected it contradicts; an audit that finds nothing proves nothing."""
+    found = Judge(Path("nowhere")).verdict(claim(experiment="", measure="loss(lpa, epsilon=1)", expect="<= 1"))
+    assert (found.verdict, found.interval) == (CONTRADICTED, f"at least {found.measured}")
+    kept = Judge(Path("nowhere")).verdict(claim(experiment="", measure="loss(lpa, epsilon=1, bound=20)", expect="<= 1"))
+    assert kept.verdict == INCONCLUSIVE
+    assert kept.claim.evidence == "audit of the mechanisms"
 
 
 @pytest.mark.parametrize(
@@ -319,6 +344,65 @@ def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
     assert judge(gowalla=0.5, netflix=2).verdict(here).verdict == REPRODUCED
 
 
+def run_of_fig9(ratios: dict[str, float], epsilons: tuple[float, ...] = (0.1, LN2, float(np.log(3)))) -> Judge:
+    """A run of gs/fig9, whose own datasets and budgets are known, with some of them."""
+    cells = [
+        Cell(f"{c.id},{e}", {**c.labels, "epsilon": e}, c.values) for e in epsilons for c in ratio_cells(ratios, 0.05)
+    ]
+    judge = Stored(cells)
+    judge.manifests = {"gs/fig9": {"scale": "paper", "datasets": {name: {"params": {}} for name in ratios}}}
+    judge._cells = {"gs/fig9": cells}
+    return judge
+
+
+def test_a_run_of_some_datasets_does_not_decide_about_all() -> None:
+    every = claim(experiment="gs/fig9", each=("dataset", "epsilon"), **RATIO)
+    whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
+    assert run_of_fig9(whole).verdict(every).verdict == REPRODUCED
+    part = run_of_fig9({"document": 0.5, "netflix": 0.5}).verdict(every)
+    assert part.verdict == INCONCLUSIVE
+    assert part.reason == (
+        "reproduced where it could be tested; dataset=checkin: not in this run; dataset=trajectory: not in this run"
+    )
+    assert run_of_fig9({"document": 1.5}).verdict(every).verdict == CONTRADICTED, "one is enough"
+    budgets = run_of_fig9(whole, (0.1, LN2)).verdict(every)
+    assert budgets.reason == "reproduced where it could be tested; epsilon=ln3: not in this run"
+    some = claim(experiment="gs/fig9", where={"dataset": ["document", "checkin"]}, some=("dataset", "epsilon"), **RATIO)
+    assert run_of_fig9({"document": 0.5}).verdict(some).verdict == REPRODUCED, "one is enough"
+    assert run_of_fig9({"document": 1.5}).verdict(some).verdict == INCONCLUSIVE
+
+
+def test_what_a_user_added_to_a_run_is_not_of_the_paper() -> None:
+    whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
+    judge = run_of_fig9({**whole, "kos": 2.0}, (0.1, LN2, float(np.log(3)), 5.0))
+    found = judge.verdict(claim(experiment="gs/fig9", each=("dataset", "epsilon"), **RATIO))
+    assert (found.verdict, len(found.groups)) == (REPRODUCED, 12)
+
+
+def test_a_group_without_its_numbers_is_said() -> None:
+    cells = [
+        c for c in ratio_cells({"one": 0.5, "two": 0.5}, 0.1) if c.labels != {"dataset": "two", "mechanism": "lpa"}
+    ]
+    found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
+    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert found.reason == "reproduced where it could be tested; dataset=two: no trials of mechanism=lpa"
+
+
+def test_what_generated_data_are_fitted_to_is_said() -> None:
+    cells = [cell({"dataset": name, "mechanism": "a"}, rows=[7]) for name in ("one", "real")]
+    judge = Stored(cells)
+    made = {"measure": "rows()", "expect": "= 7", "exact": True, "made": True}
+    generated = judge.verdict(claim(where={"dataset": "one"}, **made))
+    assert (generated.verdict, generated.reason) == (REPRODUCED, "the data are generated, and fitted to this")
+    assert judge.verdict(claim(where={"dataset": "real"}, **made)).reason == ""
+
+
+def test_a_claim_tells_what_decides_it() -> None:
+    assert claim(**RATIO).evidence == "x/fig"
+    assert claim(experiment="", measure="1 + 1", expect="= 2").evidence == "arithmetic, nothing measured"
+    assert claim(experiment="", untestable="lost").evidence == ""
+
+
 def test_one_trial_decides_only_what_holds_no_noise() -> None:
     judge = Stored(ratio_cells({"one": 0.5}, 0.0, trials=1))
     assert judge.verdict(claim(**RATIO)).verdict == INCONCLUSIVE
@@ -362,7 +446,7 @@ def test_every_claim_names_an_experiment_that_exists() -> None:
     assert not missing
 
 
-def test_arithmetic_errata_are_contradicted() -> None:
+def test_errata_that_need_no_run_are_contradicted() -> None:
     judge = Judge(Path("nowhere"))
     found = [judge.verdict(c) for c in CLAIMS if c.basis == "erratum" and not c.experiment and not c.untestable]
     assert found

@@ -64,7 +64,8 @@ def table(paper: str, verdicts: list[Verdict]) -> Table:
         found.add_column(head, overflow="fold", ratio={"claim": 5, "measured": 2, "95 % interval": 2}.get(head, 1))
     for v in verdicts:
         claim = v.claim
-        text = f"[bold]{claim.id}[/] ({claim.place}; {claim.basis})\n{escape(claim.says)}"
+        remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence)))
+        text = f"[bold]{claim.id}[/] ({escape(remarks)})\n{escape(claim.says)}"
         if v.reason:
             text += f"\n[dim]{escape(v.reason)}[/]" + (f"\n[dim]{v.command}[/]" if v.command else "")
         measured = "\n".join(filter(None, (v.measured, f"[dim]{v.where}[/]" if v.where else "")))
