@@ -99,6 +99,17 @@ class Judge:
             self._cells[experiment] = cells_of(frame) if not frame.empty else []
         return self._cells[experiment]
 
+    def unfinished(self, experiment: str) -> bool:
+        """Whether trials of an experiment are missing: never run, run in part, or interrupted."""
+        if (manifest := self.manifests.get(experiment)) is None:
+            return True
+        planned, stored = manifest["cells"], {cell.id: cell for cell in self.cells(experiment)}
+        for key, values in _axes(experiment).items():
+            for value in values:
+                if not any(fits(Cell(c["id"], c["labels"], {}), {key: value}) for c in planned):
+                    return True
+        return any(c["id"] not in stored or stored[c["id"]].trials < manifest["trials"] for c in planned)
+
     def verdict(self, claim: Claim) -> Verdict:
         if claim.untestable:
             return Verdict(claim, UNTESTABLE, claim.untestable)

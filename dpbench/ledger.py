@@ -77,7 +77,7 @@ class Region:
     def show(self, value: float) -> str:
         """A number in the paper's unit."""
         if self.percent:
-            return f"{100 * value:.3g} %"
+            return f"{100 * value:.0f} %" if abs(value) >= 10 else f"{100 * value:.3g} %"
         return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
 
 

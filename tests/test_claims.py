@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -217,6 +218,18 @@ def test_sizes_of_queries_are_parts_of_the_domain() -> None:
 def test_regions(text: str, low: float, high: float) -> None:
     region = Region.parse(text)
     assert (region.low, region.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_numbers_are_shown_in_the_papers_unit() -> None:
+    percent, plain = Region.parse("about 73 % within 20 %"), Region.parse("< 1")
+    assert [percent.show(x) for x in (0.0073, 0.732, 31.874)] == ["0.73 %", "73.2 %", "3187 %"]
+    assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9)] == [
+        "0",
+        "0.9751",
+        "1.235e+04",
+        "1.65e+09",
+        "2.00e-09",
+    ]
 
 
 @pytest.mark.parametrize("text", ["1", "around 3", "< one", "between 1", "about 1"])
@@ -506,6 +519,46 @@ def test_the_verb(dpbench: Call, tmp_path: Path) -> None:
     row = next(line for line in done.stdout.splitlines() if "gs/erratum-laplace-mean" in line)
     assert "contradicted" in row
     assert dpbench("claims", "gss").stderr == "dpbench: unknown paper 'gss': did you mean 'gs'?\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 170])
+def test_every_claim_is_readable_at_any_width(width: int) -> None:
+    """No column is too narrow for its words, and a contradiction comes with its note."""
+    from rich.console import Console
+
+    from dpbench.verbs.claims import NARROW, listing, table
+
+    judge = Stored(ratio_cells({"good": 0.2, "bad": 1.5}, 0.05))
+    found = [
+        judge.verdict(claim(each=("dataset",), note="GS [as] printed", **RATIO)),
+        judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2", note="never shown")),
+        judge.verdict(claim(untestable="the figure is lost")),
+    ]
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(table("t", found) if width >= NARROW else listing("t", found))
+    text = console.export_text()
+    for words in ("contradicted", "dataset=bad", "reproduced", "not testable", "GS [as] printed", "the figure is lost"):
+        assert words in text
+    assert "arithmetic" in text
+    assert "never shown" not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_unfinished_runs_are_known() -> None:
+    """Never run, without some dataset, interrupted, or whole."""
+    judge = run_of_fig9(dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5))
+    manifest, cells = judge.manifests["gs/fig9"], judge.cells("gs/fig9")
+    manifest |= {"trials": 20, "cells": [{"id": c.id, "labels": dict(c.labels)} for c in cells]}
+    assert judge.unfinished("gs/fig7"), "never run"
+    assert not judge.unfinished("gs/fig9")
+    manifest["trials"] = 21
+    assert judge.unfinished("gs/fig9"), "a trial is missing"
+    manifest["trials"] = 20
+    judge._cells["gs/fig9"] = cells[1:]
+    assert judge.unfinished("gs/fig9"), "a cell is missing"
+    judge._cells["gs/fig9"] = [c for c in cells if c.labels["dataset"] != "checkin"]
+    manifest["cells"] = [c for c in manifest["cells"] if c["labels"]["dataset"] != "checkin"]
+    assert judge.unfinished("gs/fig9"), "a dataset of the experiment is missing"
 
 
 def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from dpbench.engine.frame import manifests, metric_names, summarise
+from dpbench.errors import Damaged
 
 
 def test_summary_of_a_few_trials() -> None:
@@ -51,6 +52,6 @@ def test_plans_are_found_by_scale_and_damaged_ones_are_named(tmp_path: Path) -> 
     for damage in ("", "{", "[]", '{"experiment": "gs/fig9"}'):
         (folder / "fig9@laptop.json").write_text(damage)
         for scale in (None, "laptop"):
-            with pytest.warns(UserWarning, match=r"fig9@laptop.json is damaged"):
+            with pytest.warns(Damaged, match=r"fig9@laptop.json is damaged"):
                 found = manifests(tmp_path, scale)
             assert [m["scale"] for m in found.values()] == ([] if scale else ["smoke"])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.engine.store import Store
+from dpbench.errors import Damaged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ def manifests(results: Path, scale: str | None = None) -> dict[str, dict[str, An
             for key in ("experiment", "scale", "trials", "cells", "datasets"):
                 body[key]
         except (ValueError, KeyError, TypeError):
-            warnings.warn(f"{path} is damaged and passed over: run the experiment again", stacklevel=2)
+            warnings.warn(f"{path} is damaged and passed over: run the experiment again", Damaged, stacklevel=2)
             continue
         made = path.stat().st_mtime
         if body["experiment"] not in found or made > found[body["experiment"]][0]:
@@ -37,7 +38,7 @@ def load_trials(results: Path, manifest: dict[str, Any]) -> pd.DataFrame:
     """All stored trials of a plan. Columns: the labels, `cell`, `trial`, `seconds`, the metrics, `info.*`."""
     import pandas as pd
 
-    store = Store(results, say=lambda text: warnings.warn(text, stacklevel=2))
+    store = Store(results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))
     frames = []
     for cell in manifest["cells"]:
         table = store.read(cell["id"], manifest["trials"])
