@@ -127,6 +127,8 @@ class Claim:
     def __post_init__(self) -> None:
         one_of(f"claim {self.id}: basis", self.basis, BASES)
         one_of(f"claim {self.id}: scale", self.scale, SCALES)
+        if not all(isinstance(choice, Mapping) for choice in self.alternatives):
+            raise UserError(f"claim {self.id}: where={self.where!r} is not valid: expected labels, or a list of such")
         if self.each and self.some:
             raise UserError(f"claim {self.id}: give `each` or `some`, not both")
         if not self.untestable:
@@ -144,7 +146,7 @@ class Claim:
     @property
     def alternatives(self) -> tuple[Mapping[str, Any], ...]:
         """`where` as a row of choices, one of which a cell must fit."""
-        return (self.where,) if isinstance(self.where, Mapping) else tuple(self.where)
+        return tuple(self.where) if isinstance(self.where, list | tuple) else (self.where,)  # type: ignore[return-value]
 
     @property
     def axes(self) -> set[str]:
@@ -180,12 +182,16 @@ def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> l
                 entries = yaml.safe_load(path.read_text())
             except yaml.YAMLError as error:
                 raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+            if not isinstance(entries, dict):
+                raise UserError(f"{path}: expected claims by name")
             claims += [_claim(paper, name, entry) for name, entry in entries.items()]
     return claims
 
 
 def _claim(paper: str, name: str, entry: dict[str, Any]) -> Claim:
     valid = [f.name for f in dataclasses.fields(Claim)]
+    if not isinstance(entry, dict):
+        raise UserError(f"claim {paper}/{name}: {entry!r} is no claim: expected {', '.join(valid[2:4])} and so on")
     for key in entry:
         if key not in valid:
             raise UserError(f"claim {paper}/{name}: unknown key {key!r}: {nearest(key, valid)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from dpbench.compose import options
 from dpbench.errors import UserError
 from dpbench.expression import Missing, Scope, evaluate
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region, ledger
-from dpbench.paths import BASELINES
+from dpbench.paths import BASELINES, CONF
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 LN2 = float(np.log(2))
@@ -334,8 +335,6 @@ def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
     """Gowalla is as large on a laptop as in the paper, Netflix is not; what is left out is said, and decides nothing."""
     import yaml
 
-    from dpbench.paths import CONF
-
     def judge(**ratios: float) -> Judge:
         found = Stored(ratio_cells(ratios, 0.05), scale="laptop")
         sizes = {n: yaml.safe_load((CONF / "dataset" / f"{n}.yaml").read_text())[n]["sizes"]["laptop"] for n in ratios}
@@ -438,6 +437,11 @@ def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
         (good.replace("}", ", each: a, some: b}"), "give `each` or `some`"),
         ("c: {place: p", "mine.yaml"),
         ("c: {says: s, untestable: lost}", "claim mine/c: .*place"),
+        (good.replace("}", ", where: mae}"), "claim mine/c: where='mae' is not valid"),
+        (good.replace("}", ", where: [{a: 1}, b]}"), "claim mine/c: where=.* is not valid"),
+        ("c: lost", "claim mine/c: 'lost' is no claim"),
+        ("- c", "mine.yaml: expected claims by name"),
+        ("", "mine.yaml: expected claims by name"),
     ):
         with pytest.raises(UserError, match=message):
             load(text)
@@ -457,6 +461,33 @@ def test_every_claim_names_an_experiment_that_exists() -> None:
     assert len({c.id for c in CLAIMS}) == len(CLAIMS)
     missing = {c.id: c.experiment for c in CLAIMS if c.experiment and c.experiment not in known}
     assert not missing
+
+
+def test_no_claim_hides_another_of_its_name() -> None:
+    """YAML keeps the last of two equal keys and says nothing."""
+    for path in sorted((CONF / "claims").glob("*.yaml")):
+        names = re.findall(r"^([\w-]+):$", path.read_text(), flags=re.MULTILINE)
+        assert len(names) == len(set(names)) == sum(c.paper == path.stem for c in CLAIMS), path.name
+
+
+def test_every_erratum_of_the_papers_is_there() -> None:
+    """And those that are arithmetic by nature are no more than these."""
+    errata = {c.id: c.evidence for c in CLAIMS if c.basis == "erratum"}
+    assert set(errata) == {
+        "gs/erratum-laplace-mean",
+        "gs/erratum-formula-18",
+        "gs/erratum-fourier-variance",
+        "gs/erratum-private",
+        "gs/erratum-sample-scaled",
+        "sparse/erratum-adult-mean",
+        "sparse/erratum-real-threshold",
+        "analytics/erratum-foursquare-average",
+        "analytics/erratum-netflix-items",
+        "analytics/erratum-fourier-repeats",
+        "analytics/erratum-tenth-movie",
+    }
+    arithmetic = {name for name, evidence in errata.items() if evidence == "arithmetic, nothing measured"}
+    assert arithmetic == {"gs/erratum-formula-18", "sparse/erratum-real-threshold"}
 
 
 def test_errata_that_need_no_run_are_contradicted() -> None:
