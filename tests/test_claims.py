@@ -562,8 +562,8 @@ def test_every_claim_is_readable_at_any_width(width: int) -> None:
     judge = Stored(ratio_cells({"good": 0.2, "bad": 1.5}, 0.05))
     found = [
         judge.verdict(claim(each=("dataset",), note="GS [as] printed", **RATIO)),
-        judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2", note="never shown")),
-        judge.verdict(claim(untestable="the figure is lost")),
+        judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2")),
+        judge.verdict(claim(untestable="the figure is lost", note="never shown")),
     ]
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(table("t", found) if width >= NARROW else listing("t", found))

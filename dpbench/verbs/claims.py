@@ -91,7 +91,7 @@ def _about(v: Verdict) -> Text:
     claim = v.claim
     remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence)))
     lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
-    behind = claim.note if v.verdict in (CONTRADICTED, INCONCLUSIVE) else ""
+    behind = claim.note if v.verdict != UNTESTABLE else ""
     lines += [Text(text, "dim") for text in (v.reason, v.command, behind) if text]
     return Text("\n").join(lines)
 
