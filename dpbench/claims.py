@@ -6,6 +6,7 @@ the mechanisms' noise: the data are one fixed draw. Imports the ledger and the f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dpbench.cells import Cell, cells_of
 from dpbench.config import SCALES
 from dpbench.errors import UserError
-from dpbench.expression import Cell, Missing, Scope, cells_of, evaluate
+from dpbench.expression import Missing, Scope, evaluate, fits
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
 from dpbench.paths import CONF
 
@@ -54,7 +56,8 @@ class Verdict:
     def interval(self) -> str:
         if self.decider is None or self.decider.low == self.decider.high:
             return ""
-        return f"{self.claim.region.show(self.decider.low)} to {self.claim.region.show(self.decider.high)}"
+        low, high = (self.claim.region.show(end) for end in (self.decider.low, self.decider.high))
+        return f"at least {low}" if np.isinf(self.decider.high) else f"{low} to {high}"
 
     @property
     def where(self) -> str:
@@ -85,7 +88,7 @@ class Judge:
         from dpbench.engine.frame import manifests
 
         self.results = results
-        self.manifests = manifests(results) if scale is None else manifests_at(results, scale)
+        self.manifests = manifests(results, scale)
         self._cells: dict[str, list[Cell]] = {}
 
     def cells(self, experiment: str) -> list[Cell]:
@@ -95,6 +98,17 @@ class Judge:
             frame = load_trials(self.results, self.manifests[experiment])
             self._cells[experiment] = cells_of(frame) if not frame.empty else []
         return self._cells[experiment]
+
+    def unfinished(self, experiment: str) -> bool:
+        """Whether trials of an experiment are missing: never run, run in part, or interrupted."""
+        if (manifest := self.manifests.get(experiment)) is None:
+            return True
+        planned, stored = manifest["cells"], {cell.id: cell for cell in self.cells(experiment)}
+        for key, values in _axes(experiment).items():
+            for value in values:
+                if not any(fits(Cell(c["id"], c["labels"], {}), {key: value}) for c in planned):
+                    return True
+        return any(c["id"] not in stored or stored[c["id"]].trials < manifest["trials"] for c in planned)
 
     def verdict(self, claim: Claim) -> Verdict:
         if claim.untestable:
@@ -110,19 +124,22 @@ class Judge:
             return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
         if not (cells := self.cells(claim.experiment)):
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
+        cells, lacking = _of_the_paper(claim, cells)
         small = _too_small(manifest, claim)
         large = [cell for cell in cells if cell.labels.get("dataset") not in small]
-        concerned = {str(cell.labels.get("dataset")) for cell in _about(claim, cells)}
+        concerned = {str(cell.labels["dataset"]) for cell in _about(claim, cells) if "dataset" in cell.labels}
         if concerned and concerned <= small:
             return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
-        return self._decide(claim, Scope(large, claim.numbers), scale, sorted(concerned & small))
+        if concerned & small:
+            lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
+        return self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(manifest, concerned))
 
-    def _decide(self, claim: Claim, scope: Scope, scale: str, lacking: list[str]) -> Verdict:
-        """`lacking`: datasets the claim is about too, but which were too small in this run."""
+    def _decide(self, claim: Claim, scope: Scope, scale: str, lacking: list[str], made: bool = False) -> Verdict:
+        """`lacking`: what the claim is about too, but could not be measured in this run."""
         try:
-            found = _measure(claim, scope)
+            found, holes = _measure(claim, scope)
         except Missing as problem:
-            return Verdict(claim, UNTESTABLE, str(problem), scale=scale)
+            return Verdict(claim, UNTESTABLE, "; ".join([str(problem), *lacking]), scale=scale)
         except UserError as error:
             raise UserError(f"claim {claim.id}: {error}") from None
         trials = min((cell.trials for cell in scope.used.values()), default=0)
@@ -132,16 +149,61 @@ class Judge:
             return Verdict(claim, INCONCLUSIVE, reason, groups, groups[0], scale, trials)
         order: Callable[[Group], Any] = lambda g: (_RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
         decider = max(groups, key=order) if claim.some else min(groups, key=order)
+        lacking = lacking + holes
         if lacking and decider.verdict != (REPRODUCED if claim.some else CONTRADICTED):
-            reason = f"{decider.verdict} where it could be tested; {', '.join(lacking)}: needs scale={claim.scale}"
+            reason = f"{decider.verdict} where it could be tested; {'; '.join(lacking)}"
             return Verdict(claim, INCONCLUSIVE, reason, groups, decider, scale, trials)
-        return Verdict(claim, decider.verdict, "", groups, decider, scale, trials)
+        reason = "the data are generated, and fitted to this" if claim.made and made else ""
+        return Verdict(claim, decider.verdict, reason, groups, decider, scale, trials)
+
+
+def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str]]:
+    """The cells on the datasets and budgets that the experiment itself has, and what the run left out of the claim's.
+
+    Without the first, a claim about every dataset would be about those that a user added; without the second, the one
+    that was run would decide it.
+    """
+    named = {key for choice in claim.alternatives for key in choice}
+    axes = {key: values for key, values in _axes(claim.experiment).items() if key not in named}
+    kept = [cell for cell in cells if fits(cell, axes)]
+    wanted = {key: values for key, values in axes.items() if key in claim.axes}
+    lists = [(key, value) for choice in (*claim.alternatives, wanted) for key, value in choice.items()]
+    gone = [
+        f"{key}={value}: not in this run"
+        for key, values in lists
+        if isinstance(values, list)
+        for value in values
+        if value is not None and not any(fits(cell, {key: value}) for cell in kept)
+    ]
+    return kept, list(dict.fromkeys(gone))
+
+
+@functools.cache
+def _axes(experiment: str) -> dict[str, list[Any]]:
+    """The datasets and budgets of an experiment, as its YAML and those it builds upon give them."""
+    import yaml
+
+    path = CONF / "experiment" / f"{experiment}.yaml"
+    if not path.is_file():
+        return {}
+    body = yaml.safe_load(path.read_text())
+    found: dict[str, list[Any]] = {}
+    for entry in body.get("defaults", []):
+        if isinstance(entry, dict):
+            found |= {"dataset": entry["override /dataset"]} if "override /dataset" in entry else {}
+        elif entry != "_self_":
+            found |= _axes(entry)
+    return found | ({"epsilon": body["epsilon"]} if "epsilon" in body else {})
+
+
+def _generated(manifest: Mapping[str, Any], datasets: set[str]) -> bool:
+    return any("path" not in spec["params"] for name, spec in manifest["datasets"].items() if name in datasets)
 
 
 def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
     """The cells that a claim is about."""
     try:
-        return Scope(cells).where(claim.where).cells if cells else []
+        return Scope(cells).any_of(claim.alternatives).cells if cells else []
     except Missing:
         return []
 
@@ -171,22 +233,22 @@ def _has_size(dataset: str, params: Mapping[str, Any], scale: str) -> bool:
 _RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
 
 
-def _measure(claim: Claim, scope: Scope) -> list[tuple[dict[str, Any], np.ndarray]]:
-    """The measure's draws in every group that has what it needs."""
-    if claim.where:
-        scope = scope.where(claim.where)
+def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], np.ndarray]], list[str]]:
+    """The measure's draws in every group that has what it needs, and what the others lack."""
+    if claim.experiment:
+        scope = scope.any_of(claim.alternatives)
     axes = claim.each or claim.some
     if not axes:
-        return [({}, evaluate(claim.measure, scope))]
-    found, problem = [], Missing(f"no cell has {' and '.join(axes)}")
+        return [({}, evaluate(claim.measure, scope))], []
+    found, holes = [], []
     for labels in scope.groups(axes):
         try:
             found.append((labels, evaluate(claim.measure, scope.where(labels))))
         except Missing as missing:
-            problem = missing
+            holes.append(f"{describe(labels)}: {missing}")
     if not found:
-        raise problem
-    return found
+        raise Missing(holes[0].partition(": ")[2] if holes else f"no cell has {' and '.join(axes)}")
+    return found, holes
 
 
 def _group(region: Region, labels: dict[str, Any], draws: np.ndarray, groups: int) -> Group:
@@ -196,14 +258,6 @@ def _group(region: Region, labels: dict[str, Any], draws: np.ndarray, groups: in
         return Group(labels, value, -np.inf, np.inf, INCONCLUSIVE)
     tail = (1 - CONFIDENCE) / groups / 2
     rest = draws[1:] if np.ptp(draws) > 0 else draws[:1]
-    low, high = (float(q) for q in np.nanquantile(rest, [tail, 1 - tail]))
+    # One of the draws, none between two: some may be infinite.
+    low, high = (float(q) for q in np.nanquantile(rest, [tail, 1 - tail], method="nearest"))
     return Group(labels, value, low, high, region.judge(low, high))
-
-
-def manifests_at(results: Path, scale: str) -> dict[str, dict[str, Any]]:
-    """The plans that were run at one scale, by experiment."""
-    import json
-
-    paths = sorted((results / "plans").glob(f"**/*@{scale}.json"))
-    bodies = [json.loads(path.read_text()) for path in paths]
-    return {body["experiment"]: body for body in bodies}

@@ -12,6 +12,10 @@ class UserError(ValueError):
     """Wrong use: shown as one line, exit status 2, never with a traceback."""
 
 
+class Damaged(UserWarning):
+    """A stored file that cannot be read and is passed over: told to the user, who can run again."""
+
+
 def nearest(word: object, valid: Iterable[str]) -> str:
     """The part of an error message that helps: the nearest valid name, or the list when nothing is near."""
     names = [str(name) for name in valid]

@@ -2,8 +2,8 @@
 
 Read with Python's grammar and evaluated by a short list of rules; nothing else of Python is reachable. A metric's name
 called with selectors is its mean over the trials of the one cell that they leave. Every value is a row of draws: the
-first is the estimate, the others say how far it may be off, so that intervals pass through any arithmetic. Metrics that a
-task gives by the size of its queries (`abs_error/200`) are found under the label `part`, the share of the domain.
+first is the estimate, the others say how far it may be off, so that intervals pass through any arithmetic.
+`loss(lpa, epsilon=1)` is no stored number: it audits the mechanism, and gives the least privacy loss it certainly has.
 """
 
 from __future__ import annotations
@@ -13,21 +13,15 @@ import functools
 import math
 import operator
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dpbench.cells import DRAWS, PART, Cell
 from dpbench.errors import UserError, nearest
 from dpbench.mechanisms.base import parse_epsilon
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-DRAWS = 9999
-PART = "part"
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -55,75 +49,6 @@ class Missing(Exception):
     """The results do not hold what the expression asks for."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The trials of one setting: its labels, and the values of each metric."""
-
-    id: str
-    labels: Mapping[str, Any]
-    values: Mapping[str, np.ndarray]
-
-    @property
-    def trials(self) -> int:
-        return len(next(iter(self.values.values())))
-
-    def _weights(self) -> np.ndarray:
-        """One row a draw: how much each trial's deviation moves the mean in it.
-
-        The same rows serve every metric of the cell, which keeps their correlation. A mean's draws have Student's
-        distribution around the estimate, so that its quantiles are exactly the t interval.
-        """
-        rng = np.random.default_rng(zlib.crc32(self.id.encode()))
-        n = self.trials
-        normal = rng.standard_normal((DRAWS, n))
-        spread = np.sqrt((n - 1) / rng.chisquare(n - 1, DRAWS))
-        return normal * (spread / math.sqrt(n * (n - 1)))[:, None]
-
-    def draws(self, metric: str) -> np.ndarray:
-        values = self.values[metric]
-        mean = values.mean()
-        if self.trials == 1 or np.ptp(values) == 0:
-            return np.full(DRAWS + 1, mean)
-        return np.concatenate([[mean], mean + self._weights() @ (values - mean)])
-
-
-def cells_of(frame: pd.DataFrame) -> list[Cell]:
-    """The cells of a frame of trials."""
-    from dpbench.engine.frame import metric_names
-
-    metrics = [*metric_names(frame), "seconds", *(c for c in frame.columns if c.startswith("info."))]
-    numeric = set(frame[metrics].select_dtypes("number").columns)
-    labels = [c for c in frame.columns if c not in metrics and c not in ("cell", "trial")]
-    found = []
-    for name, rows in frame.groupby("cell", sort=False):
-        first = rows.iloc[0]
-        values = {m: rows[m].to_numpy(dtype=float) for m in metrics if m in numeric and rows[m].notna().all()}
-        values["seconds"] = _warm(values["seconds"])
-        cell = Cell(str(name), {c: first[c] for c in labels if _given(first[c])}, values)
-        found += [cell, *_parts(cell)]
-    return found
-
-
-def _parts(cell: Cell) -> Iterator[Cell]:
-    """The same trials once more for each size of query, as a cell of its own. The largest size is the task's `upto`."""
-    sized = {name: name.rpartition("/") for name in cell.values if name.rpartition("/")[2].isdigit()}
-    sizes = sorted({int(size) for _, _, size in sized.values()})
-    for size in sizes:
-        part = float(f"{size / sizes[-1] * float(cell.labels.get('task.upto', 1)):.3g}")
-        values = {metric: cell.values[name] for name, (metric, _, end) in sized.items() if int(end) == size}
-        yield Cell(cell.id, {**cell.labels, PART: part}, values)
-
-
-def _warm(seconds: np.ndarray) -> np.ndarray:
-    """A first trial in a process also loads compiled code: times far above the others are not the mechanism's."""
-    typical = np.median(seconds)
-    return np.where(seconds > 3 * typical, typical, seconds)
-
-
-def _given(value: Any) -> bool:
-    return not (isinstance(value, float) and math.isnan(value))
-
-
 @dataclass
 class Scope:
     """What an expression is evaluated in: the cells that are left, named numbers, and a record of what was used."""
@@ -134,12 +59,16 @@ class Scope:
 
     def where(self, selectors: Mapping[str, Any]) -> Scope:
         """The same with fewer cells; what is used is recorded in one place."""
-        left = [cell for cell in self.cells if all(_matches(cell, key, value) for key, value in selectors.items())]
+        return self.any_of([selectors])
+
+    def any_of(self, alternatives: Sequence[Mapping[str, Any]]) -> Scope:
+        """The same with the cells that fit one of several choices."""
+        left = [cell for cell in self.cells if any(fits(cell, choice) for choice in alternatives)]
         if not left:
-            for key in selectors:
+            for key in dict.fromkeys(key for choice in alternatives for key in choice):
                 if self.cells and all(_label(cell, key) is None for cell in self.cells):
                     raise Missing(f"no cell has a parameter {key!r}")
-            raise Missing("no trials of " + ", ".join(f"{key}={value}" for key, value in selectors.items()))
+            raise Missing("no trials of " + " or ".join(map(_spelled, alternatives)))
         return Scope(left, self.numbers, self.used)
 
     def values(self, axis: str) -> list[Any]:
@@ -187,10 +116,26 @@ def _label(cell: Cell, key: str) -> Any:
     return found
 
 
+def fits(cell: Cell, selectors: Mapping[str, Any]) -> bool:
+    """Whether a cell has all these labels; one of several where a list is given."""
+    return all(_matches(cell, key, value) for key, value in selectors.items())
+
+
+def choices(wanted: Any) -> list[Any]:
+    """The values a selector allows."""
+    return list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+
+
+def _spelled(selectors: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in selectors.items())
+
+
 def _matches(cell: Cell, key: str, wanted: Any) -> bool:
     label = _label(cell, key)
-    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
-    return label is not None and any(_fits(label, parse_epsilon(c) if key == "epsilon" else c) for c in choices)
+    if label is None:
+        return None in choices(wanted)  # for mechanisms that have no such parameter
+    given = [c for c in choices(wanted) if c is not None]
+    return any(_fits(label, parse_epsilon(c) if key == "epsilon" else c) for c in given)
 
 
 def _fits(label: Any, wanted: Any) -> bool:
@@ -252,8 +197,8 @@ def _call(node: ast.Call, scope: Scope) -> Any:
         rows = [_value(node.args[0], scope.where({options["over"]: value})) for value in axis]
         numbers = np.array(axis) if name.startswith("arg") else np.empty(0)
         return OVER[name](np.stack(rows), numbers)
-    if name == "private" and len(node.args) == 1:
-        return float(not _not_private(_word(node.args[0]), options))
+    if name == "loss" and len(node.args) == 1:
+        return _loss(str(_word(node.args[0])), tuple(sorted(options.items())))
     if name == "metric" and len(node.args) == 1:  # for names that are no Python names, such as abs_error/0.01
         name = str(_word(node.args[0]))
     elif node.args or not isinstance(node.func, ast.Name | ast.Attribute):
@@ -274,8 +219,13 @@ def _word(node: ast.expr) -> Any:
     raise UserError(f"{ast.unparse(node)!r} is no label: expected a word or a number")
 
 
-def _not_private(name: str, parameters: dict[str, Any]) -> str:
-    """What a mechanism itself declares: why it is not private with these parameters."""
-    from dpbench.mechanisms.base import MECHANISMS
+@functools.cache
+def _loss(mechanism: str, options: tuple[tuple[str, Any], ...]) -> np.ndarray:
+    """The privacy loss that a mechanism certainly has. An audit bounds it from below only: half the draws are infinite."""
+    from dpbench.audit import certain_loss
 
-    return str(MECHANISMS.make(name, **parameters).not_private())
+    parameters = dict(options)
+    bound = certain_loss(mechanism, parse_epsilon(parameters.pop("epsilon")), **parameters)
+    draws = np.full(DRAWS + 1, bound)
+    draws[1 + DRAWS // 2 :] = np.inf
+    return draws

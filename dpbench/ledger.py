@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,10 @@ BASES = {
     "reconstruction": "the paper states it, but a part we had to reconstruct stands behind the measurement",
     "erratum": "the paper states it and is known to be wrong",
 }
+
+
+AUDIT = "audit of the mechanisms"
+ARITHMETIC = "arithmetic, nothing measured"
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Region:
     def show(self, value: float) -> str:
         """A number in the paper's unit."""
         if self.percent:
-            return f"{100 * value:.3g} %"
+            return f"{100 * value:.0f} %" if abs(value) >= 10 else f"{100 * value:.3g} %"
         return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
 
 
@@ -96,11 +100,12 @@ class Claim:
     """The claim in our words."""
     basis: str = "text"
     experiment: str = ""
-    """The experiment whose trials decide it; empty for arithmetic."""
+    """The experiment whose trials decide it; empty for an audit (`loss` in the measure) and for arithmetic."""
     scale: str = "smoke"
     """Smallest scale at which it can be decided. Data that a smaller scale has at the same size decide it there too."""
-    where: Mapping[str, Any] = field(default_factory=dict)
-    """The cells it is about."""
+    where: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
+    """The cells it is about, label by label; a list of such when they differ by dataset: a cell fits one of them. The
+    value null stands for cells without that label: `l: [10, null]` keeps mechanisms that have no l."""
     each: tuple[str, ...] = ()
     """It must hold for each value of these labels,"""
     some: tuple[str, ...] = ()
@@ -113,6 +118,8 @@ class Claim:
     """A dataset that must have been read from its own files: a generated one proves nothing here."""
     exact: bool = False
     """The measure holds no noise: one trial decides."""
+    made: bool = False
+    """Generated data are fitted to this: on them it tells of the generator, and only on original files of the paper."""
     untestable: str = ""
     """Why it cannot be decided here at all."""
     note: str = ""
@@ -120,6 +127,8 @@ class Claim:
     def __post_init__(self) -> None:
         one_of(f"claim {self.id}: basis", self.basis, BASES)
         one_of(f"claim {self.id}: scale", self.scale, SCALES)
+        if not all(isinstance(choice, Mapping) for choice in self.alternatives):
+            raise UserError(f"claim {self.id}: where={self.where!r} is not valid: expected labels, or a list of such")
         if self.each and self.some:
             raise UserError(f"claim {self.id}: give `each` or `some`, not both")
         if not self.untestable:
@@ -133,6 +142,23 @@ class Claim:
             return Region.parse(self.expect)
         except UserError as error:
             raise UserError(f"claim {self.id}: {error}") from None
+
+    @property
+    def alternatives(self) -> tuple[Mapping[str, Any], ...]:
+        """`where` as a row of choices, one of which a cell must fit."""
+        return tuple(self.where) if isinstance(self.where, list | tuple) else (self.where,)  # type: ignore[return-value]
+
+    @property
+    def axes(self) -> set[str]:
+        """The labels whose every value it is about."""
+        return {*self.each, *self.some, *re.findall(r"\bover=(\w+)", self.measure)}
+
+    @property
+    def evidence(self) -> str:
+        """What decides it: an experiment, an audit, or nothing that was measured."""
+        if self.experiment or self.untestable:
+            return self.experiment
+        return AUDIT if re.search(r"\bloss\(", self.measure) else ARITHMETIC
 
     @property
     def command(self) -> str:
@@ -156,12 +182,16 @@ def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> l
                 entries = yaml.safe_load(path.read_text())
             except yaml.YAMLError as error:
                 raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+            if not isinstance(entries, dict):
+                raise UserError(f"{path}: expected claims by name")
             claims += [_claim(paper, name, entry) for name, entry in entries.items()]
     return claims
 
 
 def _claim(paper: str, name: str, entry: dict[str, Any]) -> Claim:
     valid = [f.name for f in dataclasses.fields(Claim)]
+    if not isinstance(entry, dict):
+        raise UserError(f"claim {paper}/{name}: {entry!r} is no claim: expected {', '.join(valid[2:4])} and so on")
     for key in entry:
         if key not in valid:
             raise UserError(f"claim {paper}/{name}: unknown key {key!r}: {nearest(key, valid)}")

@@ -29,7 +29,16 @@ def test_counts_and_sizes() -> None:
         "average": 7 / 4,
         "smallest": 0,
         "contexts": 3,
+        "largest_l2": pytest.approx(10**0.5),
     }
+
+
+def test_one_user_moves_counts_by_more_than_the_root_of_his_records_where_they_repeat() -> None:
+    always = Records.from_rows([[4, 4, 4, 4, 4], [0, 1, 2]], items=5)
+    assert always.largest_l2 == 5
+    assert Records.from_rows([[0, 1, 2, 3], [0]], items=5).largest_l2 == 2, "repeats are allowed, there are none"
+    assert Records.from_rows([[0, 1, 2, 3], [0]], items=5, repeats=False).largest_l2 == 2
+    assert Records.from_rows([], items=2).largest_l2 == 0
 
 
 def test_users_may_be_lists_of_items_alone() -> None:

@@ -134,6 +134,7 @@ def test_real_movielens() -> None:
         "average": pytest.approx(165.6, abs=0.05),
         "smallest": 20,
         "contexts": 6,
+        "largest_l2": pytest.approx(2314**0.5),
     }
 
 

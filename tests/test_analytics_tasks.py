@@ -125,8 +125,11 @@ def test_top_items_names_them_and_shows_ties() -> None:
     assert [scores[f"info.raw_{i}"] for i in range(1, 5)] == ["b", "c", "d", "e"]  # three share the second place
     assert [scores[f"raw_count_{i}"] for i in range(1, 5)] == [7, 4, 4, 4]
     assert [scores[f"info.top_{i}"] for i in range(1, 4)] == ["a", "b", "c"]
-    assert (scores["right"], scores["listed"]) == (2, 4)
+    assert (scores["right"], scores["right_first"], scores["listed"]) == (2, 2, 4)
     assert "info.raw_5" not in scores
+    tied = Counts(counts=np.zeros(6), edges=np.array([[0, 0], [0, 8], [0, 0], [0, 7.5], [0, 7], [0, 0]]))
+    scores = TASKS.make("top_items", context=1, k=3).score(data, tied, RNG)
+    assert (scores["right"], scores["right_first"]) == (3, 2), "e is as frequent as d, but fourth on the list"
     assert TASKS.make("top_items", context=2).unfit(data) == "there is no context 2, only 0..1"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +13,13 @@ import pandas as pd
 import pytest
 
 from dpbench import utility
+from dpbench.cells import Cell, cells_of
 from dpbench.claims import Judge, Verdict
 from dpbench.compose import options
 from dpbench.errors import UserError
-from dpbench.expression import Cell, Missing, Scope, cells_of, evaluate
+from dpbench.expression import Missing, Scope, evaluate
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region, ledger
-from dpbench.paths import BASELINES
+from dpbench.paths import BASELINES, CONF
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 LN2 = float(np.log(2))
@@ -55,8 +58,32 @@ def test_measures() -> None:
     assert value("-2 ** 2 * (x + 1) / exp(0) + sqrt(4)", x=2) == -10
     sizes = [cell({"mechanism": "a"}, items=[n, n], mae=[n - 1, n + 1]) for n in (10, 20)]
     assert value("mae(items=20) / mae(items=10)", sizes) == 2, "a metric without noise is a label too"
-    assert value("private(lpa)", []) == 0
-    assert value("private(lpa, bound=3)", []) == 1
+
+
+def test_a_choice_among_cells_may_differ_by_dataset() -> None:
+    cells = [
+        cell({"dataset": dataset, "mechanism": "sra", "mechanism.l": size}, mae=[size, size])
+        for dataset in ("one", "two")
+        for size in (10, 30)
+    ]
+    cells += [cell({"dataset": dataset, "mechanism": "lpa"}, mae=[7, 7]) for dataset in ("one", "two")]
+    choice = [{"dataset": "one", "l": [10, None]}, {"dataset": "two", "l": [30, None]}]
+    left = Scope(cells).any_of(choice)
+    assert float(evaluate("mae(dataset=one, mechanism=sra)", left)[0]) == 10
+    assert float(evaluate("mae(dataset=two, mechanism=sra)", left)[0]) == 30
+    assert float(evaluate("mae(dataset=two, mechanism=lpa)", left)[0]) == 7, "null keeps what has no l"
+    assert {c.labels["mechanism"] for c in Scope(cells).where({"l": 10}).cells} == {"sra"}
+    with pytest.raises(Missing, match=r"no trials of dataset=three or dataset=one, l=5"):
+        Scope(cells).any_of([{"dataset": "three"}, {"dataset": "one", "l": 5}])
+
+
+def test_a_loss_is_known_from_below_only() -> None:
+    """Above what is expected it contradicts; an audit that finds nothing proves nothing."""
+    found = Judge(Path("nowhere")).verdict(claim(experiment="", measure="loss(lpa, epsilon=1)", expect="<= 1"))
+    assert (found.verdict, found.interval) == (CONTRADICTED, f"at least {found.measured}")
+    kept = Judge(Path("nowhere")).verdict(claim(experiment="", measure="loss(lpa, epsilon=1, bound=20)", expect="<= 1"))
+    assert kept.verdict == INCONCLUSIVE
+    assert kept.claim.evidence == "audit of the mechanisms"
 
 
 @pytest.mark.parametrize(
@@ -194,6 +221,18 @@ def test_regions(text: str, low: float, high: float) -> None:
     assert (region.low, region.high) == (pytest.approx(low), pytest.approx(high))
 
 
+def test_numbers_are_shown_in_the_papers_unit() -> None:
+    percent, plain = Region.parse("about 73 % within 20 %"), Region.parse("< 1")
+    assert [percent.show(x) for x in (0.0073, 0.732, 31.874)] == ["0.73 %", "73.2 %", "3187 %"]
+    assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9)] == [
+        "0",
+        "0.9751",
+        "1.235e+04",
+        "1.65e+09",
+        "2.00e-09",
+    ]
+
+
 @pytest.mark.parametrize("text", ["1", "around 3", "< one", "between 1", "about 1"])
 def test_wrong_regions(text: str) -> None:
     with pytest.raises(UserError, match=r"is not valid|is no number"):
@@ -296,8 +335,6 @@ def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
     """Gowalla is as large on a laptop as in the paper, Netflix is not; what is left out is said, and decides nothing."""
     import yaml
 
-    from dpbench.paths import CONF
-
     def judge(**ratios: float) -> Judge:
         found = Stored(ratio_cells(ratios, 0.05), scale="laptop")
         sizes = {n: yaml.safe_load((CONF / "dataset" / f"{n}.yaml").read_text())[n]["sizes"]["laptop"] for n in ratios}
@@ -317,6 +354,65 @@ def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
     assert (only.verdict, only.reason) == (UNTESTABLE, "needs scale=paper, was run at laptop")
     here = claim(scale="paper", where={"dataset": "gowalla"}, **RATIO)
     assert judge(gowalla=0.5, netflix=2).verdict(here).verdict == REPRODUCED
+
+
+def run_of_fig9(ratios: dict[str, float], epsilons: tuple[float, ...] = (0.1, LN2, float(np.log(3)))) -> Judge:
+    """A run of gs/fig9, whose own datasets and budgets are known, with some of them."""
+    cells = [
+        Cell(f"{c.id},{e}", {**c.labels, "epsilon": e}, c.values) for e in epsilons for c in ratio_cells(ratios, 0.05)
+    ]
+    judge = Stored(cells)
+    judge.manifests = {"gs/fig9": {"scale": "paper", "datasets": {name: {"params": {}} for name in ratios}}}
+    judge._cells = {"gs/fig9": cells}
+    return judge
+
+
+def test_a_run_of_some_datasets_does_not_decide_about_all() -> None:
+    every = claim(experiment="gs/fig9", each=("dataset", "epsilon"), **RATIO)
+    whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
+    assert run_of_fig9(whole).verdict(every).verdict == REPRODUCED
+    part = run_of_fig9({"document": 0.5, "netflix": 0.5}).verdict(every)
+    assert part.verdict == INCONCLUSIVE
+    assert part.reason == (
+        "reproduced where it could be tested; dataset=checkin: not in this run; dataset=trajectory: not in this run"
+    )
+    assert run_of_fig9({"document": 1.5}).verdict(every).verdict == CONTRADICTED, "one is enough"
+    budgets = run_of_fig9(whole, (0.1, LN2)).verdict(every)
+    assert budgets.reason == "reproduced where it could be tested; epsilon=ln3: not in this run"
+    some = claim(experiment="gs/fig9", where={"dataset": ["document", "checkin"]}, some=("dataset", "epsilon"), **RATIO)
+    assert run_of_fig9({"document": 0.5}).verdict(some).verdict == REPRODUCED, "one is enough"
+    assert run_of_fig9({"document": 1.5}).verdict(some).verdict == INCONCLUSIVE
+
+
+def test_what_a_user_added_to_a_run_is_not_of_the_paper() -> None:
+    whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
+    judge = run_of_fig9({**whole, "kos": 2.0}, (0.1, LN2, float(np.log(3)), 5.0))
+    found = judge.verdict(claim(experiment="gs/fig9", each=("dataset", "epsilon"), **RATIO))
+    assert (found.verdict, len(found.groups)) == (REPRODUCED, 12)
+
+
+def test_a_group_without_its_numbers_is_said() -> None:
+    cells = [
+        c for c in ratio_cells({"one": 0.5, "two": 0.5}, 0.1) if c.labels != {"dataset": "two", "mechanism": "lpa"}
+    ]
+    found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
+    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert found.reason == "reproduced where it could be tested; dataset=two: no trials of mechanism=lpa"
+
+
+def test_what_generated_data_are_fitted_to_is_said() -> None:
+    cells = [cell({"dataset": name, "mechanism": "a"}, rows=[7]) for name in ("one", "real")]
+    judge = Stored(cells)
+    made = {"measure": "rows()", "expect": "= 7", "exact": True, "made": True}
+    generated = judge.verdict(claim(where={"dataset": "one"}, **made))
+    assert (generated.verdict, generated.reason) == (REPRODUCED, "the data are generated, and fitted to this")
+    assert judge.verdict(claim(where={"dataset": "real"}, **made)).reason == ""
+
+
+def test_a_claim_tells_what_decides_it() -> None:
+    assert claim(**RATIO).evidence == "x/fig"
+    assert claim(experiment="", measure="1 + 1", expect="= 2").evidence == "arithmetic, nothing measured"
+    assert claim(experiment="", untestable="lost").evidence == ""
 
 
 def test_one_trial_decides_only_what_holds_no_noise() -> None:
@@ -341,6 +437,11 @@ def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
         (good.replace("}", ", each: a, some: b}"), "give `each` or `some`"),
         ("c: {place: p", "mine.yaml"),
         ("c: {says: s, untestable: lost}", "claim mine/c: .*place"),
+        (good.replace("}", ", where: mae}"), "claim mine/c: where='mae' is not valid"),
+        (good.replace("}", ", where: [{a: 1}, b]}"), "claim mine/c: where=.* is not valid"),
+        ("c: lost", "claim mine/c: 'lost' is no claim"),
+        ("- c", "mine.yaml: expected claims by name"),
+        ("", "mine.yaml: expected claims by name"),
     ):
         with pytest.raises(UserError, match=message):
             load(text)
@@ -362,7 +463,34 @@ def test_every_claim_names_an_experiment_that_exists() -> None:
     assert not missing
 
 
-def test_arithmetic_errata_are_contradicted() -> None:
+def test_no_claim_hides_another_of_its_name() -> None:
+    """YAML keeps the last of two equal keys and says nothing."""
+    for path in sorted((CONF / "claims").glob("*.yaml")):
+        names = re.findall(r"^([\w-]+):$", path.read_text(), flags=re.MULTILINE)
+        assert len(names) == len(set(names)) == sum(c.paper == path.stem for c in CLAIMS), path.name
+
+
+def test_every_erratum_of_the_papers_is_there() -> None:
+    """And those that are arithmetic by nature are no more than these."""
+    errata = {c.id: c.evidence for c in CLAIMS if c.basis == "erratum"}
+    assert set(errata) == {
+        "gs/erratum-laplace-mean",
+        "gs/erratum-formula-18",
+        "gs/erratum-fourier-variance",
+        "gs/erratum-private",
+        "gs/erratum-sample-scaled",
+        "sparse/erratum-adult-mean",
+        "sparse/erratum-real-threshold",
+        "analytics/erratum-foursquare-average",
+        "analytics/erratum-netflix-items",
+        "analytics/erratum-fourier-repeats",
+        "analytics/erratum-tenth-movie",
+    }
+    arithmetic = {name for name, evidence in errata.items() if evidence == "arithmetic, nothing measured"}
+    assert arithmetic == {"gs/erratum-formula-18", "sparse/erratum-real-threshold"}
+
+
+def test_errata_that_need_no_run_are_contradicted() -> None:
     judge = Judge(Path("nowhere"))
     found = [judge.verdict(c) for c in CLAIMS if c.basis == "erratum" and not c.experiment and not c.untestable]
     assert found
@@ -422,6 +550,46 @@ def test_the_verb(dpbench: Call, tmp_path: Path) -> None:
     row = next(line for line in done.stdout.splitlines() if "gs/erratum-laplace-mean" in line)
     assert "contradicted" in row
     assert dpbench("claims", "gss").stderr == "dpbench: unknown paper 'gss': did you mean 'gs'?\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 170])
+def test_every_claim_is_readable_at_any_width(width: int) -> None:
+    """No column is too narrow for its words, and a contradiction comes with its note."""
+    from rich.console import Console
+
+    from dpbench.verbs.claims import NARROW, listing, table
+
+    judge = Stored(ratio_cells({"good": 0.2, "bad": 1.5}, 0.05))
+    found = [
+        judge.verdict(claim(each=("dataset",), note="GS [as] printed", **RATIO)),
+        judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2")),
+        judge.verdict(claim(untestable="the figure is lost", note="never shown")),
+    ]
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(table("t", found) if width >= NARROW else listing("t", found))
+    text = console.export_text()
+    for words in ("contradicted", "dataset=bad", "reproduced", "not testable", "GS [as] printed", "the figure is lost"):
+        assert words in text
+    assert "arithmetic" in text
+    assert "never shown" not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_unfinished_runs_are_known() -> None:
+    """Never run, without some dataset, interrupted, or whole."""
+    judge = run_of_fig9(dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5))
+    manifest, cells = judge.manifests["gs/fig9"], judge.cells("gs/fig9")
+    manifest |= {"trials": 20, "cells": [{"id": c.id, "labels": dict(c.labels)} for c in cells]}
+    assert judge.unfinished("gs/fig7"), "never run"
+    assert not judge.unfinished("gs/fig9")
+    manifest["trials"] = 21
+    assert judge.unfinished("gs/fig9"), "a trial is missing"
+    manifest["trials"] = 20
+    judge._cells["gs/fig9"] = cells[1:]
+    assert judge.unfinished("gs/fig9"), "a cell is missing"
+    judge._cells["gs/fig9"] = [c for c in cells if c.labels["dataset"] != "checkin"]
+    manifest["cells"] = [c for c in manifest["cells"] if c["labels"]["dataset"] != "checkin"]
+    assert judge.unfinished("gs/fig9"), "a dataset of the experiment is missing"
 
 
 def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

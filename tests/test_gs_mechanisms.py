@@ -200,6 +200,12 @@ def test_the_squared_error_of_fpa_is_the_closed_form(columns, rho):
     assert within_five_errors(mse, mechanism.expected_mse(data, 2.0))
 
 
+def test_what_fpa_drops_is_its_error_without_noise():
+    for rho in (1, 3, 7):
+        release = dpbench.mechanism("fpa", rho=rho).release(DATA, 1e12, np.random.default_rng(0))
+        assert release.info["dropped"] == pytest.approx(np.mean((release.counts - DATA.counts) ** 2), abs=1e-9)
+
+
 def test_the_rho_of_least_absolute_error_is_measured_to_be_so():
     """The chosen ρ is within 3 % of the best measured one; 2000 trials, whose standard error is below 1 %."""
     for epsilon in (0.05, 1.0, 20.0, 1e4):

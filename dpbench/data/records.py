@@ -88,6 +88,17 @@ class Records(Data, kind="records"):
         return int(self.user_sizes.max(initial=0))
 
     @cached_property
+    def largest_l2(self) -> float:
+        """The largest L2 norm of a user's item counts, the most that one user moves q1 in that norm: √|T_k| where no
+        item repeats, up to |T_k| where one does."""
+        if not self.repeats:
+            return float(self.largest_user) ** 0.5
+        user = np.repeat(np.arange(self.users, dtype=np.int64), self.user_sizes)
+        pairs, times = np.unique(user * self.n_items + self.items, return_counts=True)
+        squares = np.bincount(pairs // self.n_items, weights=times.astype(np.float64) ** 2, minlength=1)
+        return float(squares.max()) ** 0.5
+
+    @cached_property
     def smallest_user(self) -> int:
         """min |T_k|, from which HPA takes its d."""
         return int(self.user_sizes.min()) if self.users else 0
@@ -150,7 +161,7 @@ class Records(Data, kind="records"):
                 raise UserError(f"Records without repeats: {error}") from None
 
     def statistics(self) -> dict[str, float]:
-        """Table 4 of analytics: users, items, |D|, max, average and min |T_k|; and the contexts."""
+        """Table 4 of analytics: users, items, |D|, max, average and min |T_k|; the contexts, and the largest L2 norm."""
         return {
             "users": self.users,
             "items": self.n_items,
@@ -159,6 +170,7 @@ class Records(Data, kind="records"):
             "average": self.records / max(1, self.users),
             "smallest": self.smallest_user,
             "contexts": self.n_contexts,
+            "largest_l2": self.largest_l2,
         }
 
 

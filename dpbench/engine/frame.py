@@ -11,20 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.engine.store import Store
+from dpbench.errors import Damaged
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def manifests(results: Path) -> dict[str, dict[str, Any]]:
-    """The latest plan of every experiment that was run under this results folder, by experiment."""
+def manifests(results: Path, scale: str | None = None) -> dict[str, dict[str, Any]]:
+    """The latest plan (of one scale, where it is given) of every experiment that was run under this results folder."""
     found: dict[str, tuple[float, dict[str, Any]]] = {}
-    for path in sorted((results / "plans").glob("**/*@*.json")):
+    for path in sorted((results / "plans").glob(f"**/*@{scale or '*'}.json")):
         try:
             body = json.loads(path.read_text())
-            body["experiment"], body["cells"], body["trials"]
+            for key in ("experiment", "scale", "trials", "cells", "datasets"):
+                body[key]
         except (ValueError, KeyError, TypeError):
-            warnings.warn(f"{path} is damaged and passed over: run the experiment again", stacklevel=2)
+            warnings.warn(f"{path} is damaged and passed over: run the experiment again", Damaged, stacklevel=2)
             continue
         made = path.stat().st_mtime
         if body["experiment"] not in found or made > found[body["experiment"]][0]:
@@ -36,7 +38,7 @@ def load_trials(results: Path, manifest: dict[str, Any]) -> pd.DataFrame:
     """All stored trials of a plan. Columns: the labels, `cell`, `trial`, `seconds`, the metrics, `info.*`."""
     import pandas as pd
 
-    store = Store(results, say=lambda text: warnings.warn(text, stacklevel=2))
+    store = Store(results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))
     frames = []
     for cell in manifest["cells"]:
         table = store.read(cell["id"], manifest["trials"])

@@ -78,7 +78,8 @@ class FPA(Bounded, name="fpa"):
         scale = float(noise_scale(rho, d, self.l2_sensitivity(data), epsilon))  # λ
         noise = rng.laplace(0.0, scale, rho) + 1j * rng.laplace(0.0, scale, rho) * (multiplicity(d)[:rho] == 2)
         t = irfft(_spectrum(data)[:rho] + noise, n=d)
-        return Counts(counts=t, info={"rho": rho, "scale": scale})
+        dropped = float(self._dropped(data)[rho - 1])
+        return Counts(counts=t, info={"rho": rho, "scale": scale, "dropped": dropped})
 
     def expected_mse(self, data: Incidence, epsilon: float) -> float:
         """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise."""
@@ -111,8 +112,11 @@ class FPA(Bounded, name="fpa"):
 
     def _errors(self, data: Incidence, epsilon: float) -> np.ndarray:
         """Expected mean squared error of every ρ."""
-        dropped = data.memo("fpa dropped energy", lambda: dropped_energy(_spectrum(data), data.columns))
-        return mean_squared_errors(dropped, data.columns, self.l2_sensitivity(data), epsilon)
+        return mean_squared_errors(self._dropped(data), data.columns, self.l2_sensitivity(data), epsilon)
+
+    def _dropped(self, data: Incidence) -> np.ndarray:
+        """RE_FPA: what leaving out the other coefficients alone costs every ρ, as a mean squared error."""
+        return data.memo("fpa dropped energy", lambda: dropped_energy(_spectrum(data), data.columns))
 
 
 def _spectrum(data: Incidence) -> np.ndarray:

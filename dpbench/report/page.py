@@ -111,7 +111,7 @@ def _claim(v: Verdict) -> Row:
     for remark in (f"{claim.id}; {claim.place}; {claim.basis}", claim.note, v.reason):
         about += f'<span class="remark soft small">{prose(remark)}</span>' if remark else ""
     measured = text(v.measured) + (f'<span class="remark soft small">{text(v.where)}</span>' if v.where else "")
-    decided = "" if claim.untestable else "arithmetic"
+    decided = text(claim.evidence)
     if claim.experiment:
         decided = f'<a href="#{anchor(claim.experiment)}">{text(claim.experiment)}</a>'
         decided += f' <span class="soft small">{text(v.scale)}</span>' if v.scale else ""
@@ -248,7 +248,7 @@ def _errata(facts: Facts) -> str:
     known = [v for v in facts.verdicts if v.claim.basis == "erratum"]
     odd = [v for v in facts.verdicts if v.verdict == CONTRADICTED and v.claim.basis != "erratum"]
     rows = [_erratum(v) for v in known]
-    parts = ["<p>What the papers state and our measurements or plain algebra contradict.</p>"]
+    parts = ["<p>What the papers state and our measurements contradict, or plain arithmetic where it says so.</p>"]
     heads = ["the paper says", "place", "verdict", "measured", "paper expects", "why"]
     parts.append(html.table(heads, rows, id="errata-table", cards=True))
     if odd:
@@ -262,7 +262,8 @@ def _erratum(v: Verdict) -> Row:
     where = Raw(
         f"{text(claim.place)} <span class='soft small'>({text(claim.paper)})</span>", f"{claim.paper} {claim.place}"
     )
-    measured = Raw(text(v.measured), v.decider.value if v.decider else "")
+    remark = "" if claim.experiment else f'<span class="remark soft small">{text(claim.evidence)}</span>'
+    measured = Raw(text(v.measured) + remark, v.decider.value if v.decider else "")
     return Row(
         [
             Raw(prose(claim.says)),

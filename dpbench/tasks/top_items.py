@@ -26,10 +26,11 @@ class TopItems(Task, name="top_items"):
     k: int = 10
 
     kinds = ("records",)
-    higher = ("right",)
+    higher = ("right", "right_first")
     noiseless = ("listed", "raw_count_*")
     metrics: ClassVar[dict[str, str]] = {
         "right": "published items that are among the true top K, ties for the last place included",
+        "right_first": "the same among the first K of the true list alone, ties in the order of the items' numbers",
         "listed": "how many items the true top K are, ties for the last place included",
         "raw_count_I": "number of records of the I-th item of the data in this context",
     }
@@ -53,7 +54,11 @@ class TopItems(Task, name="top_items"):
         # Columns that share a published value have no order of their own: chance decides, not their numbers.
         top = np.lexsort((rng.random(published.size), -published))[: self.k]
         counts = data.edges[:, self.context]
-        scores: dict[str, Any] = {"right": float(np.isin(top, raw).sum()), "listed": float(raw.size)}
+        scores: dict[str, Any] = {
+            "right": float(np.isin(top, raw).sum()),
+            "right_first": float(np.isin(top, raw[: self.k]).sum()),
+            "listed": float(raw.size),
+        }
         scores |= {f"raw_count_{i}": float(counts[item]) for i, item in enumerate(raw, 1)}
         scores |= {f"info.raw_{i}": _label(data, item) for i, item in enumerate(raw, 1)}
         scores |= {f"info.top_{i}": _label(data, item) for i, item in enumerate(top, 1)}

@@ -8,15 +8,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from dpbench.claims import Judge, Verdict
 from dpbench.config import SCALES
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
 
 WIDTH = 170  # of what is printed into a pipe
+NARROW = 130  # below, a table would break every word: claims are listed one after the other
 COLOURS = {REPRODUCED: "green", CONTRADICTED: "red", INCONCLUSIVE: "yellow", UNTESTABLE: "dim"}
 
 
@@ -38,10 +41,11 @@ def main(argv: list[str]) -> int:
         _run_missing(claims, args.results, args.scale, args.jobs)
     judge = Judge(args.results, args.scale)
     verdicts = [judge.verdict(claim) for claim in claims]
+    show = table if console.width >= NARROW else listing
     for paper in dict.fromkeys(claim.paper for claim in claims):
-        console.print(table(paper, [v for v in verdicts if v.claim.paper == paper]))
+        console.print(show(f"Claims of {paper}", [v for v in verdicts if v.claim.paper == paper]))
     _print_counts(console, verdicts)
-    _print_missing(console, verdicts, judge)
+    _print_missing(console, verdicts, judge, " ".join(["python -m dpbench claims", *argv]))
     return 0
 
 
@@ -49,28 +53,47 @@ def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: in
     from dpbench.suite import run_experiment
 
     notes = Console(stderr=True, highlight=False)
-    have = Judge(results, scale).manifests
+    have = Judge(results, scale)
     for experiment in dict.fromkeys(c.experiment for c in claims if c.experiment and not c.untestable):
-        if experiment not in have:
+        if have.unfinished(experiment):
             notes.print(f"running {experiment} at scale {scale or 'laptop'}")
             _, result = run_experiment(experiment, results=results, scale=scale or "laptop", jobs=jobs, say=notes.print)
             if result.failed:
                 notes.print(f"[red]{result.failed} trials of {experiment} failed")
 
 
-def table(paper: str, verdicts: list[Verdict]) -> Table:
-    found = Table(title=f"Claims of {paper}", show_lines=True)
-    for head in ("claim", "verdict", "measured", "95 % interval", "paper"):
-        found.add_column(head, overflow="fold", ratio={"claim": 5, "measured": 2, "95 % interval": 2}.get(head, 1))
+def table(title: str, verdicts: list[Verdict]) -> Table:
+    found = Table(title=title, show_lines=True, expand=True)
+    widths = {"claim": 9, "verdict": 2, "measured": 4, "95 % interval": 3, "paper": 3}
+    for head, share in widths.items():
+        found.add_column(head, overflow="fold", ratio=share, min_width=len(UNTESTABLE))
     for v in verdicts:
-        claim = v.claim
-        text = f"[bold]{claim.id}[/] ({claim.place}; {claim.basis})\n{escape(claim.says)}"
-        if v.reason:
-            text += f"\n[dim]{escape(v.reason)}[/]" + (f"\n[dim]{v.command}[/]" if v.command else "")
-        measured = "\n".join(filter(None, (v.measured, f"[dim]{v.where}[/]" if v.where else "")))
-        colour = COLOURS[v.verdict]
-        found.add_row(text, f"[{colour}]{v.verdict}[/]", measured, v.interval, escape(claim.expect))
+        measured = Text("\n").join(filter(None, (Text(v.measured), Text(v.where, "dim"))))
+        found.add_row(_about(v), Text(v.verdict, COLOURS[v.verdict]), measured, v.interval, escape(v.claim.expect))
     return found
+
+
+def listing(title: str, verdicts: list[Verdict]) -> Group:
+    """The same for a narrow screen: a paragraph a claim."""
+    parts: list[Text | Padding] = [Text(title, "bold italic")]
+    for v in verdicts:
+        interval = f"95 % interval {v.interval}" if v.interval else ""
+        numbers = filter(None, (f"measured {v.measured}" if v.decider else "", v.where, interval))
+        paper = f"paper {v.claim.expect}" if v.claim.expect else ""
+        last = Text("; ".join(filter(None, (", ".join(numbers), paper))))
+        about = _about(v)
+        parts += [Text(v.verdict, COLOURS[v.verdict]), Padding(Text("\n").join([about, last]), (0, 0, 1, 2))]
+    return Group(*parts)
+
+
+def _about(v: Verdict) -> Text:
+    """What is claimed and where, and what is to be said of the verdict."""
+    claim = v.claim
+    remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence)))
+    lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
+    behind = claim.note if v.verdict != UNTESTABLE else ""
+    lines += [Text(text, "dim") for text in (v.reason, v.command, behind) if text]
+    return Text("\n").join(lines)
 
 
 def _print_counts(console: Console, verdicts: list[Verdict]) -> None:
@@ -85,10 +108,12 @@ def _print_counts(console: Console, verdicts: list[Verdict]) -> None:
         console.print(f"Scale of the runs: {', '.join(scales)}. Intervals are about the noise, the data are one draw.")
 
 
-def _print_missing(console: Console, verdicts: list[Verdict], judge: Judge) -> None:
+def _print_missing(console: Console, verdicts: list[Verdict], judge: Judge, command: str) -> None:
     missing = dict.fromkeys(
         v.claim.experiment for v in verdicts if v.claim.experiment and v.claim.experiment not in judge.manifests
     )
     if missing:
+        if not judge.manifests:
+            console.print(f"There are no runs in {judge.results}.", highlight=False, markup=False, soft_wrap=True)
         console.print(f"Not run yet: {', '.join(missing)}", soft_wrap=True)
-        console.print("Run them: python -m dpbench claims --run", highlight=False)
+        console.print(f"Run them: {command} --run", highlight=False, markup=False, soft_wrap=True)
