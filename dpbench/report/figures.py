@@ -59,7 +59,7 @@ def _experiment(e: Experiment, manifest: dict[str, Any]) -> str:
         f'<div class="beside{layout}"><div>{picture}</div>{claims}</div>',
         _summary(e) if e.summary is not None else "",
         _numbers(e.id, e.numbers) if e.numbers is not None else "",
-        folded("Left out of the plan", f'<ul class="small">{left}</ul>') if left else "",
+        folded("Left out of the plan", f'<ul class="small">{left}</ul>', aside="left") if left else "",
     ]
     return f'<article id="{anchor("exp", e.id)}">{"".join(parts)}</article>'
 
@@ -97,4 +97,4 @@ def _numbers(experiment: str, numbers: pd.DataFrame) -> str:
         tall=True,
     )
     shown = f"The numbers ({len(numbers)} rows{text(rest)})"
-    return folded(shown, html.filters(name, {}, "find a row") + table, kind="numbers")
+    return folded(shown, html.filters(name, {}, "find a row") + table, aside="numbers")

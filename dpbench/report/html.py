@@ -59,11 +59,11 @@ def code(value: object) -> str:
     return f"<code>{text(value)}</code>"
 
 
-def folded(summary: str, body: str, *, id: str = "", small: bool = True, kind: str = "") -> str:
-    """Something that opens on a click; `summary` is HTML."""
+def folded(summary: str, body: str, *, id: str = "", aside: str = "") -> str:
+    """Something that opens on a click, and on paper unless it is an `aside`, of that kind; `summary` is HTML."""
     names = f' id="{text(id)}"' if id else ""
-    names += f' class="{kind}"' if kind else ""
-    return f"<details{names}><summary{' class=small' if small else ''}>{summary}</summary>{body}</details>"
+    names += f' class="aside {aside}"' if aside else ""
+    return f"<details{names}><summary{' class=small' if aside else ''}>{summary}</summary>{body}</details>"
 
 
 def number(value: float) -> str:

@@ -94,10 +94,10 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  // On paper everything is open but the tables of numbers, which are there as CSV files.
+  // On paper everything is open but the asides: numbers, which are there as CSV files, and what else is told elsewhere.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not(.numbers):not([open])")];
+    opened = [...document.querySelectorAll("details:not(.aside):not([open])")];
     for (const box of opened) box.open = true;
   });
   addEventListener("afterprint", () => { for (const box of opened) box.open = false; });

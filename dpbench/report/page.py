@@ -63,7 +63,7 @@ def _dataset(d: Dataset) -> str:
     used = f"{figures.source(d.spec)}, scale {d.scale}" if d.spec else "in none of these runs"
     body = html.markdown(re.sub(r"\A# .*\n", "", d.card.markdown())) if d.card.text else "<p>It has no card yet.</p>"
     title = f"<b>{text(d.name)}</b> {text(d.card.title)} <span class='soft small'>({text(used)})</span>"
-    return folded(title, _statistics(d) + body, id=anchor("data", d.name), small=False)
+    return folded(title, _statistics(d) + body, id=anchor("data", d.name))
 
 
 def _statistics(d: Dataset) -> str:

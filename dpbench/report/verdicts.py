@@ -124,7 +124,7 @@ def beside(verdicts: Sequence[Verdict]) -> str:
     rest = [v for v in verdicts if v.verdict == UNTESTABLE]
     listed = _list([*tested, *rest] if len(rest) <= FEW else tested)
     if len(rest) > FEW:
-        listed += folded(f"{len(rest)} claims this run cannot test", _list(rest))
+        listed += folded(f"{len(rest)} claims this run cannot test", _list(rest), aside="untested")
     return f"<div><h4>Claims</h4>{listed}</div>"
 
 
@@ -167,4 +167,4 @@ def _differences(path: Path) -> str:
     if not path.is_file():
         return ""
     title, _, body = path.read_text().partition("\n")
-    return folded(f"<b>{text(title.lstrip('# '))}</b>", html.markdown(body), id="differences", small=False)
+    return folded(f"<b>{text(title.lstrip('# '))}</b>", html.markdown(body), id="differences")
