@@ -121,10 +121,11 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     plain = _plain(cfg)
     check_shapes(plain, overrides)
     run = check(plain, str(experiment or "adhoc"), overrides)
-    return replace(run, changes=_changes(run, overrides)) if experiment else run
+    searched = [word for word in about.overrides.hydra if word.startswith("hydra.searchpath=")]
+    return replace(run, changes=_changes(run, overrides, searched)) if experiment else run
 
 
-def _changes(run: RunConfig, overrides: list[str]) -> tuple[str, ...]:
+def _changes(run: RunConfig, overrides: list[str], searched: list[str]) -> tuple[str, ...]:
     """How the overrides make the run differ from its experiment as it is defined."""
     import hydra
 
@@ -134,7 +135,8 @@ def _changes(run: RunConfig, overrides: list[str]) -> tuple[str, ...]:
         return ()
     try:
         # Through the Hydra that is open now, so that the user's own folders count.
-        return changes(run, check(_plain(hydra.compose("run", overrides=kept)), run.experiment, kept))
+        whole = _plain(hydra.compose("run", overrides=[*searched, *kept]))
+        return changes(run, check(whole, run.experiment, kept))
     except UserError:  # as defined it needs what is not here, such as original files: then the words themselves
         return tuple(word.lstrip("+") for word in rest)
 
