@@ -63,11 +63,9 @@ def curves(
         logx=logx,
         logy=logy,
     )
-    for ax in figure.axes:
-        if not logx:
+    if not logx:
+        for ax in figure.axes:
             ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True)
-        if logy and ax.get_title().endswith("(%)"):
-            plain_numbers(ax)
     finish(figure)
     return figure
 
@@ -83,8 +81,8 @@ def absolute_by_range(numbers: pd.DataFrame) -> Figure:
 
 
 def finish(figure: Figure) -> None:
-    """The legend in as many columns as fit over the panels, a single panel larger, and no labels between powers of ten
-    on the x axis, where they run into each other."""
+    """The legend in as many columns as fit over the panels, a single panel larger, no labels between powers of ten on
+    the x axis, where they run into each other, and plain numbers on the y axis of percentages and of hardly a decade."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
     for legend in list(figure.legends):
@@ -93,6 +91,9 @@ def finish(figure: Figure) -> None:
     for ax in figure.axes:
         if ax.get_xscale() == "log":
             ax.xaxis.set_minor_formatter(NullFormatter())
+        low, high = ax.get_ylim()
+        if ax.get_yscale() == "log" and (ax.get_title().endswith("(%)") or high <= 20 * low):
+            plain_numbers(ax)
 
 
 def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:

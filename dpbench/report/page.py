@@ -119,7 +119,7 @@ def _environment(facts: Facts) -> str:
         numbers = [len(m["cells"]), m["trials"], e.trials, m["seed"], Raw(text(", ".join(map(str, seeds))))]
         rows.append(Row([name, m["scale"], *numbers, m.get("written", "")[:16].replace("T", " ")]))
     heads = ["experiment", "scale", "cells", "trials a cell", "stored trials", "noise seed", "data seed", "run (UTC)"]
-    runs = html.table(heads, rows, id="runs", caption="Runs and their seeds", cards=True)
+    runs = html.table(heads, rows, id="runs", caption="Runs and their seeds")
     here = html.table(
         ["what", "version"],
         [Row(pair) for pair in facts.environment.items()],
