@@ -9,9 +9,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpbench.changes import changes
 from dpbench.config import RunConfig, check, check_shapes
 from dpbench.errors import UserError, nearest
 from dpbench.paths import CONF
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
+NESTED = ("runner.jobs", "runner.chunk", "runner.address", "runner.backend", "tracking.uri", "tracking.enabled")
+# Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
+UNCHANGING = ("experiment", "scale", "results", "figure", "dry", "metrics", "runner", "tracking", *NESTED)
 
 
 def options(group: str, *folders: Path) -> list[str]:
@@ -109,15 +114,39 @@ def compose_run(argv: list[str]) -> RunConfig:
 
 def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     from hydra.core.hydra_config import HydraConfig
-    from omegaconf import OmegaConf
 
     about = hydra_cfg if hydra_cfg is not None else HydraConfig.get()
     experiment = about.runtime.choices.get("experiment")
+    overrides = list(about.overrides.task)
+    plain = _plain(cfg)
+    check_shapes(plain, overrides)
+    run = check(plain, str(experiment or "adhoc"), overrides)
+    searched = [word for word in about.overrides.hydra if word.startswith("hydra.searchpath=")]
+    return replace(run, changes=_changes(run, overrides, searched)) if experiment else run
+
+
+def _changes(run: RunConfig, overrides: list[str], searched: list[str]) -> tuple[str, ...]:
+    """How the overrides make the run differ from its experiment as it is defined."""
+    import hydra
+
+    kept = [word for word in overrides if word.partition("=")[0] in UNCHANGING]
+    rest = [word for word in overrides if word not in kept]
+    if not rest:
+        return ()
+    try:
+        # Through the Hydra that is open now, so that the user's own folders count.
+        whole = _plain(hydra.compose("run", overrides=[*searched, *kept]))
+        return changes(run, check(whole, run.experiment, kept))
+    except UserError:  # as defined it needs what is not here, such as original files: then the words themselves
+        return tuple(word.lstrip("+") for word in rest)
+
+
+def _plain(cfg: DictConfig) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
     body = {key: value for key, value in cfg.items() if key != "hydra"}
     plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True)
-    overrides = list(about.overrides.task)
-    check_shapes(plain, overrides)
-    return check(plain, str(experiment or "adhoc"), overrides)
+    return plain
 
 
 def config_dirs(argv: list[str]) -> list[Path]:
@@ -172,5 +201,4 @@ def _settings() -> list[str]:
 
     base = OmegaConf.load(CONF / "run.yaml")
     top = [str(k) for k in base if k not in ("defaults", "hydra")]  # type: ignore[union-attr]
-    nested = ["runner.jobs", "runner.chunk", "runner.address", "runner.backend", "tracking.uri", "tracking.enabled"]
-    return [*top, *nested, *GROUPS]
+    return [*top, *NESTED, *GROUPS]

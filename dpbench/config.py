@@ -87,6 +87,8 @@ class RunConfig:
     datasets: tuple[Dataset, ...]
     mechanisms: tuple[Variant, ...]
     tasks: tuple[Variant, ...]
+    changes: tuple[str, ...] = ()
+    """How the user's overrides make it differ from the experiment's own definition."""
 
 
 def check(cfg: Mapping[str, Any], experiment: str, overrides: list[str]) -> RunConfig:

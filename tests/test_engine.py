@@ -278,5 +278,5 @@ def test_a_figure_that_does_not_fit_the_run_is_a_warning(dpbench: Call, home: Pa
     words = ("run", "experiment=gs/fig7", "dataset=[trajectory]", "mechanism=[lpa]", "scale=smoke", "tracking=none")
     done = dpbench(*words)
     assert done.returncode == 0
-    assert "gs/fig7 cannot be drawn from this run" in done.stderr
+    assert "gs/fig7: its script cannot draw this run (KeyError: " in done.stderr
     assert dpbench("figures").returncode == 1

@@ -108,3 +108,26 @@ def test_table_shows_how_much_larger_the_noisy_table_is() -> None:
     numbers, _ = drawn("table1", pd.DataFrame(rows))
     assert numbers["blow_up"].tolist() == [100]
     assert numbers["stated"].tolist() == ["0.5 % to 2 %"]
+
+
+def test_a_mechanism_looks_the_same_in_every_figure_and_its_variants_differ() -> None:
+    from dpbench.figures import style
+
+    alone = style.looks(["Geometric", "Filter", "Priority sampling"])
+    among = style.looks(["Filter, dyadic", "Geometric", "Geometric, dyadic"])
+    assert among["Filter, dyadic"] == alone["Filter"]
+    assert among["Geometric"] == alone["Geometric"]
+    assert among["Geometric, dyadic"]["color"] == alone["Geometric"]["color"]
+    assert among["Geometric, dyadic"] != alone["Geometric"]
+    assert style.looks(["filter"])["filter"] == alone["Filter"]
+
+
+def test_an_error_of_nought_draws_no_line_off_a_logarithmic_panel() -> None:
+    made = {"mechanism": "filter", "trial": 0, "median_relative_error/10": 0.0, "median_relative_error/100": 0.2}
+    rows = [{**made, "abs_error/10": 1.0, "abs_error/100": 10.0}]
+    script = load_script(EXPERIMENTS / "sparse" / "ranges_small.py")
+    figure = script.draw(script.numbers(pd.DataFrame(rows)))
+    absolute, relative = (ax.get_lines()[0].get_xdata().tolist() for ax in figure.axes)
+    plt.close(figure)
+    assert absolute == [10, 100]
+    assert relative == [100]

@@ -6,19 +6,22 @@ Imported by figures, tracking, check and report.
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.engine.store import Store
-from dpbench.errors import Damaged
+from dpbench.errors import Damaged, UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+RESULTS = Path("results")  # where runs write unless told otherwise, as conf/run.yaml says
+
 
 def manifests(results: Path, scale: str | None = None) -> dict[str, dict[str, Any]]:
-    """The latest plan (of one scale, where it is given) of every experiment that was run under this results folder."""
+    """The latest plan (of that scale) of every experiment that was run under this results folder, by experiment."""
     found: dict[str, tuple[float, dict[str, Any]]] = {}
     for path in sorted((results / "plans").glob(f"**/*@{scale or '*'}.json")):
         try:
@@ -32,6 +35,42 @@ def manifests(results: Path, scale: str | None = None) -> dict[str, dict[str, An
         if body["experiment"] not in found or made > found[body["experiment"]][0]:
             found[body["experiment"]] = (made, body)
     return {name: body for name, (_, body) in sorted(found.items())}
+
+
+def stored(results: Path, scale: str | None = None) -> dict[str, dict[str, Any]]:
+    """`manifests` for a verb that makes something of them: a folder without any is wrong use."""
+    if found := manifests(results, scale):
+        return found
+    if results.exists() and not results.is_dir():
+        raise UserError(f"--results {results} is a file: expected a folder that `python -m dpbench run` has written to")
+    problem = "holds no run" if results.is_dir() else "does not exist"
+    if scale and (others := manifests(results)):
+        problem = (
+            f"holds no run of scale {scale}, only of {' and '.join(sorted({m['scale'] for m in others.values()}))}"
+        )
+    command = run_command(None, results, scale)
+    raise UserError(f"--results {results} {problem}: expected a folder that runs have written to; make one: {command}")
+
+
+def run_command(experiment: str | None, results: Path, scale: str | None = None) -> str:
+    """What to type to have this experiment (None: the first one) in this store."""
+    words = [f"{key}={value}" for key, value in (("experiment", experiment), ("scale", scale)) if value]
+    words += [f"results={results}"] if results != RESULTS else []
+    return shlex.join(["python", "-m", "dpbench", "run", *words])
+
+
+def remarks(manifest: dict[str, Any], trials: int, results: Path) -> list[str]:
+    """What a reader of a run's figure must know: that it is not the experiment as defined, or not finished."""
+    found = []
+    if changes := manifest.get("changes"):
+        again = run_command(manifest["experiment"], results, manifest["scale"])
+        found.append(f"not as the experiment is defined ({'; '.join(changes)}); as defined: `{again}`")
+    planned = len(manifest["cells"]) * manifest["trials"]
+    if trials < planned:
+        found.append(
+            f"not finished: {trials} of {planned} trials are stored; the command that began it goes on from there"
+        )
+    return found
 
 
 def load_trials(results: Path, manifest: dict[str, Any]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,8 @@ def save_manifest(plan: Plan) -> Path:
         "scale": run.scale,
         "trials": run.trials,
         "seed": run.seed,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "changes": list(run.changes),
         "cells": [{"id": c.id, "key": c.key, "labels": identity.canonical(c.labels())} for c in plan.cells],
         "datasets": {d.name: asdict(d.spec) for d in run.datasets},
         "left_out": [list(pair) for pair in plan.left_out],

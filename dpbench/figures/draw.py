@@ -1,18 +1,36 @@
-"""From stored trials to files: finds an experiment's plotting script, gives it the frame, saves PNG, PDF and CSV."""
+"""From stored trials to files: finds an experiment's plotting script, gives it the frame, saves PNG, PDF and CSV.
+
+Imported by the verbs `run` and `figures`, and by the report, which takes the numbers and the figure instead of files.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from dpbench.engine.frame import load_trials, manifests
-from dpbench.errors import UserError
+from dpbench.engine.frame import load_trials, remarks
 from dpbench.paths import EXPERIMENTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class CannotDraw(Exception):
     """The stored trials do not have what the experiment's figure shows."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What an experiment's script made of its trials; `summary` where the script has one."""
+
+    trials: int
+    numbers: pd.DataFrame
+    figure: Figure | None
+    summary: pd.DataFrame | None = None
 
 
 def script(experiment: str) -> Path | None:
@@ -34,36 +52,43 @@ def load_script(path: Path) -> ModuleType:
     return module
 
 
-def draw_experiment(results: Path, experiment: str) -> list[Path]:
-    """Draw one experiment from its latest run. Returns the files written."""
-    from dpbench.figures.style import paper_style, plt
+def draw(results: Path, manifest: dict[str, Any]) -> Drawing:
+    """The numbers and the figure of one run; CannotDraw says why not."""
+    from dpbench.figures.style import paper_style
 
+    experiment = manifest["experiment"]
     path = script(experiment)
     if path is None:
-        raise UserError(f"{experiment} has no plotting script (experiments/{experiment}.py)")
-    manifest = manifests(results).get(experiment)
-    if manifest is None:
-        raise UserError(f"{experiment} was not run yet: python -m dpbench run experiment={experiment}")
+        raise CannotDraw(f"there is no plotting script (experiments/{experiment}.py)")
     trials = load_trials(results, manifest)
     if trials.empty:
-        raise UserError(f"{experiment} has no finished trials: python -m dpbench run experiment={experiment}")
-    module = load_script(path)
-    target = results / "figures" / experiment
-    target.parent.mkdir(parents=True, exist_ok=True)
+        raise CannotDraw("no trial of it is finished")
     try:
+        module = load_script(path)
         numbers = module.numbers(trials)
         with paper_style():
             figure = module.draw(numbers)
-    except (KeyError, ValueError, IndexError, TypeError) as error:
-        # A run of other mechanisms or datasets may lack what this figure shows.
-        raise CannotDraw(f"{experiment} cannot be drawn from this run: {type(error).__name__}: {error}") from error
+        summary = module.summary(numbers) if hasattr(module, "summary") else None
+    except Exception as error:
+        # A run of other mechanisms or datasets may lack what this figure shows, and a script may be the user's own.
+        raise CannotDraw(f"its script cannot draw this run ({type(error).__name__}: {error})") from error
+    return Drawing(len(trials), numbers, figure, summary)
+
+
+def save(results: Path, manifest: dict[str, Any]) -> tuple[list[Path], list[str]]:
+    """Draw one run into files. Returns the files written, and what to know of the run."""
+    from dpbench.figures.style import paper_style, plt
+
+    drawing = draw(results, manifest)
+    target = results / "figures" / manifest["experiment"]
+    target.parent.mkdir(parents=True, exist_ok=True)
     files = [target.with_suffix(".csv")]
-    numbers.to_csv(files[0], index=False)
-    with paper_style():
-        if figure is not None:
-            png, pdf = target.with_suffix(".png"), target.with_suffix(".pdf")
-            figure.savefig(png, metadata={"Software": None})
-            figure.savefig(pdf, metadata={"CreationDate": None})
-            files += [png, pdf]
-            plt.close(figure)
-    return files
+    drawing.numbers.to_csv(files[0], index=False)
+    if drawing.figure is not None:
+        png, pdf = target.with_suffix(".png"), target.with_suffix(".pdf")
+        with paper_style():
+            drawing.figure.savefig(png, metadata={"Software": None})
+            drawing.figure.savefig(pdf, metadata={"CreationDate": None})
+        files += [png, pdf]
+        plt.close(drawing.figure)
+    return files, remarks(manifest, drawing.trials, results)

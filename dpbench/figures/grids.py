@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from dpbench.figures import style
 from dpbench.figures.shapes import ordered
@@ -62,12 +62,8 @@ def plain_ticks(ax: Axes, values: list[float], most: int = 6) -> None:
 
 
 def plain_numbers(ax: Axes) -> None:
-    """60 instead of 6 x 10^1 on a logarithmic y axis, and numbers between powers of ten where it spans hardly one."""
+    """60 instead of 6 x 10^1 on a logarithmic y axis, and numbers between powers of ten the fewer of them it spans."""
     low, high = ax.get_ylim()
+    digits = "2346" if high <= 20 * low else "3" if high <= 300 * low else ""
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    between = NullFormatter() if high > 20 * low else FuncFormatter(_first_digits)
-    ax.yaxis.set_minor_formatter(between)
-
-
-def _first_digits(value: float, _: int) -> str:
-    return f"{value:g}" if f"{value:e}"[0] in "2346" else ""
+    ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in digits else ""))

@@ -8,6 +8,7 @@ from matplotlib.ticker import NullFormatter
 
 from dpbench.engine.frame import summarise
 from dpbench.figures import shapes, style
+from dpbench.figures.grids import plain_numbers
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
 
@@ -22,6 +23,14 @@ def by_size(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         groups = long.groupby([*keys, "cells"], sort=False, dropna=False)[metric]
         parts.append(pd.concat([groups.mean(), groups.sem().rename(f"{metric}_se")], axis=1))
     return pd.concat(parts, axis=1).reset_index()
+
+
+def by_mechanism(trials: pd.DataFrame) -> pd.DataFrame:
+    """Errors by size of the query, a series a mechanism; a mechanism over a tree of ranges is one of its own."""
+    series = trials["mechanism"].map(style.name)
+    if "mechanism.transform" in trials:
+        series += trials["mechanism.transform"].map({"none": "", "dyadic": ", dyadic"})
+    return by_size(trials.assign(series=series), ["mechanism", "series"])
 
 
 def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -61,9 +70,19 @@ def curves(
     return figure
 
 
+def by_range(numbers: pd.DataFrame) -> Figure:
+    """Both errors over the size of the range."""
+    return curves(numbers, x="cells", xlabel="range size (cells)")
+
+
+def absolute_by_range(numbers: pd.DataFrame) -> Figure:
+    """The absolute error alone."""
+    return curves(numbers, x="cells", xlabel="range size (cells)", relative=False)
+
+
 def finish(figure: Figure) -> None:
-    """The legend in as many columns as fit over the panels, a single panel larger, and no labels between powers of ten
-    on the x axis, where they run into each other."""
+    """The legend in as many columns as fit over the panels, a single panel larger, no labels between powers of ten on
+    the x axis, where they run into each other, and plain numbers on the y axis of percentages and of hardly a decade."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
     for legend in list(figure.legends):
@@ -72,6 +91,9 @@ def finish(figure: Figure) -> None:
     for ax in figure.axes:
         if ax.get_xscale() == "log":
             ax.xaxis.set_minor_formatter(NullFormatter())
+        low, high = ax.get_ylim()
+        if ax.get_yscale() == "log" and (ax.get_title().endswith("(%)") or high <= 20 * low):
+            plain_numbers(ax)
 
 
 def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpbench.engine.frame import summarise
-from dpbench.figures import style
+from dpbench.figures import shapes, style
 from dpbench.figures.shapes import ordered
 
 L = 10
@@ -90,3 +90,24 @@ def top_k(numbers: pd.DataFrame, columns: str = "precision_at_") -> pd.DataFrame
             part = numbers[[*keys, name, f"{name}_se"]].set_axis([*keys, "precision", "precision_se"], axis=1)
             parts.append(part.assign(k=int(k)))
     return pd.concat(parts, ignore_index=True).dropna(subset=["precision"]).sort_values([*keys, "k"], kind="stable")
+
+
+def precision(numbers: pd.DataFrame, *, series: str, panel: str | None = None) -> Figure:
+    """Figures 5 and 9: the rows of `top_k` as lines against K, 0 to 100 % with room for the markers."""
+    figure = shapes.lines(
+        numbers,
+        panel=panel,
+        x="k",
+        series=series,
+        value="precision",
+        error="precision_se",
+        xlabel="K",
+        ylabel="Precision (%)",
+        label=label,
+        logx=True,
+        percent=True,
+        columns=2,
+    )
+    for ax in figure.axes:
+        ax.set_ylim(-3, 105)
+    return figure

@@ -105,12 +105,14 @@ def lines(
     kinds = ordered(numbers[panel]) if panel else [None]
     members = ordered(numbers[series])
     figure, axes = style.panels(len(kinds), columns)
-    factor = 100.0 if percent else 1.0
+    factor, looks = 100.0 if percent else 1.0, style.looks(members)
     for ax, kind in zip(axes, kinds, strict=True):
         part = numbers if panel is None else numbers[numbers[panel] == kind]
         places = sorted(part[x].unique())
-        for i, member in enumerate(members):
+        for member in members:
             rows = part[part[series] == member].sort_values(x)
+            if logy:  # nought has no place there, and a line to it would fall off the panel
+                rows = rows[rows[value] > 0]
             if rows.empty:
                 continue
             at = [places.index(v) for v in rows[x]] if ticks else rows[x]
@@ -122,7 +124,7 @@ def lines(
                 capsize=2,
                 elinewidth=0.9,
                 label=label(member),
-                **style.look(member, i),
+                **looks[member],
             )
         if ticks:
             ax.set_xticks(range(len(places)), [ticks(v) for v in places])
@@ -142,6 +144,21 @@ def lines(
         ax.set_ylabel(ylabel)
     style.legend_above(figure, axes)
     return figure
+
+
+def dataset_table(
+    columns: dict[str, str], formats: dict[str, str] | None = None
+) -> tuple[Callable[[pd.DataFrame], pd.DataFrame], Callable[[pd.DataFrame], Figure]]:
+    """`numbers` and `draw` of a table of datasets: those columns, headed so; `formats` by column."""
+
+    def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+        return trials[list(columns)].drop_duplicates()
+
+    def draw(numbers: pd.DataFrame) -> Figure:
+        by_head = {columns[name]: form for name, form in (formats or {}).items()}
+        return table(numbers.rename(columns=columns), formats=by_head)
+
+    return numbers, draw
 
 
 def table(numbers: pd.DataFrame, title: str = "", formats: dict[str, str] | None = None) -> Figure:

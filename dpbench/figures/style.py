@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,7 +79,13 @@ COLOURS = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***")
 
-_FIXED = ("lpa", "fpa", "gs", "gs_r", "gs_s", "alpa", "sra", "hpa", "dpsense", "dpsense_s", "gs_mean")
+LINES = ("-", "--", ":", "-.")
+
+# Mechanisms of one family have one place each in the palette; figures never mix the two.
+_FAMILIES = (
+    ("lpa", "fpa", "gs", "gs_r", "gs_s", "alpa", "sra", "hpa", "dpsense", "dpsense_s", "gs_mean"),
+    ("geometric", "filter", "priority", "filter_priority", "threshold", "sketch", "synthesizer"),
+)
 
 
 def name(key: object) -> str:
@@ -96,9 +102,26 @@ def epsilon_name(value: float) -> str:
 
 
 def look(key: object, position: int) -> dict[str, str]:
-    """Colour and marker: a mechanism of the column-count family has its own, others go by position in their figure."""
-    index = _FIXED.index(str(key)) if str(key) in _FIXED else position
-    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+    """Colour and marker: a mechanism, by its key or its name, has its own; others go by position in their figure."""
+    for family in _FAMILIES:
+        for index, member in enumerate(family):
+            if str(key) in (member, NAMES[member]):
+                position = index
+    return {"color": COLOURS[position % len(COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
+
+
+def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
+    """The looks of the lines of one figure. `Filter, dyadic` is a variant of `Filter`: its colour, and where both are
+    there, another dash and a hollow marker."""
+    found: dict[Any, dict[str, str]] = {}
+    taken: dict[str, int] = {}
+    for position, member in enumerate(members):
+        base = str(member).partition(",")[0]
+        variant = taken[base] = taken.get(base, -1) + 1
+        found[member] = {**look(base, position), "linestyle": LINES[variant % len(LINES)]}
+        if variant:
+            found[member]["markerfacecolor"] = "white"
+    return found
 
 
 @contextmanager
@@ -139,13 +162,13 @@ def panels(count: int, columns: int | None = None, width: float = 3.1, height: f
     return figure, flat[:count]
 
 
-def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
-    """One legend for all panels, above them, without repeats."""
+def legend_above(figure: Figure, axes: list, columns: int = 6) -> None:
+    """One legend for all panels, above them, without repeats; in rows of about equal length, `columns` at most."""
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if entries:
-        figure.legend(
-            entries.values(), entries.keys(), loc="outside upper center", ncols=columns or min(6, len(entries))
-        )
+        rows = math.ceil(len(entries) / columns)
+        across = math.ceil(len(entries) / rows)
+        figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=across)

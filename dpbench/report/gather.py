@@ -10,14 +10,16 @@ import platform
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.claims import Judge, Verdict
 from dpbench.compose import options
+from dpbench.engine.frame import remarks, run_command, stored
 from dpbench.ledger import ledger
 from dpbench.paths import CONF
-from dpbench.sources.cards import load
+from dpbench.sources.cards import Card, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,20 +54,33 @@ class Experiment:
 
     id: str
     title: str
+    command: str
+    """What makes it, as it is defined."""
     manifest: dict[str, Any] | None = None
     trials: int = 0
     numbers: pd.DataFrame | None = None
+    summary: pd.DataFrame | None = None
     picture: bytes | None = None
     problem: str = ""
+    """Why it cannot be drawn."""
+    remarks: list[str] = field(default_factory=list)
+    """What sets this run apart from the experiment as it is defined."""
     verdicts: list[Verdict] = field(default_factory=list)
 
     @property
     def paper(self) -> str:
         return self.id.partition("/")[0]
 
-    @property
-    def command(self) -> str:
-        return f"python -m dpbench run experiment={self.id}"
+
+@dataclass
+class Dataset:
+    """A dataset's card, and for those in the runs where they came from and their statistics."""
+
+    name: str
+    card: Card
+    spec: dict[str, Any] | None = None
+    scale: str = ""
+    statistics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,10 +89,11 @@ class Facts:
 
     experiments: list[Experiment]
     verdicts: list[Verdict]
-    datasets: list[dict[str, Any]]
+    datasets: list[Dataset]
     mechanisms: list[dict[str, str]]
     environment: dict[str, str]
     results: Path
+    written: str
 
     @property
     def missing(self) -> list[Experiment]:
@@ -85,19 +101,24 @@ class Facts:
 
 
 def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Facts:
-    """All facts; draws every figure from the stored trials."""
+    """All facts; draws every figure from the stored trials. UserError when there are none."""
+    stored(results, scale)
     judge = Judge(results, scale)
     verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: _rank(v.claim.paper))
     experiments = []
     for name in dict.fromkeys((*options("experiment"), *judge.manifests)):
-        experiment = Experiment(name, _title(name), judge.manifests.get(name))
+        manifest = judge.manifests.get(name)
+        command = run_command(name, results, manifest["scale"] if manifest else scale)
+        experiment = Experiment(name, _title(name), command, manifest)
         experiment.verdicts = [v for v in verdicts if v.claim.experiment == name]
-        if experiment.manifest is not None:
-            _draw(experiment, results)
+        if manifest is not None:
+            _draw(experiment, manifest, results)
             say(f"{name}: {experiment.problem or f'{experiment.trials} trials'}")
         experiments.append(experiment)
     experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
-    return Facts(experiments, verdicts, _datasets(judge.manifests), _mechanisms(), _environment(), results)
+    written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    datasets = _datasets(judge.manifests)
+    return Facts(experiments, verdicts, datasets, _mechanisms(), _environment(), results, written)
 
 
 def _rank(paper: str) -> int:
@@ -115,32 +136,22 @@ def _title(experiment: str) -> str:
     return found[1].strip("\"'") if found else experiment
 
 
-def _draw(experiment: Experiment, results: Path) -> None:
-    from dpbench.engine.frame import load_trials
-    from dpbench.figures.draw import load_script, script
+def _draw(experiment: Experiment, manifest: dict[str, Any], results: Path) -> None:
+    from dpbench.figures.draw import CannotDraw, draw
     from dpbench.figures.style import paper_style, plt
 
-    assert experiment.manifest is not None
-    experiment.title = experiment.manifest["title"] or experiment.title
-    frame = load_trials(results, experiment.manifest)
-    experiment.trials = len(frame)
-    path = script(experiment.id)
-    if frame.empty:
-        experiment.problem = "no finished trials"
-        return
-    if path is None:
-        experiment.problem = "no plotting script"
-        return
+    experiment.title = manifest["title"] or experiment.title
     try:
-        module = load_script(path)
-        experiment.numbers = module.numbers(frame)
+        drawing = draw(results, manifest)
+    except CannotDraw as problem:  # the rest of the page still stands
+        experiment.problem = str(problem)
+        return
+    experiment.trials, experiment.numbers, experiment.summary = drawing.trials, drawing.numbers, drawing.summary
+    experiment.remarks = remarks(manifest, drawing.trials, results)
+    if drawing.figure is not None:
         with paper_style():
-            figure = module.draw(experiment.numbers)
-            if figure is not None:
-                experiment.picture = _png(figure)
-                plt.close(figure)
-    except Exception as error:  # a partial run may lack what a script needs: the rest of the page still stands
-        experiment.problem = f"cannot be drawn from these trials ({type(error).__name__}: {error})"
+            experiment.picture = _png(drawing.figure)
+        plt.close(drawing.figure)
 
 
 def _png(figure: Any) -> bytes:
@@ -153,16 +164,15 @@ def _png(figure: Any) -> bytes:
     return small.getvalue()
 
 
-def _datasets(manifests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """A card a dataset, and for those in the runs where they came from and their statistics."""
-    used: dict[str, dict[str, Any]] = {}
+def _datasets(manifests: dict[str, dict[str, Any]]) -> list[Dataset]:
+    used: dict[str, tuple[dict[str, Any], str]] = {}
     for manifest in manifests.values():
-        for name, spec in manifest.get("datasets", {}).items():
-            used[name] = {"spec": spec, "scale": manifest["scale"], "statistics": _statistics(spec)}
-    found = []
-    for name in dict.fromkeys((*options("dataset"), *used)):
-        text = load(name).markdown()
-        found.append({"name": name, "card": text, **used.get(name, {"spec": None, "scale": "", "statistics": {}})})
+        used |= {name: (spec, manifest["scale"]) for name, spec in manifest.get("datasets", {}).items()}
+    found = [Dataset(name, load(name)) for name in dict.fromkeys((*options("dataset"), *used))]
+    for dataset in found:
+        if dataset.name in used:
+            dataset.spec, dataset.scale = used[dataset.name]
+            dataset.statistics = _statistics(dataset.spec)
     return found
 
 

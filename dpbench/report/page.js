@@ -10,23 +10,31 @@
     if (store) store.setItem("dpbench-theme", root.dataset.theme);
   });
 
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    const raw = cell.dataset.v ?? cell.textContent.trim();
-    const number = Number(raw);
-    return raw === "" ? null : Number.isNaN(number) ? raw.toLowerCase() : number;
+  // A column sorts as numbers when each of its cells begins with one, whatever follows (%, ±, a unit); else as words, in
+  // which 9 comes before 10. Empty cells stay last in both directions.
+  const leading = /^[<>≤≥=~≈]*\s*([-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?![\w.])/i;
+  const special = { "∞": Infinity, "-∞": -Infinity, Infinity, "-Infinity": -Infinity, inf: Infinity, "-inf": -Infinity };
+  const number = (text) => {
+    if (text in special) return special[text];
+    const found = leading.exec(text);
+    return found ? Number(found[1].replaceAll(",", "").replace("−", "-")) : NaN;
   };
-  const order = (a, b) => typeof a === typeof b
-    ? (typeof a === "number" ? a - b : a.localeCompare(b)) : (typeof a === "number" ? -1 : 1);
+  const words = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
   function sort(table, column, head) {
     const down = head.getAttribute("aria-sort") === "ascending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const body = table.tBodies[0];
-    const rows = [...body.rows].map((row) => [value(row, column), row]);
-    rows.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : down ? order(b, a) : order(a, b)));
-    body.append(...rows.map(([, row]) => row));
+    const rows = [...body.rows].map((row) => {
+      const text = row.cells[column].dataset.v ?? row.cells[column].textContent.trim();
+      return { row, text, value: number(text) };
+    });
+    const numeric = rows.every(({ text, value }) => text === "" || !Number.isNaN(value));
+    // Two infinities do not differ, although their difference is no number.
+    const order = (a, b) => numeric ? (a.value > b.value) - (a.value < b.value) : words.compare(a.text, b.text);
+    rows.sort((a, b) => (a.text === "") - (b.text === "") || (down ? order(b, a) : order(a, b)));
+    body.append(...rows.map(({ row }) => row));
   }
 
   for (const table of document.querySelectorAll("table.sortable")) {
@@ -45,11 +53,11 @@
     const choices = [...tools.querySelectorAll("select")];
     const count = tools.querySelector(".count");
     const apply = () => {
-      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       for (const row of table.tBodies[0].rows) {
-        const text = words.length ? row.textContent.toLowerCase() : "";
-        const fits = words.every((word) => text.includes(word)) &&
+        const text = wanted.length ? row.textContent.toLowerCase() : "";
+        const fits = wanted.every((word) => text.includes(word)) &&
           choices.every((choice) => !choice.value || row.dataset[choice.name] === choice.value);
         row.hidden = !fits;
         shown += fits;
@@ -72,7 +80,11 @@
     });
   }
 
-  // A link into something folded away opens it.
+  // Two hundred cards are too long a way on a phone: there the list opens on a touch, or by a link into it.
+  const list = document.getElementById("claims-list");
+  if (list && matchMedia("(max-width: 56rem)").matches) list.open = false;
+
+  // A link into something folded away or filtered out shows it.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
@@ -81,5 +93,12 @@
   };
   addEventListener("hashchange", reveal);
   reveal();
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((box) => { box.open = true; }));
+
+  // On paper everything is open but the asides: numbers, which are there as CSV files, and what else is told elsewhere.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not(.aside):not([open])")];
+    for (const box of opened) box.open = true;
+  });
+  addEventListener("afterprint", () => { for (const box of opened) box.open = false; });
 })();

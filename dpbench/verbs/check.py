@@ -20,6 +20,7 @@ from rich.table import Table
 
 from dpbench import utility
 from dpbench.claims import describe
+from dpbench.engine.frame import RESULTS
 from dpbench.errors import UserError, nearest
 from dpbench.paths import BASELINES, PACKAGE
 from dpbench.regress import (
@@ -120,7 +121,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 def _baselines(update: bool) -> Path:
     """The baselines of the folder one works in, or those that came with dpbench: an installed package is never
     written to."""
-    here = Path("results") / "baselines"
+    here = RESULTS / "baselines"
     return here if here.is_dir() or (update and BASELINES.is_relative_to(PACKAGE)) else BASELINES
 
 

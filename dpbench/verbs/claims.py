@@ -16,6 +16,7 @@ from rich.text import Text
 
 from dpbench.claims import Judge, Verdict
 from dpbench.config import SCALES
+from dpbench.engine.frame import RESULTS
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
 
 WIDTH = 170  # of what is printed into a pipe
@@ -26,7 +27,7 @@ COLOURS = {REPRODUCED: "green", CONTRADICTED: "red", INCONCLUSIVE: "yellow", UNT
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench claims", description=__doc__)
     parser.add_argument("paper", nargs="*", help="gs, sparse, analytics, sensitivity, epicrec (default: all)")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
         "--scale", choices=SCALES, help="judge the runs of this scale (default: each experiment's latest run)"
     )

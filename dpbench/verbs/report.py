@@ -8,11 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from dpbench.config import SCALES
+from dpbench.engine.frame import RESULTS
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench report", description=__doc__)
-    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
         "--scale", choices=SCALES, help="only runs of this scale (default: each experiment's latest run)"
     )
@@ -27,9 +28,12 @@ def main(argv: list[str]) -> int:
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page(facts), encoding="utf-8")
     print(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB)")
+    for experiment in facts.experiments:
+        for remark in experiment.remarks:
+            print(f"note: {experiment.id}: {remark}")
     for experiment in facts.missing:
         print(f"missing: {experiment.id}: {experiment.command}")
     broken = [e for e in facts.experiments if e.problem]
     for experiment in broken:
-        print(f"problem: {experiment.id}: {experiment.problem}")
+        print(f"problem: {experiment.id}: {experiment.problem}; {experiment.command}")
     return 1 if broken else 0

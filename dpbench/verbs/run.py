@@ -17,6 +17,7 @@ from rich.table import Table
 
 from dpbench.compose import GROUPS, config_dirs, hydra_main, options
 from dpbench.config import RunConfig
+from dpbench.engine.frame import run_command
 from dpbench.engine.plan import Cell, Plan, make_plan, save_manifest
 from dpbench.engine.runner import Result, execute, todo
 from dpbench.engine.store import Store
@@ -94,6 +95,7 @@ def run_once(run: RunConfig) -> int:
         _track(plan, notes)
     if run.figure:
         _draw(run, notes)
+    _print_changes(console, run)
     _print_next(console, run)
     return 1 if result.failed else 0
 
@@ -221,15 +223,25 @@ def _track(plan: Plan, notes: Console) -> None:
 
 
 def _draw(run: RunConfig, notes: Console) -> None:
-    from dpbench.figures.draw import CannotDraw, draw_experiment, script
+    from dpbench.engine.frame import manifests
+    from dpbench.figures.draw import CannotDraw, save, script
 
     if script(run.experiment) is None:
         return
     try:
-        for path in draw_experiment(run.results, run.experiment):
+        files, _ = save(run.results, manifests(run.results)[run.experiment])
+        for path in files:
             notes.print(f"wrote {path}")
     except CannotDraw as problem:
-        notes.print(f"[yellow]warning[/]: {escape(str(problem))}", soft_wrap=True)
+        notes.print(f"[yellow]warning[/]: {run.experiment}: {escape(str(problem))}", soft_wrap=True)
+
+
+def _print_changes(console: Console, run: RunConfig) -> None:
+    """A run with overrides stands where the experiment's own stood, until that is run again."""
+    if run.changes:
+        again = run_command(run.experiment, run.results, run.scale)
+        text = f"Not {run.experiment} as defined ({'; '.join(run.changes)}); figures and report show this run until: {again}"
+        console.print(escape(text), highlight=False, soft_wrap=True)
 
 
 def _print_next(console: Console, run: RunConfig) -> None:

@@ -6,22 +6,23 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpbench.engine.frame import manifests
+from dpbench.compose import options
+from dpbench.engine.frame import RESULTS, run_command, stored
 from dpbench.errors import UserError, nearest
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench track", description=__doc__)
     parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that were run")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument("--uri", help="MLflow tracking server (default: mlflow.db in the results folder)")
     args = parser.parse_args(argv)
-    done = manifests(args.results)
-    if not done:
-        raise UserError(f"nothing was run under {args.results} yet: python -m dpbench run")
+    done = stored(args.results)
     for name in args.experiment:
+        if name not in options("experiment") and name not in done:
+            raise UserError(f"unknown experiment {name!r}: {nearest(name, done)}")
         if name not in done:
-            raise UserError(f"{name!r} was not run under {args.results}: {nearest(name, done)}")
+            raise UserError(f"{name} was not run under {args.results}: {run_command(name, args.results)}")
     from dpbench.engine.track import TrackerDown, track
 
     for name in args.experiment or done:

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.engine.frame import summarise
-from dpbench.figures import records, shapes
+from dpbench.figures import records
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -12,16 +12,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure = shapes.lines(
-        numbers,
-        x="k",
-        series="dataset",
-        value="precision",
-        error="precision_se",
-        xlabel="K",
-        ylabel="Precision (%)",
-        logx=True,
-        percent=True,
-    )
-    figure.axes[0].set_ylim(0, 105)
-    return figure
+    return records.precision(numbers, series="dataset")

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import records, shapes
+from dpbench.figures import records
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -15,20 +15,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure = shapes.lines(
-        numbers,
-        panel="dataset",
-        x="k",
-        series="mechanism",
-        value="precision",
-        error="precision_se",
-        xlabel="K",
-        ylabel="Precision (%)",
-        label=records.label,
-        logx=True,
-        percent=True,
-        columns=2,
-    )
-    for ax in figure.axes:
-        ax.set_ylim(-3, 105)
-    return figure
+    return records.precision(numbers, series="mechanism", panel="dataset")

@@ -47,7 +47,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     settings.sort(key=lambda s: (ordered(numbers["dataset"]).index(s[0]), s[1]))
     figure, (above, below) = style.panels(2, columns=1, width=max(7.5, 0.42 * len(settings) + 1.6), height=4.3)
     heat_map(above, numbers, ranked[ranked["regret"].notna()]["mechanism"].tolist(), settings, figure)
-    table(below, ranked)
+    table(below, summary(numbers), ranked["mechanism"].isin(TRIVIAL).tolist())
     return figure
 
 
@@ -88,24 +88,33 @@ def heat_map(ax: Axes, numbers: pd.DataFrame, mechanisms: list, settings: list, 
     bar.set_label("MAE over the lowest of the setting")
 
 
-def table(ax: Axes, ranked: pd.DataFrame) -> None:
+def summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The ranking: a row a mechanism over all settings."""
+    ranked = numbers.drop_duplicates("mechanism").sort_values("rank")
+    columns = {"rank": "rank", "mechanism": "mechanism", "regret": "regret", "worst": "worst"}
+    columns |= {"times_competitive": "competitive", "times_best": "best", "settings": "settings"}
+    columns |= {"mean_precision_at_10": "precision@10", "mean_precision_at_100": "precision@100", "mean_kl": "KL"}
+    found = ranked[list(columns)].rename(columns=columns)
+    # Those without an error are in no order.
+    return found.assign(rank=found["rank"].where(found["regret"].notna()), mechanism=found["mechanism"].map(label))
+
+
+def table(ax: Axes, ranked: pd.DataFrame, trivial: list[bool]) -> None:
     head = ["", "mechanism", "regret", "worst", "competitive", "best", "precision@10", "precision@100", "KL"]
-    rows = []
-    for row in ranked.itertuples():
-        error = ["-"] * 4
-        if np.isfinite(row.regret):
-            of = f"of {row.settings:.0f}"
-            error = [
-                f"{row.regret:.2f}",
-                f"{row.worst:,.1f}",
-                f"{row.times_competitive:.0f} {of}",
-                f"{row.times_best:.0f} {of}",
-            ]
-        kl = "-" if np.isnan(row.mean_kl) else f"{row.mean_kl:.3f}"
-        precision = [f"{row.mean_precision_at_10:.0%}", f"{row.mean_precision_at_100:.0%}"]
-        rows.append(
-            [f"{row.rank:.0f}" if np.isfinite(row.regret) else "", label(row.mechanism), *error, *precision, kl]
-        )
+    rows = [
+        [
+            _shown(row["rank"], ".0f", ""),
+            row["mechanism"],
+            _shown(row["regret"], ".2f"),
+            _shown(row["worst"], ",.1f"),
+            _shown(row["competitive"], ".0f", of=row["settings"]),
+            _shown(row["best"], ".0f", of=row["settings"]),
+            _shown(row["precision@10"], ".0%"),
+            _shown(row["precision@100"], ".0%"),
+            _shown(row["KL"], ".3f"),
+        ]
+        for _, row in ranked.iterrows()
+    ]
     ax.axis("off")
     drawn = ax.table(rows, colLabels=head, bbox=(0, 0, 1, 1), colWidths=[0.04, 0.2, *[0.11] * 7])
     drawn.auto_set_font_size(False)
@@ -113,9 +122,14 @@ def table(ax: Axes, ranked: pd.DataFrame) -> None:
     for (at, column), cell in drawn.get_celld().items():
         cell.set_linewidth(0.4)
         cell.set_edgecolor("#bbbbbb")
-        trivial = at > 0 and ranked["mechanism"].iloc[at - 1] in TRIVIAL
-        cell.set_facecolor("#eeeeee" if trivial else "white")
+        cell.set_facecolor("#eeeeee" if at > 0 and trivial[at - 1] else "white")
         cell.set_text_props(ha="left" if column == 1 else "right", weight="bold" if at == 0 else "normal")
         cell.PAD = 0.08
     notes = ["● competitive: not significantly above the lowest error", "† of none of the five papers"]
     ax.set_title("    ".join([*notes, "(ε, δ): a weaker guarantee"]), fontsize=8, loc="left")
+
+
+def _shown(value: float, form: str, empty: str = "-", of: float | None = None) -> str:
+    if pd.isna(value):
+        return empty
+    return format(value, form) + (f" of {of:.0f}" if of is not None else "")

@@ -9,9 +9,8 @@ from dpbench.figures import queries, style
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     ratio = trials["mechanism.ratio"].fillna(1)
     larger = ratio.map(lambda r: "" if r == 1 else f", s = {r:g} n")
-    table = queries.by_size(trials.assign(series=trials["mechanism"].map(style.name) + larger), ["series"])
-    return table
+    return queries.by_size(trials.assign(series=trials["mechanism"].map(style.name) + larger), ["series"])
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return queries.curves(numbers, x="cells", xlabel="range size (cells)")
+    return queries.by_range(numbers)

@@ -1,29 +1,25 @@
 """Table 1 of sparse: datasets and their densities, beside what the text says where the table is lost."""
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from dpbench.figures import shapes
+from dpbench.figures.shapes import dataset_table
 
 STATED = {"census": "3 % to 5 %", "telecom": "0.5 % to 2 %"}
-COLUMNS = {
-    "dataset": "Dataset",
-    "density": "Density n/m",
-    "stated": "Stated",
-    "cells": "Cells m",
-    "nonzeros": "Non-zeros n",
-    "mean": "Mean count",
-    "blow_up": "Noisy table over data",
-}
+
+chosen, draw = dataset_table(
+    {
+        "dataset": "Dataset",
+        "density": "Density n/m",
+        "stated": "Stated",
+        "cells": "Cells m",
+        "nonzeros": "Non-zeros n",
+        "mean": "Mean count",
+        "blow_up": "Noisy table over data",
+    },
+    formats={"density": ".2%", "mean": ",.2f", "blow_up": ",.0f"},
+)
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    table = trials.assign(
-        stated=trials["dataset"].map(STATED).fillna("lost"), blow_up=trials["cells"] / trials["nonzeros"]
-    )
-    return table[list(COLUMNS)].drop_duplicates()
-
-
-def draw(numbers: pd.DataFrame) -> Figure:
-    formats = {"Density n/m": ".2%", "Mean count": ",.2f", "Noisy table over data": ",.0f"}
-    return shapes.table(numbers.rename(columns=COLUMNS), formats=formats)
+    stated = trials["dataset"].map(STATED).fillna("lost")
+    return chosen(trials.assign(stated=stated, blow_up=trials["cells"] / trials["nonzeros"]))
