@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.numerics.welch import welch
+from dpbench.numerics.welch import ROUNDING, welch
 from dpbench.utility import CellNumbers, Numbers
 
-TOLERANCE = 1e-9
+TOLERANCE = ROUNDING
 ALPHA = 0.01
 """Chance that a comparison of equal code by fresh seeds says anything got worse or better at all."""
 MIN_EFFECT = 0.05
