@@ -78,7 +78,7 @@ class FPA(Bounded, name="fpa"):
         scale = float(noise_scale(rho, d, self.l2_sensitivity(data), epsilon))  # λ
         noise = rng.laplace(0.0, scale, rho) + 1j * rng.laplace(0.0, scale, rho) * (multiplicity(d)[:rho] == 2)
         t = irfft(_spectrum(data)[:rho] + noise, n=d)
-        dropped = float(self._dropped(data)[rho - 1])
+        dropped = float(self._dropped(data)[rho - 1])  # to tell the noise's part of an error, not published
         return Counts(counts=t, info={"rho": rho, "scale": scale, "dropped": dropped})
 
     def expected_mse(self, data: Incidence, epsilon: float) -> float:
