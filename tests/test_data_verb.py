@@ -43,6 +43,26 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
         dataset_of("transactions", calibration.entry_of("transactions") | {"source": "files"}, "smoke")
 
 
+def test_list_knows_files_that_were_read_from_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+
+    def here() -> str:
+        assert main(["data", "list"]) == 0
+        (line,) = [line for line in capsys.readouterr().out.splitlines() if " retail " in line]
+        return line.split("│")[3].strip()
+
+    assert here() == "nothing"
+    file = tmp_path / "retail.dat"
+    file.write_text("1 2 3\n2 5\n")
+    entry = calibration.entry_of("retail") | {"source": "files", "path": str(file)}
+    open_dataset(dataset_of("retail", entry, "smoke").spec)
+    assert here() == "files"
+    file.unlink()
+    assert here() == "nothing"
+
+
 @pytest.mark.parametrize("name", options("dataset"))
 def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
     entry, card = calibration.entry_of(name), cards.load(name)

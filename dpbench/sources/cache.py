@@ -86,7 +86,7 @@ def open_dataset(
             shutil.rmtree(folder, ignore_errors=True)
     if built is None:
         say(f"building {spec.name}")
-        _save(*_build(spec), folder)
+        _save(*_build(spec), folder, spec.params.get("path"))
         built = _load(folder, verify=False)
     for skipped in built.skipped if tell else ():
         warnings.warn(skipped, SkippedLines, stacklevel=2)
@@ -112,12 +112,21 @@ def peek(spec: DatasetSpec) -> str | None:
         return None
 
 
+def read_from(name: str) -> list[Path]:
+    """Where the original files stand from which a dataset was read into the cache, as far as they still do."""
+    found = []
+    for meta in sorted((cache() / "data").glob(f"{name}-*/meta.json")):
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            found.append(Path(json.loads(meta.read_text())["path"]))
+    return [path for path in dict.fromkeys(found) if path.exists()]
+
+
 def _file_digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _save(data: Data, skipped: list[str], folder: Path) -> None:
+def _save(data: Data, skipped: list[str], folder: Path, path: str | None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep_leftovers(folder.parent)
     aside = folder.parent / f".tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -135,6 +144,7 @@ def _save(data: Data, skipped: list[str], folder: Path) -> None:
             "fingerprint": identity.digest([data.kind, scalars, {n: checksums[n] for n in arrays_of(data)}]),
             "statistics": identity.canonical(data.statistics()),
             "skipped": skipped,
+            "path": path and os.path.abspath(os.path.expanduser(path)),
         }
         (aside / "meta.json").write_text(json.dumps(meta, indent=1))
         with contextlib.suppress(OSError):  # somebody else built the same in the meantime: theirs is as good
