@@ -23,7 +23,7 @@ PART = "part"
 
 @dataclass(frozen=True)
 class Cell:
-    """The trials of one setting: its labels, and the values of each metric."""
+    """The trials of one setting: its labels, and the values of each metric; none where none is stored yet."""
 
     id: str
     labels: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Cell:
 
     @property
     def trials(self) -> int:
-        return len(next(iter(self.values.values())))
+        return len(next(iter(self.values.values()), ()))
 
     def _weights(self) -> np.ndarray:
         """One row a draw: how much each trial's deviation moves the mean in it.

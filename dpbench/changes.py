@@ -34,6 +34,15 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     return tuple(found)
 
 
+def altered(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
+    """Those of the changes after which a number no longer means what it does in the experiment: parameters with other
+    values. Fewer settings, more trials, another seed or the original files leave its meaning as it is."""
+    own = {dataset.name: dataset.spec.source for dataset in whole.datasets}
+    made_alike = [dataset for dataset in run.datasets if own.get(dataset.name) == dataset.spec.source]
+    pairs = ((made_alike, whole.datasets), (run.mechanisms, whole.mechanisms), (run.tasks, whole.tasks))
+    return tuple(change for mine, theirs in pairs for change in _parameters(mine, theirs))
+
+
 def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str]:
     """Which names are gone and which came."""
     mine, own = list(dict.fromkeys(mine)), list(dict.fromkeys(own))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from dpbench.cells import Cell, cells_of
 from dpbench.config import SCALES
+from dpbench.engine.frame import RESULTS, load_trials, manifests, remarks, run_command
 from dpbench.errors import UserError
 from dpbench.expression import Missing, Scope, evaluate, fits
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
@@ -47,6 +48,7 @@ class Verdict:
     scale: str = ""
     trials: int = 0
     """Fewest trials of a cell that was used."""
+    results: Path = RESULTS
 
     @property
     def measured(self) -> str:
@@ -72,8 +74,10 @@ class Verdict:
     @property
     def command(self) -> str:
         """What would make it testable."""
-        missing = self.verdict == UNTESTABLE and self.claim.experiment and not self.claim.untestable
-        return self.claim.command if missing else ""
+        claim = self.claim
+        if self.verdict != UNTESTABLE or not claim.experiment or claim.untestable:
+            return ""
+        return run_command(claim.experiment, self.results, claim.scale if claim.scale != "smoke" else None)
 
 
 def describe(labels: Mapping[str, Any]) -> str:
@@ -85,23 +89,29 @@ class Judge:
     """Decides claims from the stored trials of one results folder; reads each experiment once."""
 
     def __init__(self, results: Path, scale: str | None = None) -> None:
-        from dpbench.engine.frame import manifests
-
         self.results = results
         self.manifests = manifests(results, scale)
         self._cells: dict[str, list[Cell]] = {}
 
     def cells(self, experiment: str) -> list[Cell]:
-        from dpbench.engine.frame import load_trials
-
+        """The cells of an experiment's run: with their trials, or without any where none is stored yet."""
         if experiment not in self._cells:
-            frame = load_trials(self.results, self.manifests[experiment])
-            self._cells[experiment] = cells_of(frame) if not frame.empty else []
+            manifest = self.manifests[experiment]
+            frame = load_trials(self.results, manifest)
+            found = cells_of(frame) if not frame.empty else []
+            known = {cell.id for cell in found}
+            planned = {c["id"]: c["labels"] for c in manifest["cells"] if c["id"] not in known}
+            self._cells[experiment] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
         return self._cells[experiment]
 
+    def remarks(self, experiment: str) -> list[str]:
+        """What one must know of an experiment's run: that it is not as defined, or not finished."""
+        trials = {cell.id: cell.trials for cell in self.cells(experiment)}
+        return remarks(self.manifests[experiment], sum(trials.values()), self.results)
+
     def unfinished(self, experiment: str) -> bool:
-        """Whether trials of an experiment are missing: never run, run in part, or interrupted."""
-        if (manifest := self.manifests.get(experiment)) is None:
+        """Whether trials of an experiment are missing: never run, run in part or otherwise, or interrupted."""
+        if (manifest := self.manifests.get(experiment)) is None or manifest.get("altered"):
             return True
         planned, stored = manifest["cells"], {cell.id: cell for cell in self.cells(experiment)}
         for key, values in _axes(experiment).items():
@@ -111,6 +121,9 @@ class Judge:
         return any(c["id"] not in stored or stored[c["id"]].trials < manifest["trials"] for c in planned)
 
     def verdict(self, claim: Claim) -> Verdict:
+        return replace(self._verdict(claim), results=self.results)
+
+    def _verdict(self, claim: Claim) -> Verdict:
         if claim.untestable:
             return Verdict(claim, UNTESTABLE, claim.untestable)
         if not claim.experiment:
@@ -122,7 +135,8 @@ class Judge:
         if claim.original and "path" not in manifest["datasets"].get(claim.original, {}).get("params", {}):
             where = f"dataset.{claim.original}.source=files dataset.{claim.original}.path=FOLDER"
             return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
-        if not (cells := self.cells(claim.experiment)):
+        cells = self.cells(claim.experiment)
+        if not any(cell.values for cell in cells):
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
         cells, lacking = _of_the_paper(claim, cells)
         small = _too_small(manifest, claim)
@@ -132,7 +146,11 @@ class Judge:
             return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
         if concerned & small:
             lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
-        return self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(manifest, concerned))
+        found = self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(manifest, concerned))
+        if (altered := manifest.get("altered")) and found.verdict != UNTESTABLE:
+            reason = f"{found.verdict} by a run that is not as defined ({'; '.join(altered)})"
+            return replace(found, verdict=INCONCLUSIVE, reason=reason)
+        return found
 
     def _decide(self, claim: Claim, scope: Scope, scale: str, lacking: list[str], made: bool = False) -> Verdict:
         """`lacking`: what the claim is about too, but could not be measured in this run."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench.changes import changes
+from dpbench.changes import altered, changes
 from dpbench.config import RunConfig, check, check_shapes
 from dpbench.errors import UserError, nearest
 from dpbench.paths import CONF
@@ -122,23 +122,24 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     check_shapes(plain, overrides)
     run = check(plain, str(experiment or "adhoc"), overrides)
     searched = [word for word in about.overrides.hydra if word.startswith("hydra.searchpath=")]
-    return replace(run, changes=_changes(run, overrides, searched)) if experiment else run
+    return _compared(run, overrides, searched) if experiment else run
 
 
-def _changes(run: RunConfig, overrides: list[str], searched: list[str]) -> tuple[str, ...]:
-    """How the overrides make the run differ from its experiment as it is defined."""
+def _compared(run: RunConfig, overrides: list[str], searched: list[str]) -> RunConfig:
+    """The run, with how its overrides make it differ from its experiment as it is defined."""
     import hydra
 
     kept = [word for word in overrides if word.partition("=")[0] in UNCHANGING]
     rest = [word for word in overrides if word not in kept]
     if not rest:
-        return ()
+        return run
     try:
         # Through the Hydra that is open now, so that the user's own folders count.
-        whole = _plain(hydra.compose("run", overrides=[*searched, *kept]))
-        return changes(run, check(whole, run.experiment, kept))
+        whole = check(_plain(hydra.compose("run", overrides=[*searched, *kept])), run.experiment, kept)
+        return replace(run, changes=changes(run, whole), altered=altered(run, whole))
     except UserError:  # as defined it needs what is not here, such as original files: then the words themselves
-        return tuple(word.lstrip("+") for word in rest)
+        words = tuple(word.lstrip("+") for word in rest)
+        return replace(run, changes=words, altered=tuple(w for w in words if w.startswith(("mechanism.", "task."))))
 
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:

@@ -89,6 +89,8 @@ class RunConfig:
     tasks: tuple[Variant, ...]
     changes: tuple[str, ...] = ()
     """How the user's overrides make it differ from the experiment's own definition."""
+    altered: tuple[str, ...] = ()
+    """Those of them that make its numbers mean something else."""
 
 
 def check(cfg: Mapping[str, Any], experiment: str, overrides: list[str]) -> RunConfig:

@@ -92,6 +92,8 @@ class Scope:
     def mean(self, metric: str) -> np.ndarray:
         """A metric's mean in the one cell that is left."""
         with_it = [cell for cell in self.cells if metric in cell.values]
+        if not with_it and any(not cell.values for cell in self.cells):
+            raise Missing("planned, and no trial is stored yet")
         if not with_it:
             known = {name for cell in self.cells for name in cell.values}
             raise Missing(f"no metric {metric!r} was stored: {nearest(metric, known)}")
@@ -132,6 +134,8 @@ def _spelled(selectors: Mapping[str, Any]) -> str:
 
 def _matches(cell: Cell, key: str, wanted: Any) -> bool:
     label = _label(cell, key)
+    if key == PART and not cell.values:
+        return True  # a cell without trials has not been cut into its parts
     if label is None:
         return None in choices(wanted)  # for mechanisms that have no such parameter
     given = [c for c in choices(wanted) if c is not None]

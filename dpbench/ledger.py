@@ -160,12 +160,6 @@ class Claim:
             return self.experiment
         return AUDIT if re.search(r"\bloss\(", self.measure) else ARITHMETIC
 
-    @property
-    def command(self) -> str:
-        """What makes the trials it needs."""
-        least = f" scale={self.scale}" if self.scale != "smoke" else ""
-        return f"python -m dpbench run experiment={self.experiment}{least}"
-
 
 def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> list[Claim]:
     """All claims of some papers (default: all), in the order of their files."""

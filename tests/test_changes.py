@@ -36,11 +36,21 @@ def test_what_differs(words: tuple[str, ...], told: tuple[str, ...]) -> None:
     assert compose_run(["experiment=gs/fig9", "scale=smoke", *words]).changes == told
 
 
+def test_what_makes_numbers_mean_something_else() -> None:
+    words = ["experiment=gs/fig9", "scale=smoke"]
+    harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seed=2"]
+    assert compose_run([*words, *harmless]).altered == ()
+    assert compose_run([*words, "mechanism.gs.w=[5,10]"]).altered == ("gs: w = 5, 10 instead of default",)
+    smaller = compose_run([*words, "dataset.trajectory.columns=700", "trials=3"])
+    assert smaller.altered == ("trajectory: columns = 700 instead of 1402",)
+
+
 def test_files_instead_of_a_generator_are_one_change(tmp_path: Path) -> None:
     (tmp_path / "retail.dat").write_text("0 1 2\n1 2\n")
     words = ("dataset.transactions.source=files", f"dataset.transactions.path={tmp_path / 'retail.dat'}")
     run = compose_run(["experiment=sensitivity/error", "scale=smoke", *words])
     (told,) = run.changes
+    assert run.altered == (), "the original files are what the experiment is about"
     assert told.startswith("transactions: ")
     assert " instead of " in told
     assert str(tmp_path) not in told

@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -247,6 +248,7 @@ class Stored(Judge):
             "x/fig": {"scale": scale, "datasets": {"real": {"params": {"path": "there"}}, "one": {"params": {}}}}
         }
         self._cells = {"x/fig": cells}
+        self.results = Path("results")
 
 
 def claim(**given: object) -> Claim:
@@ -308,6 +310,7 @@ def test_what_cannot_be_tested_says_why_and_what_to_run() -> None:
     small = judge.verdict(claim(scale="paper", **RATIO))
     assert (small.verdict, small.reason) == (UNTESTABLE, "needs scale=paper, was run at smoke")
     assert small.command == "python -m dpbench run experiment=x/fig scale=paper"
+    assert replace(small, results=Path("elsewhere")).command.endswith(" scale=paper results=elsewhere")
     other = judge.verdict(claim(experiment="x/other", **RATIO))
     assert (other.verdict, other.reason) == (UNTESTABLE, "x/other was not run")
     part = judge.verdict(claim(where={"dataset": "two"}, **RATIO))
@@ -398,6 +401,44 @@ def test_a_group_without_its_numbers_is_said() -> None:
     found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
     assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
     assert found.reason == "reproduced where it could be tested; dataset=two: no trials of mechanism=lpa"
+
+
+def test_cells_that_were_planned_and_have_no_trials_yet() -> None:
+    """An interrupted run: a group that lacks a cell decides nothing, and neither does the best of some settings."""
+    cells = ratio_cells({"one": 0.5, "two": 0.5}, 0.1)
+    cells[-1] = Cell("absent", cells[-1].labels, {})
+    found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
+    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert found.reason.endswith("dataset=two: planned, and no trial is stored yet")
+    sizes = [
+        cell({"mechanism": "sra", "mechanism.l": size}, mse=abs(size - 20) + np.linspace(1, 2, 6))
+        for size in (10, 20, 30)
+    ]
+    best = claim(measure="argmin(mse(), over=l)", expect="= 20")
+    assert Stored(sizes).verdict(best).verdict == REPRODUCED
+    left = Stored([sizes[0], Cell("absent", sizes[1].labels, {}), sizes[2]]).verdict(best)
+    assert (left.verdict, left.reason) == (UNTESTABLE, "planned, and no trial is stored yet")
+    assert left.command == "python -m dpbench run experiment=x/fig"
+    parts = cells_of_parts()
+    assert Stored(parts).verdict(claim(**PARTS)).verdict == REPRODUCED
+    assert Stored([parts[0], Cell("absent", parts[1].labels, {})]).verdict(claim(**PARTS)).verdict == UNTESTABLE
+
+
+PARTS = {"where": {"part": 0.1}, "measure": "argmin(abs_error(), over=theta)", "expect": "= 2"}
+
+
+def cells_of_parts() -> list[Cell]:
+    return [cell({"mechanism.theta": t, "part": 0.1}, abs_error=1 / t + np.linspace(0, 0.01, 6)) for t in (1, 2)]
+
+
+def test_a_run_with_other_parameters_decides_nothing() -> None:
+    judge = Stored(ratio_cells({"one": 2.0}, 0.1))
+    assert judge.verdict(claim(**RATIO)).verdict == CONTRADICTED
+    judge.manifests["x/fig"]["altered"] = ["lpa: bound = 5 instead of default"]
+    found = judge.verdict(claim(**RATIO))
+    assert found.verdict == INCONCLUSIVE
+    assert found.reason == "contradicted by a run that is not as defined (lpa: bound = 5 instead of default)"
+    assert judge.unfinished("x/fig"), "claims --run brings the whole back"
 
 
 def test_what_generated_data_are_fitted_to_is_said() -> None:

@@ -26,8 +26,10 @@ def manifests(results: Path, scale: str | None = None) -> dict[str, dict[str, An
     for path in sorted((results / "plans").glob(f"**/*@{scale or '*'}.json")):
         try:
             body = json.loads(path.read_text())
-            for key in ("experiment", "scale", "trials", "cells", "datasets"):
+            for key in ("experiment", "scale", "trials", "datasets"):
                 body[key]
+            for cell in body["cells"]:
+                Path(cell["id"]), dict(cell["labels"])
         except (ValueError, KeyError, TypeError):
             warnings.warn(f"{path} is damaged and passed over: run the experiment again", Damaged, stacklevel=2)
             continue
@@ -62,14 +64,13 @@ def run_command(experiment: str | None, results: Path, scale: str | None = None)
 def remarks(manifest: dict[str, Any], trials: int, results: Path) -> list[str]:
     """What a reader of a run's figure must know: that it is not the experiment as defined, or not finished."""
     found = []
+    again = run_command(manifest["experiment"], results, manifest["scale"])
     if changes := manifest.get("changes"):
-        again = run_command(manifest["experiment"], results, manifest["scale"])
         found.append(f"not as the experiment is defined ({'; '.join(changes)}); as defined: `{again}`")
-    planned = len(manifest["cells"]) * manifest["trials"]
+    planned = len({cell["id"] for cell in manifest["cells"]}) * manifest["trials"]
     if trials < planned:
-        found.append(
-            f"not finished: {trials} of {planned} trials are stored; the command that began it goes on from there"
-        )
+        on = "the same command goes on from there" if changes else f"`{again}` goes on from there"
+        found.append(f"not finished: {trials} of {planned} trials are stored; {on}")
     return found
 
 

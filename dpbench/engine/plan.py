@@ -160,6 +160,7 @@ def save_manifest(plan: Plan) -> Path:
         "seed": run.seed,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "changes": list(run.changes),
+        "altered": list(run.altered),
         "cells": [{"id": c.id, "key": c.key, "labels": identity.canonical(c.labels())} for c in plan.cells],
         "datasets": {d.name: asdict(d.spec) for d in run.datasets},
         "left_out": [list(pair) for pair in plan.left_out],

@@ -6,6 +6,7 @@ A contradicted claim is a finding, so the exit status is 0 whatever the verdicts
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -17,6 +18,7 @@ from rich.text import Text
 from dpbench.claims import Judge, Verdict
 from dpbench.config import SCALES
 from dpbench.engine.frame import RESULTS
+from dpbench.errors import UserError
 from dpbench.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
 
 WIDTH = 170  # of what is printed into a pipe
@@ -35,6 +37,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one a core)")
     args = parser.parse_args(argv)
     claims = ledger(args.paper)
+    if args.results.exists() and not args.results.is_dir():
+        raise UserError(f"--results {args.results} is a file: expected a folder of runs")
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
@@ -46,8 +50,15 @@ def main(argv: list[str]) -> int:
     for paper in dict.fromkeys(claim.paper for claim in claims):
         console.print(show(f"Claims of {paper}", [v for v in verdicts if v.claim.paper == paper]))
     _print_counts(console, verdicts)
-    _print_missing(console, verdicts, judge, " ".join(["python -m dpbench claims", *argv]))
+    _print_remarks(console, verdicts, judge)
+    _print_missing(console, verdicts, judge, shlex.join(["python", "-m", "dpbench", "claims", *argv]))
     return 0
+
+
+def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> None:
+    for experiment in dict.fromkeys(v.claim.experiment for v in verdicts if v.claim.experiment in judge.manifests):
+        for remark in judge.remarks(experiment):
+            console.print(f"note: {experiment}: {remark}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: int) -> None:
