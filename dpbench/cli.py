@@ -1,12 +1,13 @@
 """The verbs: finds the module of a verb and turns errors into one line and an exit status.
 
-0: done. 1: the work failed. 2: wrong use. 130: interrupted. Each verb lives in dpbench/verbs and is imported only when used.
+0: done. 1: the work failed. 2: wrong use. 130, 143: interrupted. Each verb lives in dpbench/verbs and is imported only when used.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import warnings
 from typing import Any
@@ -54,15 +55,18 @@ def main(argv: list[str] | None = None) -> int:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
+        if argv is None:
+            signal.signal(signal.SIGTERM, _terminated)
         if verb not in VERBS:
             raise UserError(f"unknown verb {verb!r}: {nearest(verb, VERBS)}")
         return int(importlib.import_module(f"dpbench.verbs.{verb}").main(rest))
     except UserError as error:
         print(f"dpbench: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("dpbench: interrupted; what is finished is kept, and the same command goes on from here", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as stop:
+        rest_of_it = str(stop) or "what is finished is kept, and the same command goes on from here"
+        print(f"dpbench: interrupted; {rest_of_it}", file=sys.stderr)
+        return 143 if isinstance(stop, Terminated) else 130
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -70,6 +74,14 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"dpbench: {error}", file=sys.stderr)
         return 1
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as `kill` and time limits send it: ends as Ctrl-C does, workers and temporary folders included."""
+
+
+def _terminated(*_: Any) -> None:
+    raise Terminated
 
 
 _plain_warning = warnings.formatwarning

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 
@@ -37,3 +38,14 @@ def positive(what: str, value: Any, *, whole: bool = False) -> None:
     number = isinstance(value, Real) and not isinstance(value, bool)  # numpy's numbers too
     if not number or not 0 < value < float("inf") or (whole and value != int(value)):
         raise UserError(f"{what}={value!r} is not valid: expected a positive {'whole ' if whole else ''}number")
+
+
+def output_file(option: str, path: Path | None) -> None:
+    """Raise unless a file can stand there: known before the work, not after it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UserError(f"{option} {path} is a folder: expected a file to write")
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise UserError(f"{option} {path}: {above} is a file: expected a folder there")

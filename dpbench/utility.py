@@ -6,7 +6,7 @@ One JSON file an experiment under results/baselines, a line a metric, a number a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -75,21 +75,40 @@ def is_time(metric: str) -> bool:
     return any(fnmatchcase(metric, pattern) for pattern in TIMES)
 
 
-def load(folder: Path) -> dict[str, Numbers]:
-    """The stored numbers of every experiment."""
-    found = {}
-    for path in sorted(folder.glob("**/*.json")):
-        experiment = path.relative_to(folder).with_suffix("").as_posix()
-        try:
-            body = json.loads(path.read_text())
-            cells = {key: CellNumbers(c["labels"], c["task"], c["values"]) for key, c in body["cells"].items()}
-            found[experiment] = Numbers(experiment, cells, body["data"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            problem = f"{path} is no baseline ({type(error).__name__}: {error})"
-            raise UserError(
-                f"{problem}: restore it from git, or make it anew with check --update {experiment}"
-            ) from None
-    return found
+def names(folder: Path) -> list[str]:
+    """The experiments whose numbers are stored."""
+    return [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
+
+
+def load(folder: Path, experiments: Iterable[str] | None = None) -> dict[str, Numbers]:
+    """The stored numbers of these experiments (default: of every one there is)."""
+    return {name: load_one(folder, name) for name in (names(folder) if experiments is None else experiments)}
+
+
+def load_one(folder: Path, experiment: str) -> Numbers:
+    path = folder / f"{experiment}.json"
+    try:
+        body = json.loads(path.read_text())
+        cells = {key: CellNumbers(c["labels"], c["task"], c["values"]) for key, c in body["cells"].items()}
+        for key, cell in cells.items():
+            _check_shape(key, cell)
+        return Numbers(experiment, cells, dict(body["data"].items()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = f"{path} is no baseline ({type(error).__name__}: {error})"
+        remedy = f"restore it from git, or make it anew with check --update {experiment}"
+        raise UserError(f"{problem}: {remedy}") from None
+
+
+def _check_shape(key: str, cell: CellNumbers) -> None:
+    """A baseline that was edited by hand must not pass for one that holds."""
+    if not isinstance(cell.labels, dict) or "task" not in cell.labels or not isinstance(cell.task, str):
+        raise ValueError(f"cell {key} lacks its labels")
+    if not isinstance(cell.values, dict) or not cell.values:
+        raise ValueError(f"cell {key} has no metrics")
+    for metric, values in cell.values.items():
+        # bool is an int to Python, and no metric.
+        if not isinstance(values, list) or not values or any(type(value) not in (int, float) for value in values):
+            raise ValueError(f"{metric} of cell {key} is no list of numbers")
 
 
 def save(folder: Path, numbers: Numbers) -> Path:
@@ -114,7 +133,7 @@ def _numbers(values: list[float]) -> str:
 
 def forget(folder: Path, known: set[str]) -> list[str]:
     """Remove the files of experiments that are no more."""
-    gone = [name for name in load(folder) if name not in known]
+    gone = [name for name in names(folder) if name not in known]
     for name in gone:
         (folder / f"{name}.json").unlink()
     return gone

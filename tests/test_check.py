@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from conftest import ROOT
 
@@ -401,6 +407,73 @@ def test_words_that_do_not_go_together(home: Path, capsys: pytest.CaptureFixture
     assert check("--update") == 0
     assert check("--fresh", "3", "--trials", "0") == 2
     assert "trials=0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"cells": {', '"cells": {{'),
+        ('"labels": {', '"labels": [], "x": {'),
+        ('"values": {', '"values": {}, "x": {'),
+        ('"mae": [', '"mae": [], "x": ['),
+        ('"mae": [', '"mae": [null, '),
+        ('"mae": [', '"mae": ["1", '),
+        ('"mae": [', '"mae": 3, "x": ['),
+        ('{"data": {', '{"data": [], "x": {'),
+    ],
+)
+def test_a_damaged_baseline_is_named_and_can_be_made_anew(
+    old: str, new: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check("--update") == 0
+    path = home / "base" / "mine" / "sweep.json"
+    whole = path.read_text()
+    assert old in whole
+    path.write_text(whole.replace(old, new, 1))
+    (home / "base" / "other.json").write_text("nonsense of an experiment that is not asked for")
+    for words in ((), ("--fresh", "3")):
+        assert check(*words) == 2
+        assert "sweep.json is no baseline" in capsys.readouterr().err
+    assert check("--update") == 0
+    assert path.read_text() == whole
+    assert check("--strict") == 0
+
+
+def test_an_output_that_cannot_be_is_known_before_the_work(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "file").touch()
+    for place, problem in (("mine", "is a folder"), ("file/x.xml", "is a file")):
+        assert check("--junit", place) == 2
+        assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tmp_path: Path) -> None:
+    """Neither its folder nor its workers."""
+    command = [
+        sys.executable,
+        "-m",
+        "dpbench",
+        "check",
+        "gs/fig9",
+        "analytics/fig7",
+        "--fresh",
+        "1",
+        "--trials",
+        "5000",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob("dpbench-check-*/trials/*/*/*.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        workers = [p for p in psutil.Process(process.pid).children(recursive=True) if "Loky" in " ".join(p.cmdline())]
+        assert workers
+        process.send_signal(number)
+        assert process.wait(60) == status
+        assert process.stderr is not None
+        assert "nothing was compared; --results FOLDER keeps what is finished" in process.stderr.read()
+    assert not list(tmp_path.glob("dpbench-check-*"))
+    assert not psutil.wait_procs(workers, timeout=20)[1]
 
 
 def test_gone_and_nothing_measured_fail(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

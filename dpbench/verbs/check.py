@@ -21,7 +21,7 @@ from rich.table import Table
 from dpbench import utility
 from dpbench.claims import describe
 from dpbench.engine.frame import RESULTS
-from dpbench.errors import UserError, nearest
+from dpbench.errors import UserError, nearest, output_file
 from dpbench.paths import BASELINES, PACKAGE
 from dpbench.regress import (
     ALPHA,
@@ -51,15 +51,19 @@ def main(argv: list[str]) -> int:
     began = time.perf_counter()
     notes = Console(stderr=True, highlight=False)
     names = _names(args.experiment, args.config_dir)
-    old = {
-        name: numbers for name, numbers in utility.load(args.baselines).items() if name in names or not args.experiment
-    }
+    old = _old(args, names, notes)
     if not old and not args.update:
         raise UserError(f"there are no baselines in {args.baselines}: python -m dpbench check --update makes them")
     seed = secrets.randbelow(2**31) if args.fresh == -1 else args.fresh
     with ExitStack() as stack:
         results = args.results or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpbench-check-")))
-        new = _measure(names, results, args, seed, notes)
+        try:
+            new = _measure(names, results, args, seed, notes)
+        except KeyboardInterrupt as stop:
+            kept = (
+                f"what is finished is kept in {results}" if args.results else "--results FOLDER keeps what is finished"
+            )
+            raise type(stop)(f"nothing was compared; {kept}") from None
     found = compare(old, new, natures(), same_seed=seed is None)
     console = Console()
     if not console.is_terminal:
@@ -76,14 +80,16 @@ def main(argv: list[str]) -> int:
         f"{time.perf_counter() - began:.0f} s.",
         soft_wrap=True,
     )
+    if args.update:
+        status = _update(args.baselines, found, new, old, names, console, whole=not args.experiment)
+    else:
+        status = _status(console, found, args.strict)
     if args.junit:
         from dpbench.junit import write
 
         write(args.junit, found, bad(args.strict))
         notes.print(f"wrote {args.junit}")
-    if args.update:
-        return _update(args.baselines, found, new, old, names, console, whole=not args.experiment)
-    return _status(console, found, args.strict)
+    return status
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
@@ -114,6 +120,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         )
     if args.update and args.fresh is not None:
         raise UserError("--update goes without --fresh: baselines hold the numbers of the experiments' own seed")
+    output_file("--junit", args.junit)
     args.baselines = args.baselines or _baselines(args.update)
     return args
 
@@ -123,6 +130,21 @@ def _baselines(update: bool) -> Path:
     written to."""
     here = RESULTS / "baselines"
     return here if here.is_dir() or (update and BASELINES.is_relative_to(PACKAGE)) else BASELINES
+
+
+def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, Numbers]:
+    """The baselines to compare with; to `--update`, an unreadable one is as good as none."""
+    found = {}
+    for name in utility.names(args.baselines):
+        if args.experiment and name not in names:
+            continue
+        try:
+            found[name] = utility.load_one(args.baselines, name)
+        except UserError as error:
+            if not args.update:
+                raise
+            notes.print(f"{error}; it is made anew now", markup=False, soft_wrap=True)
+    return found
 
 
 def _names(asked: list[str], config_dir: Path | None) -> list[str]:

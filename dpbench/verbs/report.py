@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dpbench.config import SCALES
 from dpbench.engine.frame import RESULTS
+from dpbench.errors import output_file
 
 
 def main(argv: list[str]) -> int:
@@ -19,6 +20,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--output", type=Path, help="file to write (default: report.html in the results folder)")
     args = parser.parse_args(argv)
+    output_file("--output", args.output)
     from dpbench.report.gather import gather
     from dpbench.report.page import page
 
