@@ -78,7 +78,9 @@ class Region:
         """A number in the paper's unit."""
         if self.percent:
             return f"{100 * value:.0f} %" if abs(value) >= 10 else f"{100 * value:.3g} %"
-        return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
+        if 1e3 <= abs(value) < 1e6:
+            return f"{value:.0f}"  # a size, whose last digit may be the point
+        return f"{value:.4g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.2e}"
 
 
 def _number(digits: str, percent: str) -> float:

@@ -228,7 +228,7 @@ def test_numbers_are_shown_in_the_papers_unit() -> None:
     assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9)] == [
         "0",
         "0.9751",
-        "1.235e+04",
+        "12346",
         "1.65e+09",
         "2.00e-09",
     ]
