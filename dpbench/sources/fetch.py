@@ -10,22 +10,13 @@ import json
 import os
 import re
 import shutil
-import tarfile
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from dpbench.errors import UserError
+from dpbench.sources import integrity
 from dpbench.sources.cards import UNKNOWN, Address, Card, downloads
-
-ATTEMPTS = 3
-TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
-PART, TAG = ".part", ".tag"  # of a file that is not whole yet, and what the server called it
-PIECE = 1 << 14  # what is lost at most when a transfer breaks off
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with the file's name, the bytes that are here and all bytes (None: not known)."""
+from dpbench.sources.transfer import PART, TAG, Continued, Progress
 
 
 class FetchError(Exception):
@@ -50,8 +41,7 @@ def fetch(
     with _alone(aside, card.name):
         _sweep_leftovers(aside, card)
         found = {file.name: _fetch_one(file, card, mirror, aside, progress) for file in card.files}
-        for file in card.files:
-            _unpack(aside / file.name)
+        _unpack(aside, card)
         record = {"sha256": found, "addresses": [file.address for file in card.files], "mirror": mirror}
         (aside / "fetched.json").write_text(json.dumps(record, indent=1))
         (aside / ".lock").unlink(missing_ok=True)
@@ -67,10 +57,11 @@ def _recorded(folder: Path) -> dict[str, str]:
         raise FetchError(f"{folder} is not as it was fetched: remove the folder to fetch it again") from None
 
 
-def _sweep_leftovers(aside: Path, card: Card) -> None:
+def _sweep_leftovers(aside: Path, card: Card, *, whole: bool = False) -> None:
     """Remove what a killed transfer left aside and the next one does not build upon: pooch's own temporary file, and what
-    was unpacked so far. What remains is kept for good when the folder is renamed."""
-    kept = {".lock"} | {file.name + end for file in card.files for end in ("", PART, PART + TAG)}
+    was unpacked so far; `whole`: files that came whole, too. What remains is kept for good when the folder is renamed."""
+    ends = (PART, PART + TAG) if whole else ("", PART, PART + TAG)
+    kept = {".lock"} | {file.name + end for file in card.files for end in ends}
     for entry in aside.iterdir():
         if entry.name not in kept:
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
@@ -99,8 +90,12 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
     url = f"{mirror.rstrip('/')}/{file.name}" if mirror else file.address
     known = None if file.checksum == UNKNOWN else file.checksum
     pooch.get_logger().setLevel("ERROR")
+    _drop_if_unfit(aside / file.name)
+    transfer = Continued(file.name, aside, progress, vouched=known is not None)
     try:
-        path = pooch.retrieve(url, known, fname=file.name, path=aside, downloader=Continued(file.name, progress))
+        path = pooch.retrieve(url, known, fname=file.name, path=aside, downloader=transfer)
+    except integrity.Unfit as error:
+        raise FetchError(f"{url} sent no whole {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
     except requests.HTTPError as error:
         answer = error.response
         status = f"{answer.status_code} {answer.reason}" if answer is not None else "an error"
@@ -118,91 +113,45 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
     return str(pooch.file_hash(path))
 
 
+def _drop_if_unfit(path: Path) -> None:
+    """Remove a file that came earlier and is no good: pooch takes what is there, and every attempt would fail on it."""
+    try:
+        if path.is_file():
+            integrity.check(path, path.name, measured=True)
+    except integrity.Unfit:
+        path.unlink()
+
+
+def _unpack(aside: Path, card: Card) -> None:
+    """Unpack the archives among a card's files, and see that what the reader opens is among what came."""
+    for file in card.files:
+        try:
+            integrity.unpack(aside / file.name)
+        except integrity.Unfit as error:
+            raise FetchError(f"{file.name} is no whole archive: {error}; it is removed. {_elsewhere(card)}") from None
+        except OSError as error:
+            raise FetchError(
+                f"{file.name} could not be unpacked: {_reason(error)}; the same command tries again"
+            ) from None
+    if card.open and not (aside / card.open).exists():
+        names = ", ".join(file.name for file in card.files)
+        what = f"{names}: expected {card.open} in it, which is not there; it is removed. {_elsewhere(card)}"
+        _sweep_leftovers(aside, card, whole=True)
+        raise FetchError(what)
+
+
+def _elsewhere(card: Card) -> str:
+    """What to do when an address does not give the file."""
+    page = f"Is it still on {card.page}? " if card.page else ""
+    return f"{page}--from takes another address"
+
+
 def _reason(error: BaseException) -> str:
     """Why a transfer failed, in a few words: what the system said, where it is buried in what libraries say."""
     text = " ".join(str(error).split())
     if system := re.search(r"\[Errno -?\d+\] ([\w ,]+)", text):
         return system[1]
     return text if len(text) < 160 else type(error).__name__
-
-
-class Continued:
-    """A downloader for pooch that keeps what has come so far and asks the server for the rest only.
-
-    The server's tag of the file is kept beside it: a file that changed since is fetched anew (If-Range).
-    """
-
-    def __init__(self, name: str, progress: Progress) -> None:
-        self.name, self.progress = name, progress
-
-    def __call__(self, url: str, output_file: str, pooch: Any = None, check_only: bool = False) -> None:
-        import requests
-
-        part = Path(output_file).parent / f"{self.name}{PART}"
-        for attempt in range(ATTEMPTS):
-            try:
-                self._rest(url, part)
-                break
-            except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout):
-                if attempt == ATTEMPTS - 1:
-                    raise
-        os.replace(part, output_file)
-        _tag_file(part).unlink(missing_ok=True)
-
-    def _rest(self, url: str, part: Path) -> None:
-        import requests
-
-        have, tag = part.stat().st_size if part.is_file() else 0, _tag(part)
-        headers = {"Accept-Encoding": "identity"}
-        if have and tag:
-            headers |= {"Range": f"bytes={have}-", "If-Range": tag}
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-            if answer.status_code == 416:  # nothing is left after what we have, or it is another file
-                part.unlink()
-                raise requests.ConnectionError("the part does not fit the file any more")
-            answer.raise_for_status()
-            continues = answer.status_code == 206
-            have = have if continues else 0
-            length = answer.headers.get("Content-Length")
-            total = have + int(length) if length else None
-            _tag_file(part).write_text(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
-            with part.open("ab" if continues else "wb") as out:
-                for piece in answer.iter_content(PIECE):
-                    out.write(piece)
-                    have += len(piece)
-                    self.progress(self.name, have, total)
-        if total is not None and have != total:
-            raise requests.ConnectionError(f"{have} of {total} bytes came")
-
-
-def _tag_file(part: Path) -> Path:
-    return part.with_name(part.name + TAG)
-
-
-def _tag(part: Path) -> str:
-    """What the server called the file when the part came; weak tags do not vouch for bytes."""
-    try:
-        tag = _tag_file(part).read_text()
-    except OSError:
-        return ""
-    return "" if tag.startswith("W/") else tag
-
-
-def _unpack(path: Path) -> None:
-    """An archive becomes its content; a single gzip file stays as it is, because readers take it."""
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                archive.extractall(path.parent)
-        elif path.name.endswith((".tar", ".tar.gz", ".tgz")):
-            with tarfile.open(path) as archive:
-                archive.extractall(path.parent, filter="data")
-        else:
-            return
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
-        path.unlink(missing_ok=True)
-        raise FetchError(f"{path.name} cannot be unpacked ({error}): it is removed") from None
-    path.unlink()
 
 
 def remove(name: str) -> bool:
