@@ -213,12 +213,114 @@ def test_a_file_that_changed_meanwhile_is_not_mixed(server: Server, own_cache: P
 def test_a_folder_that_somebody_took_files_from(server: Server, own_cache: Path) -> None:
     server.files["retail.dat"] = CONTENT
     folder, _ = fetch.fetch(card(server, "retail.dat"))
-    for content in ("{", "[]"):
+    for content in ("{", "[]", '{"sha256": {}}'):
         (folder / "fetched.json").write_text(content)
         with pytest.raises(
-            fetch.FetchError, match=r"transactions is not as it was fetched: remove the folder to fetch"
+            fetch.FetchError, match=r"transactions cannot be compared .* get transactions --again fetches"
         ):
             fetch.fetch(card(server, "retail.dat"))
+
+
+def own_card(folder: Path, monkeypatch: pytest.MonkeyPatch, facts: str) -> None:
+    """The card of transactions, as the commands read it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "transactions.md").write_text(f"---\n{facts}\n---\nA card.\n")
+    monkeypatch.setattr(cards.load, "__defaults__", (folder,))
+
+
+@pytest.mark.parametrize("checksum", ["known", "unknown"])
+@pytest.mark.parametrize("name", ["retail.dat.gz", "ml.zip"])
+@pytest.mark.parametrize("opened", [True, False])
+def test_get_looks_at_what_was_fetched_before(
+    server: Server,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    checksum: str,
+    name: str,
+    opened: bool,
+) -> None:
+    server.files[name] = zipped() if name == "ml.zip" else gzip.compress(CONTENT)
+    known = f"md5:{hashlib.md5(server.files[name]).hexdigest()}" if checksum == "known" else "unknown"
+    file = own_cache / "downloads" / "transactions" / ("retail.dat" if name == "ml.zip" else name)
+    facts = f"files: [{{address: '{server.address}/{name}', checksum: '{known}'}}]"
+    own_card(tmp_path / "cards", monkeypatch, facts + (f"\nopen: {file.name}" if opened else ""))
+
+    def listed() -> bool:
+        assert main(["data", "list"]) == 0
+        return bool(re.search(r"transactions.*files.*fetched", capsys.readouterr().out))
+
+    assert main(["data", "get", "transactions"]) == 0
+    assert listed()
+    assert main(["data", "get", "transactions"]) == 0
+    out = capsys.readouterr().out
+    if checksum == "known":
+        assert (
+            f"{known} {'held when it was unpacked, and its files are unchanged' if name == 'ml.zip' else 'holds'};"
+            in out
+        )
+    good = file.read_bytes()
+    file.write_bytes(good + b"x")
+    assert main(["data", "get", "transactions"]) == 1
+    out = capsys.readouterr()
+    assert re.search(
+        rf"dpbench: .*{file.name} was changed since .*data get transactions --again fetches it anew\n$", out.err
+    )
+    assert "holds" not in out.out
+    assert "unchanged" not in out.out
+    file.unlink()
+    assert not listed()
+    assert main(["data", "get", "transactions"]) == 1
+    assert re.search(
+        rf"{file.name} is missing, .* data get transactions --again fetches it anew", capsys.readouterr().err
+    )
+    assert main(["data", "get", "transactions", "--again"]) == 0
+    assert "transactions is here now" in capsys.readouterr().out
+    assert file.read_bytes() == good
+    assert listed()
+    assert [p.name for p in (own_cache / "downloads").iterdir()] == ["transactions"]
+
+
+def test_again_keeps_the_old_until_the_new_is_whole(
+    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server.files["retail.dat"] = CONTENT
+    own_card(tmp_path / "cards", monkeypatch, f"licence: mine\nfiles: [{{address: '{server.address}/retail.dat'}}]")
+    assert main(["data", "get", "transactions", "--again"]) == 0  # nothing was here
+    file = own_cache / "downloads" / "transactions" / "retail.dat"
+    capsys.readouterr()
+    for bad in (b"", PAGE):
+        server.files["retail.dat"] = bad
+        assert main(["data", "get", "transactions", "--again"]) == 1
+        assert "what was fetched before is kept" in capsys.readouterr().err
+        assert file.read_bytes() == CONTENT
+        assert main(["data", "get", "transactions"]) == 0
+    server.files["retail.dat"] = CONTENT[::-1]
+    assert main(["data", "get", "transactions", "--again"]) == 0
+    assert "licence: mine" in capsys.readouterr().out
+    assert file.read_bytes() == CONTENT[::-1]
+    assert left(own_cache) == ["fetched.json", "retail.dat"]
+
+
+def test_killed_while_the_new_takes_the_place_of_the_old(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    folder, found = fetch.fetch(card(server, "retail.dat"))
+    folder.rename(folder.with_name(".transactions.old"))
+    assert fetch.fetch(card(server, "retail.dat")) == (folder, found)
+    assert len(server.asked) == 1
+
+
+def test_a_card_that_changed_since(server: Server, own_cache: Path) -> None:
+    server.files |= {"retail.dat": CONTENT, "more.dat": CONTENT}
+    fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    fetch.fetch(card(server, "retail.dat"))
+    with pytest.raises(
+        fetch.FetchError, match=r"retail.dat was fetched when its card had another checksum than sha256:0"
+    ):
+        fetch.fetch(card(server, "retail.dat", checksum="sha256:" + 64 * "0"))
+    with pytest.raises(fetch.FetchError, match=r"is without more.dat, which the card names: .* --again"):
+        fetch.fetch(card(server, "retail.dat", "more.dat"))
 
 
 def test_no_address(server: Server, own_cache: Path) -> None:

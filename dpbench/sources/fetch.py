@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dpbench.errors import UserError
 from dpbench.sources import integrity
-from dpbench.sources.cards import UNKNOWN, Address, Card, downloads
+from dpbench.sources.cards import RECORD, UNKNOWN, Address, Card, downloads
 from dpbench.sources.transfer import PART, TAG, Continued, Progress
 
 
@@ -24,37 +24,78 @@ class FetchError(Exception):
 
 
 def fetch(
-    card: Card, *, mirror: str | None = None, progress: Progress = lambda *_: None
+    card: Card, *, mirror: str | None = None, again: bool = False, progress: Progress = lambda *_: None
 ) -> tuple[Path, dict[str, str]]:
     """Fetch all files of a card into the cache. Returns the folder, and the SHA-256 of each file.
 
-    `mirror` is an address under which the same files are; the checksums hold for it too.
+    What was fetched before is compared with its checksums, not fetched; `again` fetches it anew and keeps the old until the
+    new is whole. `mirror` is an address under which the same files are; the checksums hold for it too.
     """
     folder = downloads() / card.name
-    if folder.is_dir():
-        return folder, _recorded(folder)
+    if folder.is_dir() and not again:
+        return folder, _still_holds(folder, card)
     if not card.files:
         where = f": see {card.page}" if card.page else ""
         raise UserError(f"{card.name}: there is no address to fetch it from{where}")
-    aside = downloads() / f".{card.name}"
+    aside, old = downloads() / f".{card.name}", downloads() / f".{card.name}.old"
     aside.mkdir(parents=True, exist_ok=True)
     with _alone(aside, card.name):
-        _sweep_leftovers(aside, card)
+        if old.is_dir() and not folder.is_dir():  # killed between the two renames below
+            os.rename(old, folder)
+            if not again:
+                return folder, _still_holds(folder, card)
+        _sweep_leftovers(aside, card, whole=again)
         found = {file.name: _fetch_one(file, card, mirror, aside, progress) for file in card.files}
         _unpack(aside, card)
-        record = {"sha256": found, "addresses": [file.address for file in card.files], "mirror": mirror}
-        (aside / "fetched.json").write_text(json.dumps(record, indent=1))
+        record = {
+            "sha256": found,
+            "checksums": {file.name: file.checksum for file in card.files},
+            "files": _contents(aside, card),
+            "addresses": [file.address for file in card.files],
+            "mirror": mirror,
+        }
+        (aside / RECORD).write_text(json.dumps(record, indent=1))
         (aside / ".lock").unlink(missing_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.is_dir():
+            os.rename(folder, old)
         os.rename(aside, folder)
+        shutil.rmtree(old, ignore_errors=True)
     return folder, found
 
 
-def _recorded(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file when it was fetched."""
+def _contents(folder: Path, card: Card) -> dict[str, str]:
+    """The SHA-256 of every file that the reader will find, by its path inside the folder."""
+    own = {".lock", RECORD} | {file.name + end for file in card.files for end in (PART, PART + TAG)}
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    names = ((path.relative_to(folder).as_posix(), path) for path in paths)
+    return {name: integrity.sha256(path) for name, path in names if name not in own}
+
+
+def _still_holds(folder: Path, card: Card) -> dict[str, str]:
+    """Hash again what was fetched before. Returns the SHA-256 of each file as it came; raises when anything is not as it was."""
+    anew = f"python -m dpbench data get {card.name} --again fetches it anew"
     try:
-        return dict(json.loads((folder / "fetched.json").read_text())["sha256"])
+        record = json.loads((folder / RECORD).read_text())
+        came, checksums, files = (dict(record[key]) for key in ("sha256", "checksums", "files"))
     except (OSError, ValueError, TypeError, KeyError):
-        raise FetchError(f"{folder} is not as it was fetched: remove the folder to fetch it again") from None
+        what = f"{folder} cannot be compared with what was fetched, {RECORD} in it does not say it: {anew}"
+        raise FetchError(what) from None
+    for name, sha256 in files.items():
+        if not (folder / name).is_file():
+            raise FetchError(f"{folder / name} is missing, it was fetched before: {anew}")
+        if (now := integrity.sha256(folder / name)) != sha256:
+            raise FetchError(
+                f"{folder / name} was changed since it was fetched (sha256:{now}, expected {sha256}): {anew}"
+            )
+    for file in card.files:
+        if file.name not in came:
+            raise FetchError(f"{folder} is without {file.name}, which the card names: {anew}")
+        if file.checksum not in (UNKNOWN, checksums.get(file.name), f"sha256:{came[file.name]}"):
+            raise FetchError(f"{file.name} was fetched when its card had another checksum than {file.checksum}: {anew}")
+    if card.open and not (folder / card.open).exists():
+        raise FetchError(f"{folder / card.open} is missing, the reader opens it: {anew}")
+    return came
 
 
 def _sweep_leftovers(aside: Path, card: Card, *, whole: bool = False) -> None:
@@ -152,13 +193,3 @@ def _reason(error: BaseException) -> str:
     if system := re.search(r"\[Errno -?\d+\] ([\w ,]+)", text):
         return system[1]
     return text if len(text) < 160 else type(error).__name__
-
-
-def remove(name: str) -> bool:
-    """Forget what was fetched for a dataset, and what was begun."""
-    found = False
-    for folder in (downloads() / name, downloads() / f".{name}"):
-        if folder.is_dir():
-            shutil.rmtree(folder)
-            found = True
-    return found
