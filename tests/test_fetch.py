@@ -59,6 +59,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name, wanted = self.path.lstrip("/"), self.headers.get("Range")
         self.server.asked.append((name, wanted))
+        if name == "loop":
+            self.send_response(302)
+            self.send_header("Location", "/loop")
+            self.end_headers()
+            return
         content = self.server.files.get(name)
         if content is None:
             self.send_error(404)
@@ -334,8 +339,18 @@ def test_missing_file(server: Server, own_cache: Path) -> None:
     with pytest.raises(fetch.FetchError, match=r"/nothing.dat answers 404 Not Found: expected the file"):
         fetch.fetch(card(server, "adult.data", "nothing.dat"))
     assert cards.fetched("transactions") is None
-    with pytest.raises(fetch.FetchError, match="broke off"):
+
+
+def test_what_happened_is_said(server: Server, own_cache: Path) -> None:
+    refused = r"/x does not answer: Connection refused; the same command starts from the beginning\. --from takes"
+    with pytest.raises(fetch.FetchError, match=refused):
         fetch.fetch(Card("telecom", files=(Address("http://127.0.0.1:9/x"),)))
+    with pytest.raises(fetch.FetchError, match=r"/loop redirects in circles: expected the file\. --from takes another"):
+        fetch.fetch(card(server, "loop"))
+    server.files["retail.dat"], server.tags["retail.dat"] = CONTENT, 'W/"1"'
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
+    with pytest.raises(fetch.FetchError, match=r"broke off: .*; the same command starts from the beginning$"):
+        fetch.fetch(card(server, "retail.dat"))
 
 
 def test_archives_are_unpacked(server: Server, own_cache: Path) -> None:
@@ -514,7 +529,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     server.files["retail.dat"] = CONTENT
     assert main(["data", "get", "transactions"]) == 1  # nobody listens there
     out = capsys.readouterr()
-    assert "broke off: Connection refused; the same command" in out.err
+    assert "does not answer: Connection refused; the same command" in out.err
     assert "Traceback" not in out.err
     assert main(["data", "get", "transactions", "--from", server.address]) == 0
     out = capsys.readouterr().out

@@ -144,8 +144,13 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
         raise FetchError(f"{url} answers {status}: expected the file{hint}") from None
     except (requests.exceptions.MissingSchema, requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
         raise FetchError(f"{url} is no address to fetch from: expected one like https://host/folder") from None
+    except requests.TooManyRedirects:
+        raise FetchError(f"{url} redirects in circles: expected the file. {_elsewhere(card)}") from None
     except (requests.RequestException, OSError) as error:
-        raise FetchError(f"{url} broke off: {_reason(error)}; the same command continues from where it was") from None
+        what = "broke off" if transfer.answered else "does not answer"
+        next_time = "continues from where it was" if transfer.continues else "starts from the beginning"
+        hint = "" if transfer.answered else f". {_elsewhere(card)}"
+        raise FetchError(f"{url} {what}: {_reason(error)}; the same command {next_time}{hint}") from None
     except ValueError:  # what pooch raises for a wrong checksum, when it has removed the file
         what = (
             f"the checksum of {url} is not {file.checksum}: the file was changed or damaged on its way, and is removed"

@@ -130,10 +130,14 @@ def _get(args: argparse.Namespace, console: Console) -> int:
 
 
 def _no_address(card: cards.Card) -> str:
+    from dpbench.calibration import entry_of
+
     where = f" Its page is {card.page}." if card.page else ""
-    return (
-        f"{card.name} has no address that may be fetched from.{where} With the files: dataset.{card.name}.path=FOLDER"
+    reads = entry_of(card.name).get("files")
+    use = (
+        f"With the files: dataset.{card.name}.path=FOLDER" if reads else "It is generated, and no files of it are read"
     )
+    return f"{card.name} has no address that may be fetched from.{where} {use}"
 
 
 @contextmanager
