@@ -33,7 +33,11 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "show", "chekin"]) == 2
     assert "unknown dataset 'chekin': did you mean 'checkin'?" in capsys.readouterr().err
     assert main(["data", "get", "gaussian"]) == 2
-    assert "gaussian has no address" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "gaussian has no address that may be fetched from. It is generated, and no files of it are read" in err
+    assert "path=" not in err
+    assert main(["data", "get", "netflix"]) == 2
+    assert "With the files: dataset.netflix.path=FOLDER" in capsys.readouterr().err
     assert main(["data", "show", "gaussian", "--scale", "huge"]) == 2
     assert main(["data", "show", "gaussian", "--scale", "smoke", "--path", "x"]) == 2
     assert main(["data", "show", "gaussian", "--scale", "smoke", "ids"]) == 2

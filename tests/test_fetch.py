@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
 import hashlib
 import io
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -21,7 +24,7 @@ from conftest import ROOT
 from dpbench import calibration
 from dpbench.cli import main
 from dpbench.config import dataset_of
-from dpbench.sources import SOURCES, cards, fetch
+from dpbench.sources import SOURCES, cards, fetch, transfer
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
 
@@ -29,7 +32,10 @@ CONTENT = b"".join(b"%d %d %d\n" % (i, i + 7, 3 * i) for i in range(60_000))
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `files`; `cut` bytes after which the line breaks, `times` how often it does so."""
+    """Serves `files`; `cut` bytes after which the line breaks, `times` how often it does so.
+
+    `told`: whether it tells the length; `shift`: by how many bytes a range is another one than was asked for.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -38,6 +44,8 @@ class Server(ThreadingHTTPServer):
         self.cut = 0
         self.times = 0
         self.ranges = True
+        self.told = True
+        self.shift = 0
         self.asked: list[tuple[str, str | None]] = []
 
     @property
@@ -51,6 +59,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name, wanted = self.path.lstrip("/"), self.headers.get("Range")
         self.server.asked.append((name, wanted))
+        if name == "loop":
+            self.send_response(302)
+            self.send_header("Location", "/loop")
+            self.end_headers()
+            return
         content = self.server.files.get(name)
         if content is None:
             self.send_error(404)
@@ -61,12 +74,14 @@ class Handler(BaseHTTPRequestHandler):
             if start >= len(content):
                 self.send_error(416)
                 return
+            start += self.server.shift
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         else:
             self.send_response(200)
         body = content[start:]
-        self.send_header("Content-Length", str(len(body)))
+        if self.server.told:
+            self.send_header("Content-Length", str(len(body)))
         self.send_header("ETag", tag)
         self.end_headers()
         if self.server.times > 0:
@@ -142,19 +157,19 @@ def test_cut_off_transfer_is_continued(server: Server, own_cache: Path) -> None:
     assert (folder / "retail.dat").read_bytes() == CONTENT
     first, second = (wanted for _, wanted in server.asked)
     assert first is None
-    assert 300_000 - fetch.PIECE < int(second.strip("bytes=-")) <= 300_000
+    assert 300_000 - transfer.PIECE < int(second.strip("bytes=-")) <= 300_000
 
 
 def test_cut_off_for_good_leaves_a_part_that_the_next_command_continues(server: Server, own_cache: Path) -> None:
     server.files["retail.dat"] = CONTENT
-    server.cut, server.times = 100_000, fetch.ATTEMPTS
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
     with pytest.raises(fetch.FetchError, match=r"broke off: .* the same command continues"):
         fetch.fetch(card(server, "retail.dat"))
     assert left(own_cache) == []
     assert cards.fetched("transactions") is None
     folder, _ = fetch.fetch(card(server, "retail.dat"))
     assert (folder / "retail.dat").read_bytes() == CONTENT
-    assert int(server.asked[-1][1].strip("bytes=-")) > fetch.ATTEMPTS * (100_000 - fetch.PIECE)
+    assert int(server.asked[-1][1].strip("bytes=-")) > transfer.ATTEMPTS * (100_000 - transfer.PIECE)
     assert left(folder) == ["fetched.json", "retail.dat"]
 
 
@@ -191,7 +206,7 @@ def test_a_server_without_ranges_starts_anew(server: Server, own_cache: Path) ->
 
 def test_a_file_that_changed_meanwhile_is_not_mixed(server: Server, own_cache: Path) -> None:
     server.files["retail.dat"] = CONTENT
-    server.cut, server.times = 100_000, fetch.ATTEMPTS
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
     unknown = card(server, "retail.dat", checksum="unknown")
     with pytest.raises(fetch.FetchError):
         fetch.fetch(unknown)
@@ -203,12 +218,114 @@ def test_a_file_that_changed_meanwhile_is_not_mixed(server: Server, own_cache: P
 def test_a_folder_that_somebody_took_files_from(server: Server, own_cache: Path) -> None:
     server.files["retail.dat"] = CONTENT
     folder, _ = fetch.fetch(card(server, "retail.dat"))
-    for content in ("{", "[]"):
+    for content in ("{", "[]", '{"sha256": {}}'):
         (folder / "fetched.json").write_text(content)
         with pytest.raises(
-            fetch.FetchError, match=r"transactions is not as it was fetched: remove the folder to fetch"
+            fetch.FetchError, match=r"transactions cannot be compared .* get transactions --again fetches"
         ):
             fetch.fetch(card(server, "retail.dat"))
+
+
+def own_card(folder: Path, monkeypatch: pytest.MonkeyPatch, facts: str) -> None:
+    """The card of transactions, as the commands read it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "transactions.md").write_text(f"---\n{facts}\n---\nA card.\n")
+    monkeypatch.setattr(cards.load, "__defaults__", (folder,))
+
+
+@pytest.mark.parametrize("checksum", ["known", "unknown"])
+@pytest.mark.parametrize("name", ["retail.dat.gz", "ml.zip"])
+@pytest.mark.parametrize("opened", [True, False])
+def test_get_looks_at_what_was_fetched_before(
+    server: Server,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    checksum: str,
+    name: str,
+    opened: bool,
+) -> None:
+    server.files[name] = zipped() if name == "ml.zip" else gzip.compress(CONTENT)
+    known = f"md5:{hashlib.md5(server.files[name]).hexdigest()}" if checksum == "known" else "unknown"
+    file = own_cache / "downloads" / "transactions" / ("retail.dat" if name == "ml.zip" else name)
+    facts = f"files: [{{address: '{server.address}/{name}', checksum: '{known}'}}]"
+    own_card(tmp_path / "cards", monkeypatch, facts + (f"\nopen: {file.name}" if opened else ""))
+
+    def listed() -> bool:
+        assert main(["data", "list"]) == 0
+        return bool(re.search(r"transactions.*files.*fetched", capsys.readouterr().out))
+
+    assert main(["data", "get", "transactions"]) == 0
+    assert listed()
+    assert main(["data", "get", "transactions"]) == 0
+    out = capsys.readouterr().out
+    if checksum == "known":
+        assert (
+            f"{known} {'held when it was unpacked, and its files are unchanged' if name == 'ml.zip' else 'holds'};"
+            in out
+        )
+    good = file.read_bytes()
+    file.write_bytes(good + b"x")
+    assert main(["data", "get", "transactions"]) == 1
+    out = capsys.readouterr()
+    assert re.search(
+        rf"dpbench: .*{file.name} was changed since .*data get transactions --again fetches it anew\n$", out.err
+    )
+    assert "holds" not in out.out
+    assert "unchanged" not in out.out
+    file.unlink()
+    assert not listed()
+    assert main(["data", "get", "transactions"]) == 1
+    assert re.search(
+        rf"{file.name} is missing, .* data get transactions --again fetches it anew", capsys.readouterr().err
+    )
+    assert main(["data", "get", "transactions", "--again"]) == 0
+    assert "transactions is here now" in capsys.readouterr().out
+    assert file.read_bytes() == good
+    assert listed()
+    assert [p.name for p in (own_cache / "downloads").iterdir()] == ["transactions"]
+
+
+def test_again_keeps_the_old_until_the_new_is_whole(
+    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server.files["retail.dat"] = CONTENT
+    own_card(tmp_path / "cards", monkeypatch, f"licence: mine\nfiles: [{{address: '{server.address}/retail.dat'}}]")
+    assert main(["data", "get", "transactions", "--again"]) == 0  # nothing was here
+    file = own_cache / "downloads" / "transactions" / "retail.dat"
+    capsys.readouterr()
+    for bad in (b"", PAGE):
+        server.files["retail.dat"] = bad
+        assert main(["data", "get", "transactions", "--again"]) == 1
+        assert "what was fetched before is kept" in capsys.readouterr().err
+        assert file.read_bytes() == CONTENT
+        assert main(["data", "get", "transactions"]) == 0
+    server.files["retail.dat"] = CONTENT[::-1]
+    assert main(["data", "get", "transactions", "--again"]) == 0
+    assert "licence: mine" in capsys.readouterr().out
+    assert file.read_bytes() == CONTENT[::-1]
+    assert left(own_cache) == ["fetched.json", "retail.dat"]
+
+
+def test_killed_while_the_new_takes_the_place_of_the_old(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    folder, found = fetch.fetch(card(server, "retail.dat"))
+    folder.rename(folder.with_name(".transactions.old"))
+    assert fetch.fetch(card(server, "retail.dat")) == (folder, found)
+    assert len(server.asked) == 1
+
+
+def test_a_card_that_changed_since(server: Server, own_cache: Path) -> None:
+    server.files |= {"retail.dat": CONTENT, "more.dat": CONTENT}
+    fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    fetch.fetch(card(server, "retail.dat"))
+    with pytest.raises(
+        fetch.FetchError, match=r"retail.dat was fetched when its card had another checksum than sha256:0"
+    ):
+        fetch.fetch(card(server, "retail.dat", checksum="sha256:" + 64 * "0"))
+    with pytest.raises(fetch.FetchError, match=r"is without more.dat, which the card names: .* --again"):
+        fetch.fetch(card(server, "retail.dat", "more.dat"))
 
 
 def test_no_address(server: Server, own_cache: Path) -> None:
@@ -222,8 +339,18 @@ def test_missing_file(server: Server, own_cache: Path) -> None:
     with pytest.raises(fetch.FetchError, match=r"/nothing.dat answers 404 Not Found: expected the file"):
         fetch.fetch(card(server, "adult.data", "nothing.dat"))
     assert cards.fetched("transactions") is None
-    with pytest.raises(fetch.FetchError, match="broke off"):
+
+
+def test_what_happened_is_said(server: Server, own_cache: Path) -> None:
+    refused = r"/x does not answer: Connection refused; the same command starts from the beginning\. --from takes"
+    with pytest.raises(fetch.FetchError, match=refused):
         fetch.fetch(Card("telecom", files=(Address("http://127.0.0.1:9/x"),)))
+    with pytest.raises(fetch.FetchError, match=r"/loop redirects in circles: expected the file\. --from takes another"):
+        fetch.fetch(card(server, "loop"))
+    server.files["retail.dat"], server.tags["retail.dat"] = CONTENT, 'W/"1"'
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
+    with pytest.raises(fetch.FetchError, match=r"broke off: .*; the same command starts from the beginning$"):
+        fetch.fetch(card(server, "retail.dat"))
 
 
 def test_archives_are_unpacked(server: Server, own_cache: Path) -> None:
@@ -245,9 +372,150 @@ def test_a_damaged_archive(server: Server, own_cache: Path) -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("retail.dat", "1 2\n" * 1000)
     server.files["ml.zip"] = packed.getvalue().replace(b"1 2\n1 2", b"1 2\n9 9", 1)
-    with pytest.raises(fetch.FetchError, match="cannot be unpacked"):
+    with pytest.raises(fetch.FetchError, match=r"ml.zip: as zip it cannot be read to its end .*; it is removed"):
         fetch.fetch(card(server, "ml.zip"))
     assert cards.fetched("transactions") is None
+
+
+def zipped(content: bytes = b"1 2\n" * 1000, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        archive.writestr("retail.dat", content)
+    return packed.getvalue()
+
+
+def tarred(mode: str, content: bytes = CONTENT) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=f"w:{mode}") as archive:
+        for name in ("retail.dat", "more.dat"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def patched(content: bytes, *changes: tuple[int, int]) -> bytes:
+    """The content with other bytes at some places."""
+    new = bytearray(content)
+    for place, byte in changes:
+        new[place] = byte
+    return bytes(new)
+
+
+PAGE = b"\n<!-- portal -->\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n"
+ZIP = zipped()
+DIRECTORY = ZIP.index(b"PK\x01\x02")
+TAR = tarred("")
+UNFIT = {
+    "empty": ("retail.dat", b"", "it is empty"),
+    "empty gzip": ("retail.dat.gz", b"", "it is empty"),
+    "nothing in gzip": ("retail.dat.gz", gzip.compress(b""), "its content is empty"),
+    "portal": ("retail.dat", PAGE, "it is a web page"),
+    "portal for gzip": ("retail.dat.gz", PAGE, "it is a web page"),
+    "portal in gzip": ("retail.dat.gz", gzip.compress(PAGE), "its content is a web page"),
+    "portal for zip": ("ml.zip", PAGE, "it is a web page"),
+    "text for gzip": ("retail.dat.gz", CONTENT, "as gzip it cannot be read"),
+    "text for zip": ("ml.zip", CONTENT, "as zip it cannot be read"),
+    "text for tar": ("ml.tar", CONTENT, "as tar it cannot be read"),
+    "half gzip": ("retail.dat.gz", gzip.compress(CONTENT)[:50_000], "as gzip it cannot be read"),
+    "changed gzip": ("retail.dat.gz", patched(gzip.compress(CONTENT), (-6, 0), (-7, 0)), "as gzip it cannot be read"),
+    "half zip": ("ml.zip", zipped(CONTENT)[:50_000], "as zip it cannot be read"),
+    "damaged zip": ("ml.zip", patched(ZIP, (40, 255), (41, 255), (42, 255)), "as zip it cannot be read"),
+    "encrypted zip": ("ml.zip", patched(ZIP, (6, 1), (DIRECTORY + 8, 1)), "as zip it cannot be read"),
+    "unknown method": ("ml.zip", patched(ZIP, (8, 99), (DIRECTORY + 10, 99)), "as zip it cannot be read"),
+    "half tar": ("ml.tar", TAR[: len(TAR) // 2], "as tar it cannot be read"),
+    "one of two in tar": ("ml.tar", TAR[: TAR.index(b"more.dat")], "as tar it cannot be read"),
+    "second header damaged": ("ml.tar", patched(TAR, (TAR.index(b"more.dat"), 0)), "as tar it cannot be read"),
+    "half tar.gz": ("ml.tar.gz", tarred("gz")[:50_000], "as tar it cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("checksum", ["unknown", None])
+def test_what_is_no_whole_file_never_enters_the_cache(
+    server: Server, own_cache: Path, case: str, told: bool, checksum: str | None
+) -> None:
+    """Whether or not a length or even a checksum says that it is all there; and the next attempt is not blocked."""
+    name, content, reason = UNFIT[case]
+    server.files[name], server.told = content, told
+    with pytest.raises(
+        fetch.FetchError, match=rf"^http.*{name}: {reason}.*; it is removed\. --from takes.*$"
+    ) as caught:
+        fetch.fetch(card(server, name, checksum=checksum))
+    assert "\n" not in str(caught.value)
+    assert cards.fetched("transactions") is None
+    assert [p.name for p in own_cache.rglob("*") if p.is_file()] == [".lock"]
+    good = {"dat": CONTENT, "gz": gzip.compress(CONTENT), "zip": ZIP, "tar": TAR, "tar.gz": tarred("gz")}
+    server.files[name] = good[name.partition(".")[2].removeprefix("dat.")]
+    folder, _ = fetch.fetch(card(server, name, checksum=checksum if told else None))
+    assert SOURCES.make("fimi", path=str(next(folder.glob("retail.dat*")))).build(np.random.default_rng(0)).rows > 0
+
+
+def test_half_a_file_of_unknown_length(server: Server, own_cache: Path) -> None:
+    """Only a form that knows its own end, or a checksum, can tell that all of it came."""
+    server.told = False
+    server.files |= {"retail.dat": CONTENT, "retail.dat.gz": gzip.compress(CONTENT)}
+    server.cut, server.times = 50_000, 2
+    with pytest.raises(fetch.FetchError, match=r"as gzip it cannot be read to its end \(Compressed file ended"):
+        fetch.fetch(card(server, "retail.dat.gz", checksum="unknown"))
+    with pytest.raises(fetch.FetchError, match=r"told no length and the card knows no checksum, so it may be half"):
+        fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    folder, _ = fetch.fetch(card(server, "retail.dat.gz", checksum="unknown"))
+    assert gzip.decompress((folder / "retail.dat.gz").read_bytes()) == CONTENT
+
+
+def test_text_of_unknown_length_is_taken_by_its_checksum(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"], server.told = CONTENT, False
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("shift", [-1000, 1000])
+def test_another_range_than_asked_for_starts_over(server: Server, own_cache: Path, shift: int) -> None:
+    server.files["retail.dat"] = CONTENT
+    server.cut, server.times, server.shift = 300_000, 1, shift
+    folder, _ = fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+    assert [wanted is None for _, wanted in server.asked] == [True, False, True]
+
+
+def test_what_is_opened_must_have_come(server: Server, own_cache: Path) -> None:
+    server.files["ml.zip"] = ZIP
+    other = dataclasses.replace(card(server, "ml.zip"), open="ml/NYC.txt")
+    with pytest.raises(
+        fetch.FetchError, match=r"^ml.zip: expected ml/NYC.txt in it, which is not there; it is removed"
+    ):
+        fetch.fetch(other)
+    assert left(own_cache) == []
+    folder, _ = fetch.fetch(dataclasses.replace(other, open="retail.dat"))
+    assert left(folder) == ["fetched.json", "retail.dat"]
+
+
+def test_a_bad_file_that_was_left_aside_is_fetched_anew(server: Server, own_cache: Path) -> None:
+    """As a former version did, which then failed on it for ever."""
+    server.files["ml.zip"] = ZIP
+    aside = own_cache / "downloads" / ".transactions"
+    aside.mkdir(parents=True)
+    (aside / "ml.zip").write_bytes(UNFIT["encrypted zip"][1])
+    folder, _ = fetch.fetch(card(server, "ml.zip", checksum="unknown"))
+    assert left(folder) == ["fetched.json", "retail.dat"]
+
+
+def test_a_full_disk_is_not_the_archives_fault(
+    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.files["ml.zip"] = ZIP
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "extractall", full)
+        with pytest.raises(fetch.FetchError, match=r"ml.zip could not be unpacked: No space left on device; the same"):
+            fetch.fetch(card(server, "ml.zip"))
+    fetch.fetch(card(server, "ml.zip"))
+    assert len(server.asked) == 1
 
 
 def test_get_shows_the_licence_first_and_the_run_finds_the_files(
@@ -261,7 +529,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     server.files["retail.dat"] = CONTENT
     assert main(["data", "get", "transactions"]) == 1  # nobody listens there
     out = capsys.readouterr()
-    assert "broke off: Connection refused; the same command" in out.err
+    assert "does not answer: Connection refused; the same command" in out.err
     assert "Traceback" not in out.err
     assert main(["data", "get", "transactions", "--from", server.address]) == 0
     out = capsys.readouterr().out

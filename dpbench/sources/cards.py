@@ -17,6 +17,7 @@ Imported by the `data` verb, by `fetch`, and by the configuration (where downloa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -26,6 +27,7 @@ from dpbench.errors import UserError, nearest
 from dpbench.paths import CARDS, cache
 
 UNKNOWN = "unknown"
+RECORD = "fetched.json"  # what `data get` writes of the files beside them
 RATIOS = "errors on generated data over those on the files, ε = ln 2"
 
 
@@ -103,9 +105,19 @@ def downloads() -> Path:
 
 
 def fetched(name: str) -> Path | None:
-    """What `data get` fetched for a dataset, as its reader wants it; None when it did not."""
+    """What `data get` fetched for a dataset, as its reader wants it; None when it did not, or when it is gone."""
     folder = downloads() / name
     if not folder.is_dir():
         return None
-    inside = load(name).open
-    return folder / inside if inside else folder
+    if inside := load(name).open:
+        return folder / inside if (folder / inside).exists() else None
+    return folder if _complete(folder) else None
+
+
+def _complete(folder: Path) -> bool:
+    """Whether all files are still there: of a folder the reader takes what it finds, and some of them are another dataset."""
+    try:
+        names = list(json.loads((folder / RECORD).read_text())["files"])
+    except (OSError, ValueError, TypeError, KeyError):  # of a former version, or not ours: any file will do
+        return any(path.is_file() and path.name != RECORD for path in folder.rglob("*"))
+    return all((folder / name).is_file() for name in names)

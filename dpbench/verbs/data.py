@@ -37,6 +37,9 @@ def main(argv: list[str]) -> int:
     get = verbs.add_parser("get", help="fetch the original files from their official address")
     get.add_argument("name")
     get.add_argument("--from", dest="mirror", help="another address under which the same files are")
+    get.add_argument(
+        "--again", action="store_true", help="fetch anew what is here; the old is kept until the new is whole"
+    )
     verbs.add_parser("where", help="the folders of downloads and of built data")
     args, rest = parser.parse_known_args(argv)
     if any(word.startswith("-") for word in rest) or (rest and args.what != "show"):
@@ -99,23 +102,26 @@ def _get(args: argparse.Namespace, console: Console) -> int:
 
     card = cards.load(args.name)
     notes = Console(stderr=True, highlight=False)
-    here = cards.fetched(args.name)
-    if here is None:
+    before = (cards.downloads() / args.name).is_dir()
+    if args.again or not before:
         data_show.print_facts(card, console)
         if not card.files:
             raise UserError(_no_address(card))
     try:
         with _progress(notes) as progress:
-            folder, found = fetch(card, mirror=args.mirror, progress=progress)
+            folder, found = fetch(card, mirror=args.mirror, again=args.again, progress=progress)
     except FetchError as error:
-        notes.print(f"dpbench: {error}", soft_wrap=True, markup=False)
+        kept = "; what was fetched before is kept" if args.again and before else ""
+        notes.print(f"dpbench: {error}{kept}", soft_wrap=True, markup=False)
         return 1
     for file in card.files:
-        known, sha256 = file.checksum, f"sha256:{found.get(file.name, '?')}"
-        sure = "the card knows no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} holds"
+        known, sha256 = file.checksum, f"sha256:{found[file.name]}"
+        unpacked = before and not args.again and not (folder / file.name).is_file()
+        holds = "held when it was unpacked, and its files are unchanged" if unpacked else "holds"
+        sure = "the card knows no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} {holds}"
         more = f"; {sha256}" if known != sha256 else ""
         console.print(f"{file.name}: {sure}{more}", highlight=False, soft_wrap=True)
-    state = "was fetched before" if here else "is here now"
+    state = "was fetched before" if before and not args.again else "is here now"
     console.print(f"{args.name} {state}: {folder}", highlight=False, soft_wrap=True)
     console.print(
         f"Use it: python -m dpbench run ... dataset.{args.name}.source=files", highlight=False, soft_wrap=True
@@ -124,10 +130,14 @@ def _get(args: argparse.Namespace, console: Console) -> int:
 
 
 def _no_address(card: cards.Card) -> str:
+    from dpbench.calibration import entry_of
+
     where = f" Its page is {card.page}." if card.page else ""
-    return (
-        f"{card.name} has no address that may be fetched from.{where} With the files: dataset.{card.name}.path=FOLDER"
+    reads = entry_of(card.name).get("files")
+    use = (
+        f"With the files: dataset.{card.name}.path=FOLDER" if reads else "It is generated, and no files of it are read"
     )
+    return f"{card.name} has no address that may be fetched from.{where} {use}"
 
 
 @contextmanager
