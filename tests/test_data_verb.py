@@ -47,17 +47,20 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
         dataset_of("transactions", calibration.entry_of("transactions") | {"source": "files"}, "smoke")
 
 
-def test_list_knows_files_that_were_read_from_a_path(
+def test_list_knows_what_is_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
 
-    def here() -> str:
+    def here(name: str = "retail") -> str:
         assert main(["data", "list"]) == 0
-        (line,) = [line for line in capsys.readouterr().out.splitlines() if " retail " in line]
+        (line,) = [line for line in capsys.readouterr().out.splitlines() if f" {name} " in line.partition("│")[2][:25]]
         return line.split("│")[3].strip()
 
-    assert here() == "nothing"
+    assert here() == here("foursquare") == "nothing"
+    smaller = calibration.entry_of("foursquare") | {"users": 50, "items": 20, "records": 500, "largest": 30}
+    open_dataset(dataset_of("foursquare", smaller, "smoke").spec)
+    assert here("foursquare") == "generated"
     file = tmp_path / "retail.dat"
     file.write_text("1 2 3\n2 5\n")
     entry = calibration.entry_of("retail") | {"source": "files", "path": str(file)}

@@ -112,13 +112,15 @@ def peek(spec: DatasetSpec) -> str | None:
         return None
 
 
-def read_from(name: str) -> list[Path]:
-    """Where the original files stand from which a dataset was read into the cache, as far as they still do."""
-    found = []
-    for meta in sorted((cache() / "data").glob(f"{name}-*/meta.json")):
+def origins(name: str) -> set[Path | None]:
+    """Where what is cached of a dataset came from: the files it was read from, as far as they are still there, and None
+    for a generator."""
+    found: set[Path | None] = set()
+    for meta in (cache() / "data").glob(f"{name}-*/meta.json"):
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            found.append(Path(json.loads(meta.read_text())["path"]))
-    return [path for path in dict.fromkeys(found) if path.exists()]
+            path = json.loads(meta.read_text())["path"]
+            found |= {None} if path is None else {Path(path)} if Path(path).exists() else set()
+    return found
 
 
 def _file_digest(path: Path) -> str:

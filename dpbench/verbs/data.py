@@ -79,12 +79,14 @@ def _list(args: argparse.Namespace, console: Console) -> int:
 def _here(name: str, entry: Mapping[str, Any]) -> str:
     """What of a dataset is on this machine already."""
     from dpbench.config import SCALES, dataset_of
-    from dpbench.sources.cache import peek, read_from
+    from dpbench.sources.cache import origins, peek
 
     generated = {**entry, "source": "generator"}
     built = [s for s in SCALES if entry.get("generator") and peek(dataset_of(name, generated, s).spec)]
-    found = [f"generated ({', '.join(built)})"] if built else []
-    found += ["files"] if cards.fetched(name) or read_from(name) else []
+    came = origins(name)
+    # Of another kind or with other parameters than the scales give it.
+    found = [f"generated ({', '.join(built)})"] if built else ["generated"] if None in came else []
+    found += ["files"] if cards.fetched(name) or came - {None} else []
     return ", ".join(found) or "nothing"
 
 
