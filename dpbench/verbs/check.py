@@ -22,7 +22,7 @@ from dpbench import utility
 from dpbench.claims import describe
 from dpbench.engine.frame import RESULTS
 from dpbench.errors import UserError, nearest, output_file
-from dpbench.paths import BASELINES, PACKAGE
+from dpbench.paths import BASELINES
 from dpbench.regress import (
     ALPHA,
     BETTER,
@@ -126,10 +126,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 
 
 def _baselines(update: bool) -> Path:
-    """The baselines of the folder one works in, or those that came with dpbench: an installed package is never
-    written to."""
+    """The baselines of the folder one works in, or, to compare with, those that came with dpbench: they are never
+    written to from elsewhere."""
     here = RESULTS / "baselines"
-    return here if here.is_dir() or (update and BASELINES.is_relative_to(PACKAGE)) else BASELINES
+    return here if here.is_dir() or update else BASELINES
 
 
 def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, Numbers]:
