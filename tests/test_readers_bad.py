@@ -74,6 +74,7 @@ BAD = [
     ("netflix_prize", NETFLIX[1], 1, "expected a line `movie:` before the first rating"),
     ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as movie, found 'x'"),
     ("netflix_prize", RATINGS + "-5:\n", 4, "movie '-5' is out of range: expected 1 to 2147483646"),
+    ("netflix_prize", RATINGS + "2:x\n", 4, "expected a whole number as movie, found '2:x'"),
     ("netflix_prize", RATINGS + "5\n", 4, "expected 3 fields (user,rating,date), found 1: '5'"),
     ("netflix_prize", RATINGS + "5,4,2005-13-26\n", 4, "expected a date like 2005-09-06 as date, found '2005-13-26'"),
     ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has movie 1 a second time"),
@@ -296,6 +297,28 @@ def test_skipped_lines_are_counted(write: Callable[..., Path], case: tuple[str, 
     for name in ("indices", "items", "cells"):
         if hasattr(data, name):
             assert np.array_equal(getattr(data, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("block", [1 << 22, 20, 4])
+@pytest.mark.parametrize("heading", ["2x:", "abc:", "99999999999999:", ":", "-2:", "2:x", "2 2: "])
+def test_a_bad_heading_takes_its_ratings_with_it(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, heading: str, block: int
+) -> None:
+    """They are nobody's: neither those of the movie above nor of any other."""
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", block)
+    lost = "".join(f"{user},3,2005-12-26\n" for user in (5, 6, 7))
+    path = write("file.txt", f"1:\n5,3,2005-12-26\n{heading}\n{lost}8,x,2005-12-26\n3:\n6,3,2005-12-26\n")
+    with pytest.warns(SkippedLines, match=f"^5 bad lines were skipped; the first: {path}, line 3: ") as caught:
+        data = read("netflix_prize", path, on_bad_line="skip")
+    assert rows_of(data) == [(0,), (1,)]
+    assert "movie" in str(caught[0].message)
+
+
+def test_a_bad_rating_is_no_heading(write: Callable[..., Path]) -> None:
+    for line in ("5:,3,2005-12-26", "x,3,2005-12-26:", "5,3,2005-12-26:"):
+        path = write("file.txt", f"1:\n{line}\n6,3,2005-12-26\n")
+        with pytest.warns(SkippedLines, match="^1 bad line was skipped"):
+            assert rows_of(read("netflix_prize", path, on_bad_line="skip")) == [(0,)]
 
 
 def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> None:

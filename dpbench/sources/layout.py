@@ -95,11 +95,11 @@ class Layout:
         """What a verdict on a line means, in words."""
         what, at = divmod(int(verdict), scan.FIELDS)
         parts = line.decode("utf-8", "replace").rstrip("\r\n ").split(self.separator)
-        heading = bool(self.heading) and len(parts) == 1 and parts[0].endswith(self.heading)
+        heading = at == scan.HEAD
         if len(parts) != len(self.fields) and not heading:
             return f"expected {self.shown}, found {len(parts)}: {short(line)}"
-        part = self.fields[at]
-        name, text = part.name, parts[at].strip()
+        part = self.fields[0 if heading else at]
+        name, text = part.name, parts[0 if heading else at].strip()
         if heading:
             name, text = self.headed, text.removesuffix(self.heading).strip()
         if what == scan.OUT_OF_RANGE:
