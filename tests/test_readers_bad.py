@@ -321,6 +321,24 @@ def test_a_bad_rating_is_no_heading(write: Callable[..., Path]) -> None:
             assert rows_of(read("netflix_prize", path, on_bad_line="skip")) == [(0,)]
 
 
+@pytest.mark.parametrize("block", [1 << 22, 4])
+def test_a_cut_bag_of_words_is_an_error_whatever_is_skipped(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    """A skipped line stands for one pair, not for all that are missing."""
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", block)
+    path = write("file.txt", "4\n6\n5\n1 2 1\n1 x 9\n3 1 2\n")
+    message = failing("uci_bag_of_words", path, on_bad_line="skip")
+    assert message == f"{path}, line 7: the file ends after 2 pairs and 1 bad line: expected 5, as line 3 says"
+    assert "after 2 pairs and 1 bad" in failing(
+        "uci_bag_of_words", write("more.txt", "4\n6\n1\n1 2 1\n1 x 9\n3 1 2\n"), on_bad_line="skip"
+    )
+    for total in (2, 3):  # the bad line is one of the pairs, or it was never counted
+        path = write("file.txt", f"4\n6\n{total}\n1 2 1\n1 x 9\n3 1 2\n")
+        with pytest.warns(SkippedLines, match="^1 bad line was skipped"):
+            assert rows_of(read("uci_bag_of_words", path, on_bad_line="skip"))[:3] == [(1,), (), (0,)]
+
+
 def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> None:
     path = write("retail.dat", "1 2\nx\n")
     before = sorted(cache().glob("data/*"))
