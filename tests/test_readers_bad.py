@@ -103,7 +103,17 @@ BAD = [
     ("uci_adult", ADULT.replace("39", "old"), 1, "expected a whole number as age, found 'old'"),
     ("lodes_od", LODES.replace("S000", "jobs"), 1, "expected a header with the column S000"),
     ("lodes_od", LODES.replace(",3,1,", ",3.5,1,"), 2, "expected a whole number as S000, found '3.5'"),
-    ("lodes_od", LODES + "11001,110010002011001,3,1,2\n", 3, "w_geocode '11001' is out of range"),
+    ("lodes_od", LODES + "11001,110010002011001,3,1,2\n", 3, "w_geocode '11001' has 5 digits: expected 15"),
+    (
+        "lodes_od",
+        LODES + "110010001011000,10010201001000,3,1,2\n",
+        3,
+        "h_geocode '10010201001000' has 14 digits: expected 15; a leading zero was probably lost",
+    ),
+    ("lodes_od", LODES + "1100100010110,110010002011001,3,1,2\n", 3, "'1100100010110' has 13 digits: expected 15"),
+    ("lodes_od", LODES + "1100100010110000,110010002011001,3,1,2\n", 3, "has 16 digits: expected 15"),
+    ("lodes_od", LODES + "000000000000001,110010002011001,3,1,2\n", 3, "'000000000000001' is out of range"),
+    ("lodes_od", LODES + "11001000101100x,110010002011001,3,1,2\n", 3, "expected a whole number as w_geocode"),
 ]
 
 

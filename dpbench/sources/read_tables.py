@@ -146,7 +146,8 @@ class LodesOd(Reader, name="lodes_od"):
         fields = []
         for place, name in enumerate(names):
             if name.endswith("_geocode"):
-                fields.append(Field(name, low=10**12, high=10**15 - 1))
+                # Read as a number, a shorter code would be a block of another state.
+                fields.append(Field(name, low=10**13, high=10**15 - 1, digits=15))
             elif name == "S000":
                 fields.append(Field(name))
             else:
