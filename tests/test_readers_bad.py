@@ -191,6 +191,29 @@ def test_lodes_of_two_years(write: Callable[..., Path]) -> None:
     assert "count the same people: expected files of one job type and year" in message
 
 
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "dc_od_main_JT00_2023_copy.csv",
+        "dc_od_main_JT00_2023 (1).csv.gz",
+        "copy_of_dc_od_main_JT00_2023.csv",
+        "DC_OD_main_JT00_2023.csv",
+    ],
+)
+def test_lodes_with_a_copy(write: Callable[..., Path], copy: str) -> None:
+    """It would double every count; alone, a file may be called anything."""
+    write("al_od_main_JT00_2023.csv", LODES)
+    write("dc_od_aux_JT00_2023.csv", LODES)
+    folder = write("dc_od_main_JT00_2023.csv", LODES).parent
+    assert read("lodes_od", folder).total == 9
+    message = failing("lodes_od", write(copy, LODES).parent)
+    assert message.startswith(f"{folder}: ")
+    assert copy in message
+    assert "dc_od_main_JT00_2023.csv" in message.replace(copy, "")
+    assert "expected" in message
+    assert read("lodes_od", folder / copy).total == 3
+
+
 @pytest.mark.parametrize("reader", GOOD)
 def test_gzip_cut_off_or_damaged(write: Callable[..., Path], reader: str) -> None:
     packed = gzip.compress(GOOD[reader].encode("latin-1") * (1 if reader != "fimi" else 50))
