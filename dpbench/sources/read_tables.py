@@ -59,15 +59,15 @@ class UciAdult(Reader, name="uci_adult"):
     def build(self, rng: np.random.Generator) -> Contingency:
         bad = self.bad_lines()
         shape = tuple(len(values.split()) for values in ADULT.values())
-        found: list[list[np.ndarray]] = [[] for _ in ADULT]
+        found = [assembly.Column(np.int64) for _ in ADULT]
         for path in self.files():
             lines = Lines(path, self.LAYOUT.shown)
             if lines.peek().startswith(b"|"):
                 lines.head()
             for block in read_fields(lines, self.LAYOUT, bad):
-                for chunks, codes in zip(found, self._codes(block, bad), strict=True):
-                    chunks.append(codes)
-        columns = [assembly.joined(chunks, np.int64) for chunks in found]
+                for column, codes in zip(found, self._codes(block, bad), strict=True):
+                    column.add(codes)
+        columns = [column.whole() for column in found]
         if not columns[0].size:
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
