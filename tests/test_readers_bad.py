@@ -74,6 +74,7 @@ BAD = [
     ("netflix_prize", NETFLIX[1], 1, "expected a line `movie:` before the first rating"),
     ("netflix_prize", RATINGS + "x:\n", 4, "expected a whole number as movie, found 'x'"),
     ("netflix_prize", RATINGS + "-5:\n", 4, "movie '-5' is out of range: expected 1 to 2147483646"),
+    ("netflix_prize", RATINGS + "2:x\n", 4, "expected a whole number as movie, found '2:x'"),
     ("netflix_prize", RATINGS + "5\n", 4, "expected 3 fields (user,rating,date), found 1: '5'"),
     ("netflix_prize", RATINGS + "5,4,2005-13-26\n", 4, "expected a date like 2005-09-06 as date, found '2005-13-26'"),
     ("netflix_prize", RATINGS + "30878,1,2005-12-27\n", 4, "user 30878 has movie 1 a second time"),
@@ -102,7 +103,17 @@ BAD = [
     ("uci_adult", ADULT.replace("39", "old"), 1, "expected a whole number as age, found 'old'"),
     ("lodes_od", LODES.replace("S000", "jobs"), 1, "expected a header with the column S000"),
     ("lodes_od", LODES.replace(",3,1,", ",3.5,1,"), 2, "expected a whole number as S000, found '3.5'"),
-    ("lodes_od", LODES + "11001,110010002011001,3,1,2\n", 3, "w_geocode '11001' is out of range"),
+    ("lodes_od", LODES + "11001,110010002011001,3,1,2\n", 3, "w_geocode '11001' has 5 digits: expected 15"),
+    (
+        "lodes_od",
+        LODES + "110010001011000,10010201001000,3,1,2\n",
+        3,
+        "h_geocode '10010201001000' has 14 digits: expected 15; a leading zero was probably lost",
+    ),
+    ("lodes_od", LODES + "1100100010110,110010002011001,3,1,2\n", 3, "'1100100010110' has 13 digits: expected 15"),
+    ("lodes_od", LODES + "1100100010110000,110010002011001,3,1,2\n", 3, "has 16 digits: expected 15"),
+    ("lodes_od", LODES + "000000000000001,110010002011001,3,1,2\n", 3, "'000000000000001' is out of range"),
+    ("lodes_od", LODES + "11001000101100x,110010002011001,3,1,2\n", 3, "expected a whole number as w_geocode"),
 ]
 
 
@@ -178,6 +189,29 @@ def test_lodes_of_two_years(write: Callable[..., Path]) -> None:
     write("dc_od_main_JT00_2022.csv", LODES)
     message = failing("lodes_od", write("dc_od_main_JT00_2023.csv", LODES).parent)
     assert "count the same people: expected files of one job type and year" in message
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "dc_od_main_JT00_2023_copy.csv",
+        "dc_od_main_JT00_2023 (1).csv.gz",
+        "copy_of_dc_od_main_JT00_2023.csv",
+        "DC_OD_main_JT00_2023.csv",
+    ],
+)
+def test_lodes_with_a_copy(write: Callable[..., Path], copy: str) -> None:
+    """It would double every count; alone, a file may be called anything."""
+    write("al_od_main_JT00_2023.csv", LODES)
+    write("dc_od_aux_JT00_2023.csv", LODES)
+    folder = write("dc_od_main_JT00_2023.csv", LODES).parent
+    assert read("lodes_od", folder).total == 9
+    message = failing("lodes_od", write(copy, LODES).parent)
+    assert message.startswith(f"{folder}: ")
+    assert copy in message
+    assert "dc_od_main_JT00_2023.csv" in message.replace(copy, "")
+    assert "expected" in message
+    assert read("lodes_od", folder / copy).total == 3
 
 
 @pytest.mark.parametrize("reader", GOOD)
@@ -296,6 +330,46 @@ def test_skipped_lines_are_counted(write: Callable[..., Path], case: tuple[str, 
     for name in ("indices", "items", "cells"):
         if hasattr(data, name):
             assert np.array_equal(getattr(data, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("block", [1 << 22, 20, 4])
+@pytest.mark.parametrize("heading", ["2x:", "abc:", "99999999999999:", ":", "-2:", "2:x", "2 2: "])
+def test_a_bad_heading_takes_its_ratings_with_it(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, heading: str, block: int
+) -> None:
+    """They are nobody's: neither those of the movie above nor of any other."""
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", block)
+    lost = "".join(f"{user},3,2005-12-26\n" for user in (5, 6, 7))
+    path = write("file.txt", f"1:\n5,3,2005-12-26\n{heading}\n{lost}8,x,2005-12-26\n3:\n6,3,2005-12-26\n")
+    with pytest.warns(SkippedLines, match=f"^5 bad lines were skipped; the first: {path}, line 3: ") as caught:
+        data = read("netflix_prize", path, on_bad_line="skip")
+    assert rows_of(data) == [(0,), (1,)]
+    assert "movie" in str(caught[0].message)
+
+
+def test_a_bad_rating_is_no_heading(write: Callable[..., Path]) -> None:
+    for line in ("5:,3,2005-12-26", "x,3,2005-12-26:", "5,3,2005-12-26:"):
+        path = write("file.txt", f"1:\n{line}\n6,3,2005-12-26\n")
+        with pytest.warns(SkippedLines, match="^1 bad line was skipped"):
+            assert rows_of(read("netflix_prize", path, on_bad_line="skip")) == [(0,)]
+
+
+@pytest.mark.parametrize("block", [1 << 22, 4])
+def test_a_cut_bag_of_words_is_an_error_whatever_is_skipped(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    """A skipped line stands for one pair, not for all that are missing."""
+    monkeypatch.setattr("dpbench.sources.parsing.BLOCK", block)
+    path = write("file.txt", "4\n6\n5\n1 2 1\n1 x 9\n3 1 2\n")
+    message = failing("uci_bag_of_words", path, on_bad_line="skip")
+    assert message == f"{path}, line 7: the file ends after 2 pairs and 1 bad line: expected 5, as line 3 says"
+    assert "after 2 pairs and 1 bad" in failing(
+        "uci_bag_of_words", write("more.txt", "4\n6\n1\n1 2 1\n1 x 9\n3 1 2\n"), on_bad_line="skip"
+    )
+    for total in (2, 3):  # the bad line is one of the pairs, or it was never counted
+        path = write("file.txt", f"4\n6\n{total}\n1 2 1\n1 x 9\n3 1 2\n")
+        with pytest.warns(SkippedLines, match="^1 bad line was skipped"):
+            assert rows_of(read("uci_bag_of_words", path, on_bad_line="skip"))[:3] == [(1,), (), (0,)]
 
 
 def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> None:

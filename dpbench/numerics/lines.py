@@ -14,8 +14,9 @@ from dpbench.numerics.compiled import kernel
 # Kinds of fields: whole numbers are values, texts are spans, decimals are checked and passed over.
 ANYTHING, WHOLE, DECIMAL, TEXT = range(4)
 # Verdicts on a line. A stored verdict is the verdict * FIELDS + the number of the field.
-GOOD, BLANK, HEADING, FEW, MANY, NOT_NUMBER, OUT_OF_RANGE, NO_TEXT, NOT_TIME = range(9)
+GOOD, BLANK, HEADING, FEW, MANY, NOT_NUMBER, OUT_OF_RANGE, NO_TEXT, NOT_TIME, NOT_LONG = range(10)
 FIELDS = 64
+HEAD = FIELDS - 1  # the field of a bad heading
 LENGTH_BITS = 20  # a span is start << LENGTH_BITS | length
 
 _SPACE, _RETURN, _NEWLINE, _TAB, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SMALL_E = b" \r\n\t+-.09Ee"
@@ -31,13 +32,15 @@ def _past_blanks(buffer, i):  # type: ignore[no-untyped-def]
 
 @kernel()
 def parse_fields(  # type: ignore[no-untyped-def]
-    buffer, separator, wide, kinds, slots, lows, highs, heading, values, verdicts
+    buffer, separator, wide, kinds, slots, lows, highs, lengths, heading, values, verdicts
 ):
     """Parse all lines of `buffer`, which ends with a newline, into `values[slot, line]`; returns the number of lines.
 
     Between fields stands the byte `separator`, `wide` times; spaces around a field are passed over. Field f is of kind
-    kinds[f] and is kept in row slots[f] of `values` (-1: nowhere); whole numbers lie in lows[f]..highs[f]. A line of a
-    whole number and the byte `heading` alone (0: there are none) is a heading, its number goes to row 0.
+    kinds[f] and is kept in row slots[f] of `values` (-1: nowhere); whole numbers lie in lows[f]..highs[f] and have
+    lengths[f] digits (0: any number). A line of a whole number and the byte `heading` alone (0: there are none) is a
+    heading, its number goes to row 0. A bad line with that byte and without a separator is a bad heading: the field of its
+    verdict is HEAD.
     """
     i, line, size, last = 0, 0, buffer.size, kinds.size - 1
     while i < size:
@@ -65,6 +68,8 @@ def parse_fields(  # type: ignore[no-untyped-def]
                     v = -v
                 if i == first:
                     verdict = NOT_NUMBER
+                elif lengths[f] != 0 and i - first != lengths[f]:
+                    verdict = NOT_LONG
                 elif i - first > 18 or v < lows[f] or v > highs[f]:
                     verdict = OUT_OF_RANGE  # judged after what follows: `12abc` is no number at all
                 stop, i = i, _past_blanks(buffer, i)
@@ -113,6 +118,8 @@ def parse_fields(  # type: ignore[no-untyped-def]
                     if verdict == GOOD:
                         verdict = HEADING
                         values[0, line] = v
+                    else:
+                        f = HEAD
                     break
                 verdict = NOT_NUMBER
             if verdict != GOOD:
@@ -131,9 +138,12 @@ def parse_fields(  # type: ignore[no-untyped-def]
             f += 1
             while buffer[i] == _SPACE:
                 i += 1
+        marked, apart = False, f > 0 or heading == 0 or verdict == GOOD
         while buffer[i] != _NEWLINE:
+            marked |= buffer[i] == heading
+            apart |= buffer[i] == separator
             i += 1
-        verdicts[line] = verdict * FIELDS + f
+        verdicts[line] = verdict * FIELDS + (HEAD if marked and not apart else f)
         i += 1
         line += 1
     return line

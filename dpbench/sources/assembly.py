@@ -2,32 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from dpbench.data import Incidence, Records
 from dpbench.errors import UserError
+from dpbench.numerics import csr
 
 IDS = ("seen", "all")
+PART = 1 << 20  # numbers worked on at a time
 MOST = 1 << 28
 """Rows or columns that are kept whether they occur or not: an array of so many counts takes 2 GB."""
 
 
-def joined(chunks: list[np.ndarray], dtype: Any = np.int32) -> np.ndarray:
-    """One array of all chunks, which are let go on the way: there are never two copies of everything."""
-    whole: np.ndarray = np.empty(sum(chunk.size for chunk in chunks), dtype=dtype)
-    at = 0
-    chunks.reverse()
-    while chunks:
-        chunk = chunks.pop()
-        whole[at : at + chunk.size] = chunk
-        at += chunk.size
-    return whole
+class Column:
+    """Numbers that come in chunks, as one array that grows: there are never two copies of everything."""
+
+    def __init__(self, dtype: Any = np.int32) -> None:
+        self._dtype = np.dtype(dtype)
+        self._bytes = bytearray()  # grows in place, and takes no memory for room that is not yet filled
+
+    def add(self, chunk: np.ndarray) -> None:
+        self._bytes += np.ascontiguousarray(chunk, dtype=self._dtype).view(np.uint8).data
+
+    def whole(self) -> np.ndarray:
+        """All of them. Nothing can be added any more."""
+        return np.frombuffer(self._bytes, dtype=self._dtype)
+
+
+def parts(size: int) -> Iterator[slice]:
+    """Slices of an array of this size: numpy widens the numbers it indexes by to 8 bytes, so not all at once."""
+    return (slice(start, start + PART) for start in range(0, size, PART))
+
+
+def taken(table: np.ndarray, places: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """table[places], into `out` where it is given, which may be `places` itself."""
+    out = np.empty(places.size, dtype=table.dtype) if out is None else out
+    for part in parts(places.size):
+        out[part] = table[places[part]]
+    return out
+
+
+def seen(ids: np.ndarray) -> np.ndarray:
+    """The ids that occur, rising."""
+    most = int(ids.max(initial=-1))
+    if not _dense(most, ids.size):
+        return np.unique(ids)
+    occurs = np.zeros(most + 1, dtype=bool)
+    for part in parts(ids.size):
+        occurs[ids[part]] = True
+    return np.flatnonzero(occurs)
+
+
+def _dense(most: int, number: int) -> bool:
+    """Whether a table of all ids is no larger than what else `number` ids need."""
+    return most < 8 * number + (1 << 20)
 
 
 def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
-    """Ids as numbers from 0, and how many numbers there are.
+    """Ids as numbers from 0, written over them, and how many numbers there are.
 
     `seen`: only ids that occur get a number, in their order. `all`: every id up to the largest is there.
     """
@@ -36,18 +71,25 @@ def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
         raise UserError(f"ids='all' is not valid: the largest id is {most}, expected less than {MOST}: take ids=seen")
     if which == "all" or not ids.size:
         return ids, most + 1
-    if most < 8 * ids.size + (1 << 20):
-        occurs = np.zeros(most + 1, dtype=bool)
-        occurs[ids] = True
-        number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-        return number[ids], int(number[-1]) + 1
-    names, places = np.unique(ids, return_inverse=True)
-    return places.astype(np.int32), names.size
+    names = seen(ids)
+    if _dense(most, ids.size):
+        number = np.empty(most + 1, dtype=np.int32)
+        number[names] = np.arange(names.size, dtype=np.int32)
+        return taken(number, ids, out=ids), names.size
+    for part in parts(ids.size):
+        ids[part] = np.searchsorted(names, ids[part])
+    return ids, names.size
 
 
 def incidence(users: np.ndarray, items: np.ndarray, n_users: int, n_items: int) -> Incidence:
     """Who holds what; a pair that occurs again is one."""
-    indptr, indices, _ = _grouped(users, items, n_users, n_items)
+    _check_size(n_users, n_items)
+    indptr = np.zeros(n_users + 1, dtype=np.int64)
+    if csr.rising(users, items):  # nothing to sort, nothing to copy
+        csr.offsets(users, indptr)
+        return Incidence(indptr, items, n_items)
+    indices = _grouped(users, items, None, 1, indptr)
+    indices.resize(csr.drop_repeats(indptr, indices), refcheck=False)
     return Incidence(indptr, indices, n_items)
 
 
@@ -66,28 +108,30 @@ def records(
     h = len(context_labels)
     if n_items * h >= 2**31:
         raise UserError(f"{n_items} items in {h} contexts are too many: expected fewer than 2^31 pairs")
-    indptr, edges, times = _grouped(users, items.astype(np.int32) * h + contexts, n_users, n_items * h)
-    if times is not None and times.max(initial=1) > 1:
-        sizes = np.add.reduceat(np.append(times, 0), indptr[:-1]) * (np.diff(indptr) > 0)
-        edges, indptr = np.repeat(edges, times), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    found = (edges // h).astype(np.int32), (edges % h).astype(np.uint8)
-    return Records(indptr, *found, n_items, h, repeats, item_labels, context_labels)
+    _check_size(n_users, n_items)
+    indptr = np.zeros(n_users + 1, dtype=np.int64)
+    edges = _grouped(users, items, contexts, h, indptr)
+    found = np.empty(edges.size, dtype=np.uint8)
+    for part in parts(edges.size):
+        found[part] = edges[part] % h
+    edges //= h
+    return Records(indptr, edges, found, n_items, h, repeats, item_labels, context_labels)
 
 
 def _grouped(
-    rows: np.ndarray, columns: np.ndarray, n_rows: int, n_columns: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """CSR of the distinct pairs, columns rising in each row, and how often each pair occurs (None: once)."""
+    rows: np.ndarray, columns: np.ndarray, contexts: np.ndarray | None, h: int, indptr: np.ndarray
+) -> np.ndarray:
+    """Each pair's column * h + context, row after row and rising in each; the offsets go to `indptr`."""
+    csr.offsets(rows, indptr)
+    placed = np.empty(rows.size, dtype=np.int32)
+    csr.place(rows, columns, np.empty(0, np.uint8) if contexts is None else contexts, h, indptr.copy(), placed)
+    csr.sort_rows(indptr, placed)
+    return placed
+
+
+def _check_size(n_rows: int, n_columns: int) -> None:
     if n_rows < 1 or n_columns < 1:
         raise UserError("there is nothing in these files: expected at least one good line")
-    if rising(rows, columns):
-        sizes = np.bincount(rows, minlength=n_rows)
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), columns.astype(np.int32, copy=False), None
-    from scipy.sparse import coo_array
-
-    matrix = coo_array((np.ones(rows.size, dtype=np.int32), (rows, columns)), (n_rows, n_columns)).tocsr()
-    matrix.sum_duplicates()
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 def has_repeats(data: Incidence | Records, pairs: int) -> bool:
@@ -107,9 +151,3 @@ def repeated(users: np.ndarray, items: np.ndarray, n_items: int) -> np.ndarray:
     again = np.ones(keys.size, dtype=bool)
     again[first] = False
     return again
-
-
-def rising(rows: np.ndarray, columns: np.ndarray) -> bool:
-    """Whether the pairs are in order and none occurs twice: nothing to sort, nothing to copy."""
-    steps = np.diff(rows)
-    return not (steps < 0).any() and not ((np.diff(columns) <= 0) & (steps == 0)).any()

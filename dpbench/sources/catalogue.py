@@ -126,13 +126,13 @@ class MovieLensGenres(Reader, name="movielens_genres"):
         movies, ratings = self.files()
         bad = self.bad_lines()
         ids, widths, members, names = _genres(movies, bad)
-        users, items, lines = [], [], []
+        users, items, lines = (assembly.Column(np.int64) for _ in range(3))
         for block in read_fields(Lines(ratings, RATINGS.shown), RATINGS, bad):
             known, item = _rated(block, ids, movies, bad)
-            users.append(known["user"])
-            items.append(item)
-            lines.append(known.lines)
-        people, item, line = (assembly.joined(chunks, np.int64) for chunks in (users, items, lines))
+            users.add(known["user"])
+            items.add(item)
+            lines.add(known.lines)
+        people, item, line = users.whole(), items.whole(), lines.whole()
         if not item.size:
             raise bad.nothing(ratings, "good rating", RATINGS.shown)
         again = assembly.repeated(people, item, ids.size)

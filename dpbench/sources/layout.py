@@ -41,6 +41,8 @@ class Field:
     kind: str = "whole"
     low: int = 0
     high: int = ID_LIMIT
+    digits: int = 0
+    """How many digits a whole number has, leading zeros and all, where it is a code; 0: any number of them."""
     keep: bool = True
 
 
@@ -72,8 +74,8 @@ class Layout:
     def _compiled(self) -> tuple[np.ndarray, ...]:
         kinds = [_KINDS.get(f.kind, scan.TEXT) for f in self.fields]
         slots = [self.kept.get(f.name, -1) for f in self.fields]
-        lows, highs = [f.low for f in self.fields], [f.high for f in self.fields]
-        return tuple(np.array(column, dtype=np.int64) for column in (kinds, slots, lows, highs))
+        bounds = [[f.low for f in self.fields], [f.high for f in self.fields], [f.digits for f in self.fields]]
+        return tuple(np.array(column, dtype=np.int64) for column in (kinds, slots, *bounds))
 
     def parse(self, text: bytes, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Values of each kept field of `number` lines, and the verdict on each. Text fields are spans of `text`."""
@@ -95,13 +97,17 @@ class Layout:
         """What a verdict on a line means, in words."""
         what, at = divmod(int(verdict), scan.FIELDS)
         parts = line.decode("utf-8", "replace").rstrip("\r\n ").split(self.separator)
-        heading = bool(self.heading) and len(parts) == 1 and parts[0].endswith(self.heading)
+        heading = at == scan.HEAD
         if len(parts) != len(self.fields) and not heading:
             return f"expected {self.shown}, found {len(parts)}: {short(line)}"
-        part = self.fields[at]
-        name, text = part.name, parts[at].strip()
+        part = self.fields[0 if heading else at]
+        name, text = part.name, parts[0 if heading else at].strip()
         if heading:
             name, text = self.headed, text.removesuffix(self.heading).strip()
+        if what == scan.NOT_LONG:
+            digits = len(text.removeprefix("-"))
+            lost = "; a leading zero was probably lost" if digits == part.digits - 1 else ""
+            return f"{name} {short(text)} has {digits} digits: expected {part.digits}{lost}"
         if what == scan.OUT_OF_RANGE:
             return f"{name} {short(text)} is out of range: expected {part.low} to {part.high}"
         return f"expected {_EXAMPLES[part.kind]} as {name}, found {short(text)}; a line has {self.shown}"

@@ -5,6 +5,7 @@ A record is a rating; its context is the rater's gender and age band, six in all
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,8 +16,8 @@ from dpbench.data import Incidence, Records
 from dpbench.errors import UserError, one_of, positive
 from dpbench.sources import assembly
 from dpbench.sources.base import Source
-from dpbench.sources.layout import ID_LIMIT, Field, Layout
-from dpbench.sources.parsing import BadLines, Lines, read_fields
+from dpbench.sources.layout import Field, Layout
+from dpbench.sources.parsing import BadLines, Block, Lines, read_fields
 from dpbench.sources.reader import Reader, folder_file
 from dpbench.sources.records import fill_unseen, user_sizes
 from dpbench.sources.shapes import whole_numbers
@@ -65,54 +66,74 @@ class MovieLensRecords(Reader, name="movielens_records"):
 
     def build(self, rng: np.random.Generator) -> Records | Incidence:
         bad = self.bad_lines()
-        rated = self._columns(self.names[0], self.layouts[0], bad)
-        known = np.ones(rated["user"].size, dtype=bool)
+        rated = self._rated(bad)
         groups, titles = self._groups(bad), self._titles(bad)
+        known = np.ones(rated["user"].size, dtype=bool)
         for column, table, name in (("user", groups, self.names[1]), ("movie", titles, self.names[2])):
-            ids = np.array(sorted(table), dtype=np.int64)
-            strange = known & ~np.isin(rated[column], ids)  # a line is bad once
-            if strange.any():
-                self._strangers(rated, strange, column, name, bad)
-            known &= ~strange
-        again = known & assembly.repeated(rated["user"], rated["movie"], ID_LIMIT)
-        if again.any():
-            row = int(np.argmax(again))
-            message = f"user {rated['user'][row]} rates movie {rated['movie'][row]} again: expected each pair once"
-            bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int(again.sum()))
-        kept = known & ~again
-        if not kept.any():
+            strangers = np.setdiff1d(assembly.seen(rated[column]), np.array(sorted(table), dtype=np.int64))
+            if strangers.size:
+                strange = known & np.isin(rated[column], strangers)  # a line is bad once
+                self._strangers(rated[column], strange, column, name, bad)
+                known &= ~strange
+        if not known.any():
             raise bad.nothing(self.path, "good rating", self.what)
-        people, users = np.unique(rated["user"][kept], return_inverse=True)
-        movies, items = np.unique(rated["movie"][kept], return_inverse=True)
+        if not known.all():
+            rated = {column: ids[known] for column, ids in rated.items()}
+        people, movies = assembly.seen(rated["user"]), assembly.seen(rated["movie"])
+        users, items = assembly.numbered(rated["user"])[0], assembly.numbered(rated["movie"])[0]
         contexts = np.array([groups[int(k)] for k in people], dtype=np.uint8)
         labels = tuple(titles[int(k)] for k in movies)
+
+        def assembled(users: np.ndarray, items: np.ndarray) -> Records:
+            of = assembly.taken(contexts, users)
+            return assembly.records(
+                users, items, of, people.size, movies.size, GROUPS, repeats=False, item_labels=labels
+            )
+
+        data = assembled(users, items)
+        if assembly.has_repeats(data, users.size):
+            again = assembly.repeated(users, items, movies.size)
+            row = int(np.argmax(again))
+            message = f"user {people[users[row]]} rates movie {movies[items[row]]} again: expected each pair once"
+            bad.found(self._file(self.names[0]), self._line(np.flatnonzero(known)[row]), message, int(again.sum()))
+            data = assembled(users[~again], items[~again])
         bad.report()
-        data = assembly.records(
-            users, items, contexts[users], people.size, movies.size, GROUPS, repeats=False, item_labels=labels
-        )
         return data.incidence() if self.kind == "incidence" else data
 
     def _file(self, name: str) -> Path:
         return folder_file(self.path, name, self.what)
 
-    def _columns(self, name: str, layout: Layout, bad: BadLines) -> dict[str, np.ndarray]:
-        """The columns of whole numbers of a file, and the line of each row."""
-        blocks = list(read_fields(Lines(self._file(name), layout.shown), layout, bad))
-        columns = {key: assembly.joined([b[key] for b in blocks], np.int64) for key in layout.kept}
-        return columns | {"line": assembly.joined([b.lines for b in blocks], np.int64)}
+    def _blocks(self, which: int, bad: BadLines) -> Iterator[Block]:
+        """One of the three files, parsed."""
+        layout = self.layouts[which]
+        return read_fields(Lines(self._file(self.names[which]), layout.shown), layout, bad)
 
-    def _strangers(
-        self, rated: dict[str, np.ndarray], strange: np.ndarray, column: str, name: str, bad: BadLines
-    ) -> None:
-        row = int(np.argmax(strange))
-        message = f"{column} {rated[column][row]} is not in {name}: expected every {column} there"
-        bad.found(self._file(self.names[0]), int(rated["line"][row]), message, int(strange.sum()))
+    def _rated(self, bad: BadLines) -> dict[str, np.ndarray]:
+        """User and movie of every rating."""
+        columns = {"user": assembly.Column(), "movie": assembly.Column()}
+        for block in self._blocks(0, bad):
+            for name, column in columns.items():
+                column.add(block[name])
+        return {name: column.whole() for name, column in columns.items()}
+
+    def _line(self, row: int) -> int:
+        """The line of a rating, by reading again: the line numbers of all would double memory."""
+        for block in self._blocks(0, BadLines("skip")):
+            if row < block.lines.size:
+                return int(block.lines[row])
+            row -= block.lines.size
+        raise UserError(f"{self.path}: the files changed while they were read")
+
+    def _strangers(self, ids: np.ndarray, strange: np.ndarray, column: str, name: str, bad: BadLines) -> None:
+        if strange.any():
+            row = int(np.argmax(strange))
+            message = f"{column} {ids[row]} is not in {name}: expected every {column} there"
+            bad.found(self._file(self.names[0]), self._line(row), message, int(strange.sum()))
 
     def _groups(self, bad: BadLines) -> dict[int, int]:
         """The context of every user, by id."""
         found: dict[int, int] = {}
-        layout = self.layouts[1]
-        for block in read_fields(Lines(self._file(self.names[1]), layout.shown), layout, bad):
+        for block in self._blocks(1, bad):
             texts, places = block.texts("gender")
             for user, gender, age, line in zip(block["user"], places, block["age"], block.lines, strict=True):
                 if int(user) in found:
@@ -128,8 +149,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
 
     def _titles(self, bad: BadLines) -> dict[int, str]:
         found: dict[int, str] = {}
-        layout = self.layouts[2]
-        for block in read_fields(Lines(self._file(self.names[2]), layout.shown), layout, bad):
+        for block in self._blocks(2, bad):
             texts, places = block.texts("title")
             for movie, at, line in zip(block["movie"], places, block.lines, strict=True):
                 if int(movie) in found:

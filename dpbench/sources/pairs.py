@@ -74,7 +74,7 @@ class PairReader(Reader):
         return data
 
     def numbered(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, int]:
-        """Ids of users and items as numbers from 0, and how many of each there are."""
+        """Ids of users and items as numbers from 0, written over them, and how many of each there are."""
         users, n_users = assembly.numbered(users, self.ids)
         items, n_items = assembly.numbered(items, self.ids)
         return users, items, n_users, n_items
@@ -87,14 +87,14 @@ class PairReader(Reader):
         return assembly.records(users, items, contexts, n_users, n_items, self.contexts, repeats=self.repeats)
 
     def _collect(self, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        users, items, contexts = [], [], []
+        users, items, contexts = assembly.Column(), assembly.Column(), assembly.Column(np.uint8)
         for pairs in self.pairs(bad):
-            users.append(pairs.users.astype(np.int32))
-            items.append(pairs.items.astype(np.int32))
+            users.add(pairs.users)
+            items.add(pairs.items)
             if self.kind == "records" and pairs.contexts is not None:
-                contexts.append(pairs.contexts.astype(np.uint8))
-        found = assembly.joined(contexts, np.uint8) if contexts else None
-        return assembly.joined(users), assembly.joined(items), found
+                contexts.add(pairs.contexts)
+        found = contexts.whole()
+        return users.whole(), items.whole(), found if found.size else None
 
     def _repeats(self, users: np.ndarray, items: np.ndarray, n_items: int, bad: BadLines) -> np.ndarray:
         """Marks the pairs that were there before; the first of them is named with its line."""

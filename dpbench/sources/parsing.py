@@ -25,6 +25,8 @@ BLOCK = 1 << 22  # bytes parsed at a time
 PART = 1 << 17  # bytes read at a time
 LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
 
+NO_NUMBER = -1
+
 ON_BAD_LINE = ("error", "skip")
 
 OTHERS = {
@@ -77,7 +79,7 @@ class Block:
     """Line number of each row, from 1."""
     text: bytes
     headings: tuple[np.ndarray, np.ndarray]
-    """Line numbers of the headings, and their numbers."""
+    """Line numbers of the headings, and their numbers; NO_NUMBER where a heading is bad."""
     _encoded: dict[str, tuple[list[bytes], np.ndarray]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -212,10 +214,16 @@ def read_fields(lines: Lines, layout: Layout, bad: BadLines) -> Iterator[Block]:
         if wrong.any():
             at = int(np.argmax(wrong))
             bad.found(lines.path, first + at, layout.problem(verdicts[at], _line(text, at)), int(wrong.sum()))
-        good, heading = np.flatnonzero(what == scan.GOOD), np.flatnonzero(what == scan.HEADING)
+        # What stands below a bad heading does not belong to the good one above it.
+        good, heading = np.flatnonzero(what == scan.GOOD), np.flatnonzero(_headings(verdicts))
         kept: Any = slice(None) if good.size == what.size else good
         columns = {name: values[row, kept] for name, row in layout.kept.items()}
-        yield Block(lines.path, columns, first + good, text, (first + heading, values[0, heading]))
+        numbers = np.where(what[heading] == scan.HEADING, values[0, heading], NO_NUMBER)
+        yield Block(lines.path, columns, first + good, text, (first + heading, numbers))
+
+
+def _headings(verdicts: np.ndarray) -> np.ndarray:
+    return (verdicts // scan.FIELDS == scan.HEADING) | (verdicts % scan.FIELDS == scan.HEAD)
 
 
 def read_lists(lines: Lines, name: str, bad: BadLines) -> Iterator[tuple[np.ndarray, np.ndarray]]:

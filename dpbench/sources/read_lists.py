@@ -30,13 +30,13 @@ class Fimi(Reader, name="fimi"):
 
     def build(self, rng: np.random.Generator) -> Incidence:
         bad = self.bad_lines()
-        values, sizes = [], []
+        values, sizes = assembly.Column(), assembly.Column(np.int64)
         for path in self.files():
             for found, lengths in read_lists(Lines(path, f"a line of {self.word} numbers a row"), self.word, bad):
-                values.append(found.astype(np.int32))
-                sizes.append(lengths)
-        per_row = assembly.joined(sizes, np.int64)
-        items, n_items = assembly.numbered(assembly.joined(values), self.ids)
+                values.add(found)
+                sizes.add(lengths)
+        per_row = sizes.whole()
+        items, n_items = assembly.numbered(values.whole(), self.ids)
         if not items.size:
             raise bad.nothing(self.path, self.word, self.what)
         bad.report()

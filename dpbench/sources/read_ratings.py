@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbench.sources.layout import Field, Layout
 from dpbench.sources.pairs import PairReader, Pairs, day_of_week
-from dpbench.sources.parsing import BadLines, Block, Lines, read_fields
+from dpbench.sources.parsing import NO_NUMBER, BadLines, Block, Lines, read_fields
 
 NETFLIX = Layout(
     (Field("user", low=1), Field("rating", low=1, high=5), Field("date", "date")), ",", heading=":", headed="movie"
@@ -20,7 +20,8 @@ NETFLIX = Layout(
 class NetflixPrize(PairReader, name="netflix_prize"):
     """Netflix Prize ratings: a line `movie:`, then its ratings `user,rating,date`; in any number of files.
 
-    The context is the day of the week of the rating's date.
+    The context is the day of the week of the rating's date. Where bad lines are skipped, a bad heading takes its ratings
+    with it.
     """
 
     what = "the Netflix Prize's training files"
@@ -31,15 +32,16 @@ class NetflixPrize(PairReader, name="netflix_prize"):
 
     def pairs(self, bad: BadLines) -> Iterator[Pairs]:
         for path in self.files():
-            movie = -1  # a file opens with a heading: what stood in the file before does not count
+            movie = NO_NUMBER  # a file opens with a heading: what stood in the file before does not count
             for block in read_fields(Lines(path, f"`movie:`, then {NETFLIX.shown}"), NETFLIX, bad):
                 movies, movie = _movies(block, movie)
-                block = block.without(movies < 0, bad, lambda _: "expected a line `movie:` before the first rating")
-                yield Pairs(block, block["user"], movies[movies >= 0], day_of_week(block["date"]))
+                nowhere = movies == NO_NUMBER
+                block = block.without(nowhere, bad, lambda _: "expected a line `movie:` before the first rating")
+                yield Pairs(block, block["user"], movies[~nowhere], day_of_week(block["date"]))
 
 
 def _movies(block: Block, before: int) -> tuple[np.ndarray, int]:
-    """The movie of each rating: the last heading above it, of this block or `before` it; and the last of all."""
+    """The movie of each rating, by the last heading above it, of this block or `before` it; and the last of all."""
     places, numbers = block.headings
     numbers = np.concatenate([[before], numbers])
     return numbers[np.searchsorted(places, block.lines)], int(numbers[-1])

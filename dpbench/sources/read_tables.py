@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,15 +59,15 @@ class UciAdult(Reader, name="uci_adult"):
     def build(self, rng: np.random.Generator) -> Contingency:
         bad = self.bad_lines()
         shape = tuple(len(values.split()) for values in ADULT.values())
-        found: list[list[np.ndarray]] = [[] for _ in ADULT]
+        found = [assembly.Column(np.int64) for _ in ADULT]
         for path in self.files():
             lines = Lines(path, self.LAYOUT.shown)
             if lines.peek().startswith(b"|"):
                 lines.head()
             for block in read_fields(lines, self.LAYOUT, bad):
-                for chunks, codes in zip(found, self._codes(block, bad), strict=True):
-                    chunks.append(codes)
-        columns = [assembly.joined(chunks, np.int64) for chunks in found]
+                for column, codes in zip(found, self._codes(block, bad), strict=True):
+                    column.add(codes)
+        columns = [column.whole() for column in found]
         if not columns[0].size:
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
@@ -104,6 +106,8 @@ class LodesOd(Reader, name="lodes_od"):
     names = ("*_od_*.csv",)
     many = True
 
+    NAME: ClassVar[re.Pattern[str]] = re.compile(r"([a-z]{2})_od_(main|aux)_(jt\d\d_\d{4})\.csv(?:\.gz)?")
+    """State, part, and job type with the year: main has who lives in the state, aux who comes from elsewhere."""
     WANTED = ("w_geocode", "h_geocode", "S000")
 
     def __post_init__(self) -> None:
@@ -114,11 +118,27 @@ class LodesOd(Reader, name="lodes_od"):
 
     def files(self) -> list[Path]:
         found = super().files()
-        kinds = {match[0]: file.name for file in found if (match := re.findall(r"_(JT\d\d_\d{4})\.", file.name, re.I))}
-        if len(kinds) > 1:
-            names = " and ".join(sorted(kinds.values())[:2])
-            raise UserError(f"{self.path}: {names} count the same people: expected files of one job type and year")
+        if len(found) > 1:
+            self._check_names([file.name for file in found])
         return found
+
+    def _check_names(self, names: list[str]) -> None:
+        """That no two files count the same people, which their names tell; an error names two that may."""
+        kinds: dict[str, str] = {}
+        parts: dict[tuple[str, str], str] = {}
+        for name in names:
+            match = self.NAME.fullmatch(name.lower())
+            if match is None:
+                like = difflib.get_close_matches(name, [n for n in names if n != name], n=1, cutoff=0)[0]
+                expected = "xx_od_main_JTnn_YYYY.csv or xx_od_aux_JTnn_YYYY.csv"
+                raise UserError(f"{self.path}: {name} may be a copy of {like}: expected only names like {expected}")
+            state, part, kind = match.groups()
+            kinds.setdefault(kind, name)
+            other, wanted = next(iter(kinds.values())), "files of one job type and year"
+            if len(kinds) == 1:
+                other, wanted = parts.setdefault((state, part), name), "each state and part once"
+            if len(kinds) > 1 or other != name:
+                raise UserError(f"{self.path}: {other} and {name} count the same people: expected {wanted}")
 
     def build(self, rng: np.random.Generator) -> Contingency:
         bad = self.bad_lines()
@@ -146,7 +166,8 @@ class LodesOd(Reader, name="lodes_od"):
         fields = []
         for place, name in enumerate(names):
             if name.endswith("_geocode"):
-                fields.append(Field(name, low=10**12, high=10**15 - 1))
+                # Read as a number, a shorter code would be a block of another state.
+                fields.append(Field(name, low=10**13, high=10**15 - 1, digits=15))
             elif name == "S000":
                 fields.append(Field(name))
             else:
