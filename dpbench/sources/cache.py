@@ -128,7 +128,7 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _save(data: Data, skipped: list[str], folder: Path, path: str | None) -> None:
+def _save(data: Data, skipped: list[str], folder: Path, path: str | None = None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep_leftovers(folder.parent)
     aside = folder.parent / f".tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}"
