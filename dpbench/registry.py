@@ -36,7 +36,7 @@ class Registry(Generic[C]):
             return
         self._loaded = True
         package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__, self.package + "."):
+        for module in pkgutil.walk_packages(package.__path__, self.package + "."):
             importlib.import_module(module.name)
         for point in entry_points(group=self.package):
             self.add(point.name, point.load())

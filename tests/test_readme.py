@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT
+from support.paths import ROOT
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 TEXT = (ROOT / "README.md").read_text()

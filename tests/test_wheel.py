@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from support.paths import ROOT
 
 
 def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) -> None:

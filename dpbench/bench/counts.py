@@ -11,7 +11,7 @@ from dpbench.bench.base import Row, seconds
 
 def gs() -> Iterator[Row]:
     """GS tuning against the direct O(d²) evaluation, and at Checkin's number of columns."""
-    from dpbench.numerics.grouping import tuning_curve, tuning_curve_direct
+    from dpbench.mechanisms.gs._grouping import tuning_curve, tuning_curve_direct
 
     rng = np.random.default_rng(0)
     d, delta, epsilon = 17_770, 17_000, np.log(2)
@@ -32,7 +32,7 @@ def gs() -> Iterator[Row]:
 
 def column_sampling() -> Iterator[Row]:
     """One random 1 a row against a random gather of n elements from the same array."""
-    from dpbench.numerics.sampling import sample_columns
+    from dpbench.mechanisms.gs._sampling import sample_columns
 
     rng = np.random.default_rng(0)
     n, per_row = 1_000_000, 50

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dpbench import identity
-from dpbench.config import Dataset, RunConfig, Variant
+from dpbench import fingerprints
+from dpbench.config.schema import Dataset, RunConfig, Variant
 from dpbench.data import Data
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.registry import Registry
@@ -97,15 +97,15 @@ def _product(run: RunConfig, dataset: Dataset) -> Iterator[Cell]:
         for task in run.tasks:
             for epsilon in run.epsilon:
                 parts = [described, _describe(mechanism, MECHANISMS), epsilon, _describe(task, TASKS)]
-                yield Cell(dataset, mechanism, epsilon, task, identity.digest(parts))
+                yield Cell(dataset, mechanism, epsilon, task, fingerprints.digest(parts))
 
 
 def _describe(variant: Variant, registry: Registry[Any]) -> dict[str, Any]:
     instance = registry.make(variant.cls, **variant.params)
     cls = type(instance)
     # What is no dataclass does not tell its parameters: then those given count.
-    params = identity.parameters(instance) if dataclasses.is_dataclass(instance) else dict(variant.params)
-    return {"class": getattr(cls, "name", "") or identity.class_path(cls), "params": params}
+    params = fingerprints.parameters(instance) if dataclasses.is_dataclass(instance) else dict(variant.params)
+    return {"class": getattr(cls, "name", "") or fingerprints.class_path(cls), "params": params}
 
 
 def _setting(cell: Cell) -> str:
@@ -127,8 +127,8 @@ def _unfit(cell: Cell, data: Data | None) -> str:
 
 def _identify(cell: Cell, seed: int, data: Data | None, fingerprint: str, chunk: int | str) -> Cell:
     """The cell with its id (nothing is stored under a dataset that was never built) and its chunk size."""
-    versions = [identity.code_version(r.get(v.cls)) for v, r in ((cell.mechanism, MECHANISMS), (cell.task, TASKS))]
-    name = identity.digest([cell.key, seed, fingerprint, *versions, SCHEMA]) if data is not None else ""
+    versions = [fingerprints.code_version(r.get(v.cls)) for v, r in ((cell.mechanism, MECHANISMS), (cell.task, TASKS))]
+    name = fingerprints.digest([cell.key, seed, fingerprint, *versions, SCHEMA]) if data is not None else ""
     return replace(cell, id=name, chunk=_chunk_size(data, chunk))
 
 
@@ -161,7 +161,7 @@ def save_manifest(plan: Plan) -> Path:
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "changes": list(run.changes),
         "altered": list(run.altered),
-        "cells": [{"id": c.id, "key": c.key, "labels": identity.canonical(c.labels())} for c in plan.cells],
+        "cells": [{"id": c.id, "key": c.key, "labels": fingerprints.canonical(c.labels())} for c in plan.cells],
         "datasets": {d.name: asdict(d.spec) for d in run.datasets},
         "left_out": [list(pair) for pair in plan.left_out],
     }

@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dpbench import identity
-from dpbench.config import RunnerConfig
+from dpbench import fingerprints
+from dpbench.config.schema import RunnerConfig
 from dpbench.engine.plan import Cell, Plan, chunks
-from dpbench.engine.store import Store
-from dpbench.engine.work import Chunk, Failure, Outcome, run_chunk
+from dpbench.engine.worker import Chunk, Failure, Outcome, run_chunk
+from dpbench.results.store import Store
 
 
 @dataclass
@@ -62,7 +62,7 @@ def execute(plan: Plan, store: Store, advance: Callable[[int], None] = lambda _:
     """Compute what is missing of a plan. `advance` hears of each number of trials that is over, found ones first."""
     work, found = todo(plan, store)
     result = Result(found=found)
-    about = {c.id: json.dumps(identity.canonical({"key": c.key, **c.labels()})) for c in plan.cells}
+    about = {c.id: json.dumps(fingerprints.canonical({"key": c.key, **c.labels()})) for c in plan.cells}
     advance(found)
     for outcome in _outcomes(work, plan.run.runner):
         chunk = outcome.chunk

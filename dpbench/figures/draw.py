@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dpbench.engine.frame import load_trials, remarks
 from dpbench.paths import EXPERIMENTS
+from dpbench.results.frame import load_trials, remarks
 
 if TYPE_CHECKING:
     import pandas as pd

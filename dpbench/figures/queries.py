@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import shapes, style
 from dpbench.figures.grids import plain_numbers
+from dpbench.results.frame import summarise
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
 

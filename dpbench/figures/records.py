@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import shapes, style
 from dpbench.figures.shapes import ordered
+from dpbench.results.frame import summarise
 
 L = 10
 L_BY_DATASET = {"movielens": 30}

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench.claims import Judge, Verdict
-from dpbench.compose import options
-from dpbench.engine.frame import remarks, run_command, stored
-from dpbench.ledger import ledger
+from dpbench.claims.judge import Judge, Verdict
+from dpbench.claims.ledger import ledger
+from dpbench.config.compose import options
 from dpbench.paths import CONF
+from dpbench.results.frame import remarks, run_command, stored
 from dpbench.sources.cards import Card, load
 
 if TYPE_CHECKING:

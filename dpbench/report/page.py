@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dpbench.ledger import VERDICTS
+from dpbench.claims.ledger import VERDICTS
 from dpbench.report import figures, html, verdicts
 from dpbench.report.gather import Dataset, Facts
 from dpbench.report.html import Raw, Row, anchor, folded, link, prose, text

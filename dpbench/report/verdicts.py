@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpbench.claims import Verdict
-from dpbench.config import SCALES
-from dpbench.engine.frame import RESULTS
-from dpbench.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
+from dpbench.claims.judge import Verdict
+from dpbench.claims.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
+from dpbench.config.schema import SCALES
 from dpbench.paths import EXPERIMENTS
 from dpbench.report import html
 from dpbench.report.gather import PAPERS, Facts
 from dpbench.report.html import Raw, Row, anchor, code, folded, link, prose, text
+from dpbench.results.frame import RESULTS
 
 FEW = 3  # so many untestable claims beside a figure are shown, more are folded away
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbench import identity
+from dpbench import fingerprints
 from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
 from dpbench.paths import cache
 from dpbench.sources.base import SOURCES, SkippedLines, Source
@@ -44,15 +44,15 @@ class DatasetSpec:
         """What decides the data, canonically. Neither the display name nor the place of files is part of it: the same
         files elsewhere are the same data, with the same noise, and other files have another fingerprint."""
         source = self.make_source()
-        cls = identity.class_path(type(source))
-        params = {k: v for k, v in identity.parameters(source).items() if k != "path"}
+        cls = fingerprints.class_path(type(source))
+        params = {k: v for k, v in fingerprints.parameters(source).items() if k != "path"}
         return {"source": source.name or cls, "params": params, "seed": self.seed}
 
     def folder(self) -> Path:
         source = self.make_source()
-        version = identity.code_version(type(source))
+        version = fingerprints.code_version(type(source))
         place = self.params.get("path")
-        key = identity.digest([self.describe(), place, source.stamp(), version, LAYOUT], size=8)
+        key = fingerprints.digest([self.describe(), place, source.stamp(), version, LAYOUT], size=8)
         return cache() / "data" / f"{self.name}-{key}"
 
 
@@ -138,13 +138,13 @@ def _save(data: Data, skipped: list[str], folder: Path, path: str | None = None)
         for name, array in arrays.items():
             np.save(aside / f"{name}.npy", array)
         checksums = {name: _file_digest(aside / f"{name}.npy") for name in sorted(arrays)}
-        scalars = identity.canonical(scalars_of(data))
+        scalars = fingerprints.canonical(scalars_of(data))
         meta = {
             "kind": data.kind,
             "scalars": scalars,
             "arrays": checksums,
-            "fingerprint": identity.digest([data.kind, scalars, {n: checksums[n] for n in arrays_of(data)}]),
-            "statistics": identity.canonical(data.statistics()),
+            "fingerprint": fingerprints.digest([data.kind, scalars, {n: checksums[n] for n in arrays_of(data)}]),
+            "statistics": fingerprints.canonical(data.statistics()),
             "skipped": skipped,
             "path": path and os.path.abspath(os.path.expanduser(path)),
         }

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence, TopK
 from dpbench.errors import positive
-from dpbench.numerics.comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
 from dpbench.tasks.column_counts import ColumnCounts
 
 KS = (10, 100)

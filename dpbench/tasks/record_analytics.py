@@ -9,8 +9,8 @@ import numpy as np
 
 from dpbench.data import Counts, Data, Records
 from dpbench.errors import UserError, positive
-from dpbench.numerics.comparison import distribution, kl_divergence, precision_at, top_thresholds
 from dpbench.numerics.sample_error import optimal_l
+from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
 from dpbench.tasks.base import Task
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

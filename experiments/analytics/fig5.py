@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import records
+from dpbench.results.frame import summarise
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
+from dpbench.compare.standings import regret, standings
 from dpbench.figures import style
-from dpbench.figures.competitive import regret, standings
 from dpbench.figures.shapes import ordered
+from dpbench.results.frame import summarise
 
 TRIVIAL = ("lpa", "alpa")
 MODERN = ("linf", "gaussian", "pf_peeling", "joint_topk")

@@ -3,9 +3,9 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import style
 from dpbench.figures.grids import plain_ticks
+from dpbench.results.frame import summarise
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import grids, style
+from dpbench.results.frame import summarise
 
 LABELS = {"s_dpdp": "S-DPDP", "plain": "S-DPDP without calibration", "laplace_categories": "Laplace"}
 

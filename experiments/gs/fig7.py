@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import shapes, style
+from dpbench.results.frame import summarise
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,8 @@ DPSense limits rows by scaling, as the paper does, and by sampling, which it say
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.engine.frame import summarise
 from dpbench.figures import grids, style
+from dpbench.results.frame import summarise
 
 SAMPLED = "DPSense, sampled rows"
 

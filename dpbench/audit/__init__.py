@@ -1,0 +1,1 @@
+"""Privacy of mechanisms, measured."""

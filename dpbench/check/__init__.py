@@ -1,0 +1,1 @@
+"""Utility numbers against the committed baselines."""

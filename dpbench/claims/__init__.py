@@ -1,0 +1,1 @@
+"""What the papers say, and whether the stored trials bear it out."""

@@ -1,0 +1,281 @@
+"""Whether the stored trials bear out what the papers say.
+
+A verdict compares a 95 % interval of a claim's measure with the region where the paper expects it. Intervals are about
+the mechanisms' noise: the data are one fixed draw. Imports the ledger and the frame; the verbs and the report import it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbench.claims.cells import Cell, cells_of
+from dpbench.claims.expression import Missing, Scope, evaluate, fits
+from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.config.schema import SCALES
+from dpbench.errors import UserError
+from dpbench.paths import CONF
+from dpbench.results.frame import RESULTS, load_trials, manifests, remarks, run_command
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Group:
+    """The measure in one group of cells, with its interval."""
+
+    labels: Mapping[str, Any]
+    value: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a claim. `value`, `low`, `high` are those of the deciding group."""
+
+    claim: Claim
+    verdict: str
+    reason: str = ""
+    groups: tuple[Group, ...] = ()
+    decider: Group | None = None
+    scale: str = ""
+    trials: int = 0
+    """Fewest trials of a cell that was used."""
+    results: Path = RESULTS
+
+    @property
+    def measured(self) -> str:
+        return self.claim.region.show(self.decider.value) if self.decider else ""
+
+    @property
+    def interval(self) -> str:
+        if self.decider is None or self.decider.low == self.decider.high:
+            return ""
+        low, high = (self.claim.region.show(end) for end in (self.decider.low, self.decider.high))
+        return f"at least {low}" if np.isinf(self.decider.high) else f"{low} to {high}"
+
+    @property
+    def where(self) -> str:
+        """Which group decided, out of how many."""
+        if self.decider is None or len(self.groups) < 2:
+            return ""
+        found = self.decider.verdict
+        alike = sum(group.verdict == found for group in self.groups)
+        rank = "best" if self.claim.some else "closest" if found == REPRODUCED else f"{alike} such"
+        return f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
+
+    @property
+    def command(self) -> str:
+        """What would make it testable."""
+        claim = self.claim
+        if self.verdict != UNTESTABLE or not claim.experiment or claim.untestable:
+            return ""
+        return run_command(claim.experiment, self.results, claim.scale if claim.scale != "smoke" else None)
+
+
+def describe(labels: Mapping[str, Any]) -> str:
+    parts = (f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in labels.items())
+    return ", ".join(parts)
+
+
+class Judge:
+    """Decides claims from the stored trials of one results folder; reads each experiment once."""
+
+    def __init__(self, results: Path, scale: str | None = None) -> None:
+        self.results = results
+        self.manifests = manifests(results, scale)
+        self._cells: dict[str, list[Cell]] = {}
+
+    def cells(self, experiment: str) -> list[Cell]:
+        """The cells of an experiment's run: with their trials, or without any where none is stored yet."""
+        if experiment not in self._cells:
+            manifest = self.manifests[experiment]
+            frame = load_trials(self.results, manifest)
+            found = cells_of(frame) if not frame.empty else []
+            known = {cell.id for cell in found}
+            planned = {c["id"]: c["labels"] for c in manifest["cells"] if c["id"] not in known}
+            self._cells[experiment] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
+        return self._cells[experiment]
+
+    def remarks(self, experiment: str) -> list[str]:
+        """What one must know of an experiment's run: that it is not as defined, or not finished."""
+        trials = {cell.id: cell.trials for cell in self.cells(experiment)}
+        return remarks(self.manifests[experiment], sum(trials.values()), self.results)
+
+    def unfinished(self, experiment: str) -> bool:
+        """Whether trials of an experiment are missing: never run, run in part or otherwise, or interrupted."""
+        if (manifest := self.manifests.get(experiment)) is None or manifest.get("altered"):
+            return True
+        planned, stored = manifest["cells"], {cell.id: cell for cell in self.cells(experiment)}
+        for key, values in _axes(experiment).items():
+            for value in values:
+                if not any(fits(Cell(c["id"], c["labels"], {}), {key: value}) for c in planned):
+                    return True
+        return any(c["id"] not in stored or stored[c["id"]].trials < manifest["trials"] for c in planned)
+
+    def verdict(self, claim: Claim) -> Verdict:
+        return replace(self._verdict(claim), results=self.results)
+
+    def _verdict(self, claim: Claim) -> Verdict:
+        if claim.untestable:
+            return Verdict(claim, UNTESTABLE, claim.untestable)
+        if not claim.experiment:
+            return self._decide(claim, Scope([], claim.numbers), "", [])
+        manifest = self.manifests.get(claim.experiment)
+        if manifest is None:
+            return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
+        scale = str(manifest["scale"])
+        if claim.original and "path" not in manifest["datasets"].get(claim.original, {}).get("params", {}):
+            where = f"dataset.{claim.original}.source=files dataset.{claim.original}.path=FOLDER"
+            return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
+        cells = self.cells(claim.experiment)
+        if not any(cell.values for cell in cells):
+            return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
+        cells, lacking = _of_the_paper(claim, cells)
+        small = _too_small(manifest, claim)
+        large = [cell for cell in cells if cell.labels.get("dataset") not in small]
+        concerned = {str(cell.labels["dataset"]) for cell in _about(claim, cells) if "dataset" in cell.labels}
+        if concerned and concerned <= small:
+            return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
+        if concerned & small:
+            lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
+        found = self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(manifest, concerned))
+        if (altered := manifest.get("altered")) and found.verdict != UNTESTABLE:
+            reason = f"{found.verdict} by a run that is not as defined ({'; '.join(altered)})"
+            return replace(found, verdict=INCONCLUSIVE, reason=reason)
+        return found
+
+    def _decide(self, claim: Claim, scope: Scope, scale: str, lacking: list[str], made: bool = False) -> Verdict:
+        """`lacking`: what the claim is about too, but could not be measured in this run."""
+        try:
+            found, holes = _measure(claim, scope)
+        except Missing as problem:
+            return Verdict(claim, UNTESTABLE, "; ".join([str(problem), *lacking]), scale=scale)
+        except UserError as error:
+            raise UserError(f"claim {claim.id}: {error}") from None
+        trials = min((cell.trials for cell in scope.used.values()), default=0)
+        groups = tuple(_group(claim.region, labels, draws, len(found)) for labels, draws in found)
+        if trials == 1 and not claim.exact:
+            reason = "one trial gives no interval"
+            return Verdict(claim, INCONCLUSIVE, reason, groups, groups[0], scale, trials)
+        order: Callable[[Group], Any] = lambda g: (_RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
+        decider = max(groups, key=order) if claim.some else min(groups, key=order)
+        lacking = lacking + holes
+        if lacking and decider.verdict != (REPRODUCED if claim.some else CONTRADICTED):
+            reason = f"{decider.verdict} where it could be tested; {'; '.join(lacking)}"
+            return Verdict(claim, INCONCLUSIVE, reason, groups, decider, scale, trials)
+        reason = "the data are generated, and fitted to this" if claim.made and made else ""
+        return Verdict(claim, decider.verdict, reason, groups, decider, scale, trials)
+
+
+def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str]]:
+    """The cells on the datasets and budgets that the experiment itself has, and what the run left out of the claim's.
+
+    Without the first, a claim about every dataset would be about those that a user added; without the second, the one
+    that was run would decide it.
+    """
+    named = {key for choice in claim.alternatives for key in choice}
+    axes = {key: values for key, values in _axes(claim.experiment).items() if key not in named}
+    kept = [cell for cell in cells if fits(cell, axes)]
+    wanted = {key: values for key, values in axes.items() if key in claim.axes}
+    lists = [(key, value) for choice in (*claim.alternatives, wanted) for key, value in choice.items()]
+    gone = [
+        f"{key}={value}: not in this run"
+        for key, values in lists
+        if isinstance(values, list)
+        for value in values
+        if value is not None and not any(fits(cell, {key: value}) for cell in kept)
+    ]
+    return kept, list(dict.fromkeys(gone))
+
+
+@functools.cache
+def _axes(experiment: str) -> dict[str, list[Any]]:
+    """The datasets and budgets of an experiment, as its YAML and those it builds upon give them."""
+    import yaml
+
+    path = CONF / "experiment" / f"{experiment}.yaml"
+    if not path.is_file():
+        return {}
+    body = yaml.safe_load(path.read_text())
+    found: dict[str, list[Any]] = {}
+    for entry in body.get("defaults", []):
+        if isinstance(entry, dict):
+            found |= {"dataset": entry["override /dataset"]} if "override /dataset" in entry else {}
+        elif entry != "_self_":
+            found |= _axes(entry)
+    return found | ({"epsilon": body["epsilon"]} if "epsilon" in body else {})
+
+
+def _generated(manifest: Mapping[str, Any], datasets: set[str]) -> bool:
+    return any("path" not in spec["params"] for name, spec in manifest["datasets"].items() if name in datasets)
+
+
+def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
+    """The cells that a claim is about."""
+    try:
+        return Scope(cells).any_of(claim.alternatives).cells if cells else []
+    except Missing:
+        return []
+
+
+def _too_small(manifest: Mapping[str, Any], claim: Claim) -> set[str]:
+    """The datasets of a run that are not of the size which the claim's scale gives them; original files always are."""
+    if SCALES.index(str(manifest["scale"])) >= SCALES.index(claim.scale):
+        return set()
+    return {
+        name
+        for name, spec in manifest["datasets"].items()
+        if "path" not in spec["params"] and not _has_size(name, spec["params"], claim.scale)
+    }
+
+
+def _has_size(dataset: str, params: Mapping[str, Any], scale: str) -> bool:
+    import yaml
+
+    path = CONF / "dataset" / f"{dataset}.yaml"
+    if not path.is_file():
+        return False
+    sizes = (yaml.safe_load(path.read_text())[dataset].get("sizes") or {}).get(scale) or {}
+    return all(params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items())
+
+
+# From worst to best: the worst group decides what must hold for each, the best one what must hold for some.
+_RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
+
+
+def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], np.ndarray]], list[str]]:
+    """The measure's draws in every group that has what it needs, and what the others lack."""
+    if claim.experiment:
+        scope = scope.any_of(claim.alternatives)
+    axes = claim.each or claim.some
+    if not axes:
+        return [({}, evaluate(claim.measure, scope))], []
+    found, holes = [], []
+    for labels in scope.groups(axes):
+        try:
+            found.append((labels, evaluate(claim.measure, scope.where(labels))))
+        except Missing as missing:
+            holes.append(f"{describe(labels)}: {missing}")
+    if not found:
+        raise Missing(holes[0].partition(": ")[2] if holes else f"no cell has {' and '.join(axes)}")
+    return found, holes
+
+
+def _group(region: Region, labels: dict[str, Any], draws: np.ndarray, groups: int) -> Group:
+    """Intervals of several groups hold together: each gets its share of the error (Bonferroni)."""
+    value = float(draws[0])
+    if not np.isfinite(value):
+        return Group(labels, value, -np.inf, np.inf, INCONCLUSIVE)
+    tail = (1 - CONFIDENCE) / groups / 2
+    rest = draws[1:] if np.ptp(draws) > 0 else draws[:1]
+    # One of the draws, none between two: some may be infinite.
+    low, high = (float(q) for q in np.nanquantile(rest, [tail, 1 - tail], method="nearest"))
+    return Group(labels, value, low, high, region.judge(low, high))

@@ -1,0 +1,200 @@
+"""The ledger of claims: what the papers say, as data. One YAML a paper in conf/claims; knows no results.
+
+A claim names the experiment it needs, a measure over its results (`expression.py`) and where the paper expects it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbench.config.schema import SCALES
+from dpbench.errors import UserError, nearest, one_of
+from dpbench.paths import CONF
+
+REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
+INCONCLUSIVE, UNTESTABLE = "inconclusive", "not testable"
+VERDICTS = (REPRODUCED, CONTRADICTED, INCONCLUSIVE, UNTESTABLE)
+BASES = {
+    "text": "the paper states it",
+    "derived": "follows from the paper by algebra",
+    "reconstruction": "the paper states it, but a part we had to reconstruct stands behind the measurement",
+    "erratum": "the paper states it and is known to be wrong",
+}
+
+
+AUDIT = "audit of the mechanisms"
+ARITHMETIC = "arithmetic, nothing measured"
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where the paper expects a measure to lie: `< 1`, `between 0.3 % and 6 %`, `about 73 % within 20 %` of it."""
+
+    text: str
+    low: float
+    high: float
+    percent: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Region:
+        number = r"([-+]?[\d.]+(?:e[-+]?\d+)?) *(%?)"
+        if found := re.fullmatch(rf"(<=|<|>=|>|=) *{number}", text):
+            value, bound = _number(*found.group(2, 3)), found[1]
+            low = {">": float(np.nextafter(value, np.inf)), ">=": value, "=": value}.get(bound, -np.inf)
+            high = {"<": float(np.nextafter(value, -np.inf)), "<=": value, "=": value}.get(bound, np.inf)
+        elif found := re.fullmatch(rf"between {number} and {number}", text):
+            low, high = _number(found[1], found[2]), _number(found[3], found[4])
+        elif found := re.fullmatch(rf"about {number} within {number}", text):
+            value, off = _number(found[1], found[2]), _number(found[3], found[4])
+            reach = abs(value) * off if found[4] else off
+            low, high = value - reach, value + reach
+        elif found := re.fullmatch(rf"about {number} within a factor {number}", text):
+            value, factor = _number(found[1], found[2]), _number(found[3], found[4])
+            low, high = value / factor, value * factor
+        else:
+            raise UserError(
+                f"expect: {text!r} is not valid: expected `< 1`, `between 1 and 2` or `about 1 within 10 %`"
+            )
+        return cls(text, low, high, percent="%" in text.partition("within")[0])
+
+    def judge(self, low: float, high: float) -> str:
+        if self.low <= low and high <= self.high:
+            return REPRODUCED
+        return CONTRADICTED if high < self.low or low > self.high else INCONCLUSIVE
+
+    def margin(self, value: float) -> float:
+        """How far inside the region a value lies; negative outside."""
+        return min(value - self.low, self.high - value)
+
+    def show(self, value: float) -> str:
+        """A number in the paper's unit."""
+        if self.percent:
+            return f"{100 * value:.0f} %" if abs(value) >= 10 else f"{100 * value:.3g} %"
+        if 1e3 <= abs(value) < 1e6:
+            return f"{value:.0f}"  # a size, whose last digit may be the point
+        return f"{value:.4g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.2e}"
+
+
+def _number(digits: str, percent: str) -> float:
+    try:
+        return float(digits) / (100 if percent else 1)
+    except ValueError:
+        raise UserError(f"expect: {digits!r} is no number") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One sentence of a paper."""
+
+    id: str
+    paper: str
+    place: str
+    """Section, figure or table."""
+    says: str
+    """The claim in our words."""
+    basis: str = "text"
+    experiment: str = ""
+    """The experiment whose trials decide it; empty for an audit (`loss` in the measure) and for arithmetic."""
+    scale: str = "smoke"
+    """Smallest scale at which it can be decided. Data that a smaller scale has at the same size decide it there too."""
+    where: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
+    """The cells it is about, label by label; a list of such when they differ by dataset: a cell fits one of them. The
+    value null stands for cells without that label: `l: [10, null]` keeps mechanisms that have no l."""
+    each: tuple[str, ...] = ()
+    """It must hold for each value of these labels,"""
+    some: tuple[str, ...] = ()
+    """or for some ("up to")."""
+    measure: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """Constants of the measure."""
+    expect: str = ""
+    original: str = ""
+    """A dataset that must have been read from its own files: a generated one proves nothing here."""
+    exact: bool = False
+    """The measure holds no noise: one trial decides."""
+    made: bool = False
+    """Generated data are fitted to this: on them it tells of the generator, and only on original files of the paper."""
+    untestable: str = ""
+    """Why it cannot be decided here at all."""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        one_of(f"claim {self.id}: basis", self.basis, BASES)
+        one_of(f"claim {self.id}: scale", self.scale, SCALES)
+        if not all(isinstance(choice, Mapping) for choice in self.alternatives):
+            raise UserError(f"claim {self.id}: where={self.where!r} is not valid: expected labels, or a list of such")
+        if self.each and self.some:
+            raise UserError(f"claim {self.id}: give `each` or `some`, not both")
+        if not self.untestable:
+            if not self.measure or not self.expect:
+                raise UserError(f"claim {self.id}: needs `measure` and `expect`, or `untestable` with the reason")
+            _ = self.region
+
+    @cached_property
+    def region(self) -> Region:
+        try:
+            return Region.parse(self.expect)
+        except UserError as error:
+            raise UserError(f"claim {self.id}: {error}") from None
+
+    @property
+    def alternatives(self) -> tuple[Mapping[str, Any], ...]:
+        """`where` as a row of choices, one of which a cell must fit."""
+        return tuple(self.where) if isinstance(self.where, list | tuple) else (self.where,)  # type: ignore[return-value]
+
+    @property
+    def axes(self) -> set[str]:
+        """The labels whose every value it is about."""
+        return {*self.each, *self.some, *re.findall(r"\bover=(\w+)", self.measure)}
+
+    @property
+    def evidence(self) -> str:
+        """What decides it: an experiment, an audit, or nothing that was measured."""
+        if self.experiment or self.untestable:
+            return self.experiment
+        return AUDIT if re.search(r"\bloss\(", self.measure) else ARITHMETIC
+
+
+def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> list[Claim]:
+    """All claims of some papers (default: all), in the order of their files."""
+    import yaml
+
+    files = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    for paper in papers or []:
+        if paper not in files:
+            raise UserError(f"unknown paper {paper!r}: {nearest(paper, files)}")
+    claims = []
+    for paper, path in files.items():
+        if not papers or paper in papers:
+            try:
+                entries = yaml.safe_load(path.read_text())
+            except yaml.YAMLError as error:
+                raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+            if not isinstance(entries, dict):
+                raise UserError(f"{path}: expected claims by name")
+            claims += [_claim(paper, name, entry) for name, entry in entries.items()]
+    return claims
+
+
+def _claim(paper: str, name: str, entry: dict[str, Any]) -> Claim:
+    valid = [f.name for f in dataclasses.fields(Claim)]
+    if not isinstance(entry, dict):
+        raise UserError(f"claim {paper}/{name}: {entry!r} is no claim: expected {', '.join(valid[2:4])} and so on")
+    for key in entry:
+        if key not in valid:
+            raise UserError(f"claim {paper}/{name}: unknown key {key!r}: {nearest(key, valid)}")
+    for key in ("each", "some"):
+        value = entry.get(key, ())
+        entry[key] = (value,) if isinstance(value, str) else tuple(value)
+    try:
+        return Claim(id=f"{paper}/{name}", paper=paper, **entry)
+    except TypeError as error:
+        raise UserError(f"claim {paper}/{name}: {error}") from None

@@ -1,0 +1,93 @@
+"""The verbs: finds the module of a verb and turns errors into one line and an exit status.
+
+0: done. 1: the work failed. 2: wrong use. 130, 143: interrupted. Each verb lives in dpbench/cli and is imported only when used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import warnings
+from typing import Any
+
+from dpbench.errors import UserError, nearest
+
+VERBS = {
+    "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
+    "figures": "draw every figure and table from the stored trials",
+    "claims": "each claim of the papers: reproduced, contradicted or not testable, with the numbers",
+    "check": "utility against the committed baselines, as continuous integration runs it",
+    "data": "datasets: list, cards and calibration, original files",
+    "report": "one self-contained HTML page of figures, numbers, claims, datasets and errata",
+    "audit": "measure a lower bound of epsilon for each mechanism",
+    "list": "mechanisms, datasets, experiments or tasks",
+    "track": "log stored trials to MLflow that it does not have yet",
+    "bench": "measure the speed floors, as ratios",
+    "completion": "print the shell completion script for bash or zsh",
+}
+
+
+def usage() -> str:
+    width = max(map(len, VERBS))
+    lines = "\n".join(f"  {verb:<{width}}  {text}" for verb, text in VERBS.items())
+    return (
+        "dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy.\n\n"
+        f"usage: python -m dpbench VERB ...\n\n{lines}\n\n"
+        "python -m dpbench VERB --help says more of each. Start with: python -m dpbench run scale=smoke"
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = sys.argv[1:] if argv is None else argv
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if args[0] == "--version":
+        from dpbench import __version__
+
+        print(f"dpbench {__version__}")
+        return 0
+    verb, rest = args[0], args[1:]
+    warnings.formatwarning = _warning
+    # A user's own classes are named by dotted path and live in the folder the command is started in.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        if argv is None:
+            signal.signal(signal.SIGTERM, _terminated)
+        if verb not in VERBS:
+            raise UserError(f"unknown verb {verb!r}: {nearest(verb, VERBS)}")
+        return int(importlib.import_module(f"dpbench.cli.{verb}").main(rest))
+    except UserError as error:
+        print(f"dpbench: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as stop:
+        rest_of_it = str(stop) or "what is finished is kept, and the same command goes on from here"
+        print(f"dpbench: interrupted; {rest_of_it}", file=sys.stderr)
+        return 143 if isinstance(stop, Terminated) else 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"dpbench: {error}", file=sys.stderr)
+        return 1
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as `kill` and time limits send it: ends as Ctrl-C does, workers and temporary folders included."""
+
+
+def _terminated(*_: Any) -> None:
+    raise Terminated
+
+
+_plain_warning = warnings.formatwarning
+
+
+def _warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+    """Our own warnings are messages to the user: where in the code they arise says nothing."""
+    own = category.__module__.partition(".")[0] == "dpbench"
+    return f"dpbench: {message}\n" if own else _plain_warning(message, category, *place, **more)

@@ -1,0 +1,41 @@
+"""`report`: one self-contained HTML page of figures, numbers, claims, datasets and errata, from the stored trials alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from dpbench.config.schema import SCALES
+from dpbench.errors import output_file
+from dpbench.results.frame import RESULTS
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m dpbench report", description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
+    parser.add_argument(
+        "--scale", choices=SCALES, help="only runs of this scale (default: each experiment's latest run)"
+    )
+    parser.add_argument("--output", type=Path, help="file to write (default: report.html in the results folder)")
+    args = parser.parse_args(argv)
+    output_file("--output", args.output)
+    from dpbench.report.gather import gather
+    from dpbench.report.page import page
+
+    notes = Console(stderr=True, highlight=False)
+    facts = gather(args.results, args.scale, notes.print)
+    output = args.output or args.results / "report.html"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page(facts), encoding="utf-8")
+    print(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB)")
+    for experiment in facts.experiments:
+        for remark in experiment.remarks:
+            print(f"note: {experiment.id}: {remark}")
+    for experiment in facts.missing:
+        print(f"missing: {experiment.id}: {experiment.command}")
+    broken = [e for e in facts.experiments if e.problem]
+    for experiment in broken:
+        print(f"problem: {experiment.id}: {experiment.problem}; {experiment.command}")
+    return 1 if broken else 0

@@ -1,0 +1,35 @@
+"""`track`: log stored trials to MLflow that it does not have yet."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dpbench.config.compose import options
+from dpbench.errors import UserError, nearest
+from dpbench.results.frame import RESULTS, run_command, stored
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m dpbench track", description=__doc__)
+    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that were run")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
+    parser.add_argument("--uri", help="MLflow tracking server (default: mlflow.db in the results folder)")
+    args = parser.parse_args(argv)
+    done = stored(args.results)
+    for name in args.experiment:
+        if name not in options("experiment") and name not in done:
+            raise UserError(f"unknown experiment {name!r}: {nearest(name, done)}")
+        if name not in done:
+            raise UserError(f"{name} was not run under {args.results}: {run_command(name, args.results)}")
+    from dpbench.results.tracking import TrackerDown, track
+
+    for name in args.experiment or done:
+        try:
+            count = track(args.results, done[name], args.uri)
+        except TrackerDown as problem:
+            print(f"dpbench: MLflow did not take {name}: {problem}", file=sys.stderr)
+            return 1
+        print(f"{name}: {count} runs logged, {len(done[name]['cells']) - count} were there already or have no trials")
+    return 0

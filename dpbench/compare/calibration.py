@@ -1,0 +1,191 @@
+"""Generator against original: what two datasets look like side by side, and how large the errors are on each.
+
+The generator is compared as it is at a scale, and told the original's sizes: then only its shape can be off. Imported by
+the `data` verb; imports the registries, no mechanism by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpbench.config.compose import options
+from dpbench.config.schema import axes, dataset_of
+from dpbench.data import Catalogue, Contingency, Data, Incidence, Records, TopK
+from dpbench.errors import UserError
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.paths import CONF
+from dpbench.sources.cache import DatasetSpec
+from dpbench.tasks.base import TASKS
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+MEASURES = {
+    "incidence": ("column_counts", "mae"),
+    "records": ("record_analytics", "mse"),
+    "contingency": ("range_queries", "abs_error"),
+    "catalogue": ("category_aggregates", "mae"),
+}
+"""Task and metric by which mechanisms are compared on two datasets."""
+RANKING = "leaderboard"
+"""The task for mechanisms that only say which columns are the largest: its precision at the largest K is taken."""
+
+
+class Measured(NamedTuple):
+    """The mean of a metric over some trials, and its standard error (nan of one trial)."""
+
+    metric: str
+    mean: float
+    spread: float
+
+
+def entry_of(name: str) -> dict[str, Any]:
+    """A dataset's YAML."""
+    import yaml
+
+    return dict(yaml.safe_load((CONF / "dataset" / f"{name}.yaml").read_text())[name])
+
+
+def shapes(data: Data) -> dict[str, np.ndarray]:
+    """What a dataset's shape is: how much each row has, and how often each column occurs."""
+    if isinstance(data, Incidence):
+        return {"row size": data.row_sizes, "count of a column": data.counts}
+    if isinstance(data, Records):
+        return {"records of a user": data.user_sizes, "count of an item": data.counts}
+    if isinstance(data, Contingency):
+        found = {"count of a non-zero cell": data.counts}
+        if len(data.shape) == 2:
+            found["non-zero cells of a row"] = np.bincount(data.cells // data.shape[1], minlength=data.shape[0])
+        return found
+    if isinstance(data, Catalogue):
+        return {
+            "items of a user": np.diff(data.history_ptr),
+            "users of an item": np.bincount(data.histories, minlength=data.items),
+            "categories of an item": np.diff(data.item_ptr),
+        }
+    return {}
+
+
+def outline(values: np.ndarray) -> dict[str, float]:
+    """A shape in a few numbers: how many are empty, and of the others mean, largest and quantiles."""
+    filled = values[values > 0]
+    if not filled.size:
+        return {"number": values.size, "empty": values.size}
+    numbers = {"number": values.size, "empty": int(values.size - filled.size), "mean": float(filled.mean())}
+    numbers |= {f"{100 * q:g} %": float(v) for q, v in zip(QUANTILES, np.quantile(filled, QUANTILES), strict=True)}
+    return numbers | {"largest": int(filled.max())}
+
+
+def sizes_of(data: Data) -> dict[str, Any]:
+    """The numbers of a dataset that a generator can be told, by the names generators give them."""
+    if isinstance(data, Incidence | Records):
+        sizes, counts = (values[values > 0] for values in shapes(data).values())
+        users, items = (data.rows, data.columns) if isinstance(data, Incidence) else (data.users, data.n_items)
+        total = int(counts.sum())
+        return {
+            **{"rows": users, "columns": items, "average": total / items},
+            **{"users": users, "items": items, "records": total},
+            **{"largest": int(sizes.max()), "smallest": int(sizes.min()), "row_least": int(sizes.min())},
+            **{"count_least": int(counts.min()), "active": sizes.size / users, "used": counts.size / items},
+            **{"top": float(counts.max() / sizes.size), "a mean": total / users},
+        }
+    if isinstance(data, Contingency):
+        numbers = data.statistics()
+        return {
+            **{"density": numbers["density"], "mean": numbers["mean"], "a mean": numbers["mean"]},
+            **{"largest": int(numbers["largest"])},
+            **{"cells": data.size, "locations": data.shape[0], "shape": "x".join(map(str, data.shape))},
+        }
+    if isinstance(data, Catalogue):
+        histories = np.diff(data.history_ptr)
+        return {
+            **{"items": data.items, "categories": data.categories, "widest": data.widest_item},
+            **{"users": data.users, "largest": int(histories.max()), "smallest": int(histories.min())},
+        }
+    return {}
+
+
+def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
+    """The generator of a dataset, told the sizes of `data` and keeping its own shape; None when it takes none of them."""
+    entry = entry_of(name)
+    if not entry.get("generator"):
+        return None
+    base = dataset_of(name, entry | {"source": "generator", "kind": kind}, "paper").spec
+    own = base.make_source()
+    valid = {f.name for f in dataclasses.fields(own) if f.init}
+    told = sizes_of(data)
+    known = {key: value for key, value in told.items() if key in valid}
+    mean = own.records / own.users if hasattr(own, "records") else getattr(own, "mean", None)  # type: ignore[attr-defined]
+    for key in ("median", "upper"):  # not over the mean, as other quantiles are: they move with it
+        if key in valid and mean and "a mean" in told:
+            known[key] = max(1.0, getattr(own, key) * told["a mean"] / mean)
+    return DatasetSpec(name, base.source, {**base.params, **known}) if known else None
+
+
+def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
+    """Every mechanism that takes the kind, as its YAML has it."""
+    import yaml
+
+    for name in options("mechanism"):
+        entry = yaml.safe_load((CONF / "mechanism" / f"{name}.yaml").read_text())[name]
+        cls = MECHANISMS.get(entry["class"])
+        if kind in cls.kinds:
+            params = next(axes({key: value for key, value in entry.items() if key != "class"}))
+            yield name, MECHANISMS.make(entry["class"], **params)
+
+
+def errors(data: Data, epsilon: float, trials: int, seed: int = 0) -> dict[str, Measured | str]:
+    """The error of each mechanism; or why it has none. The same seed, the same numbers."""
+    found: dict[str, Measured | str] = {}
+    for number, (name, mechanism) in enumerate(mechanisms(data.kind)):
+        if reason := mechanism.unfit(data):
+            found[name] = reason
+            continue
+        scores = []
+        try:
+            for trial in range(trials):
+                rng, task_rng = map(np.random.default_rng, np.random.SeedSequence([seed, number, trial]).spawn(2))
+                release = mechanism.release(data, epsilon=epsilon, rng=rng)
+                scores.append(_score(data, release, task_rng))
+        except UserError as error:
+            found[name] = str(error)
+            continue
+        values = [value for _, value in scores]
+        spread = float(np.std(values, ddof=1) / np.sqrt(trials)) if trials > 1 else float("nan")
+        found[name] = Measured(scores[0][0], float(np.mean(values)), spread)
+    return found
+
+
+def _score(data: Data, release: Any, rng: np.random.Generator) -> tuple[str, float]:
+    """The metric that fits a release, and its value."""
+    if isinstance(release, TopK):
+        precision = TASKS.make(RANKING).score(data, release, rng)
+        if not precision:
+            raise UserError(f"names only {release.top.size} columns, too few for a precision")
+        return list(precision.items())[-1]
+    task, metric = MEASURES[data.kind]
+    return metric, float(TASKS.make(task).score(data, release, rng)[metric])
+
+
+def histogram(values: np.ndarray) -> dict[str, float]:
+    """Share of the values in steps of a factor of two, empty ones first; for a small plot."""
+    values = np.asarray(values)
+    shares = {"0": float((values == 0).mean())} if (values == 0).any() else {}
+    filled = values[values > 0]
+    if not filled.size:
+        return shares
+    powers = np.frexp(filled.astype(np.float64))[1] - 1
+    for power in range(int(powers.max()) + 1):
+        low, high = 2**power, 2 ** (power + 1) - 1
+        shares[f"{low:,}" if low == high else f"{low:,} to {high:,}"] = float((powers == power).sum() / values.size)
+    return shares
+
+
+def combined(histograms: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The steps in which any of several histograms has something, in order."""
+    longest = max((list(h) for h in histograms.values()), key=len, default=[])
+    steps = ["0", *(step for step in longest if step != "0")]
+    return [step for step in steps if any(h.get(step) for h in histograms.values())]

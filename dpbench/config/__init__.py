@@ -1,0 +1,1 @@
+"""From YAML and command-line words to a checked, typed run."""

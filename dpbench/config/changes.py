@@ -1,0 +1,86 @@
+"""How a run differs from its experiment's own definition, in words.
+
+A run with overrides takes the place of the experiment's last one in `figures`, `report` and `claims`, so it must be
+told apart from the whole. Worked out when the run is composed and kept in its manifest, where the readers find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from dpbench.config.schema import Dataset, RunConfig, Variant
+
+
+def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
+    """What differs in `run` from `whole`, the same experiment at the same scale without the user's overrides."""
+    found: list[str] = []
+    for what, mine, own in (
+        ("datasets", run.datasets, whole.datasets),
+        ("mechanisms", run.mechanisms, whole.mechanisms),
+        ("tasks", run.tasks, whole.tasks),
+    ):
+        found += _members(what, [v.name for v in mine], [v.name for v in own])
+        found += _parameters(mine, own)
+    found += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
+    seeds, own_seeds = ({d.spec.seed for d in r.datasets} for r in (run, whole))
+    for what, now, before in (
+        ("trials a cell", {run.trials}, {whole.trials}),
+        ("seed of the noise", {run.seed}, {whole.seed}),
+        ("seed of the data", seeds, own_seeds),
+    ):
+        if now != before:
+            found.append(f"{what}: {_list(now)} instead of {_list(before)}")
+    return tuple(found)
+
+
+def altered(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
+    """Those of the changes after which a number no longer means what it does in the experiment: parameters with other
+    values. Fewer settings, more trials, another seed or the original files leave its meaning as it is."""
+    own = {dataset.name: dataset.spec.source for dataset in whole.datasets}
+    made_alike = [dataset for dataset in run.datasets if own.get(dataset.name) == dataset.spec.source]
+    pairs = ((made_alike, whole.datasets), (run.mechanisms, whole.mechanisms), (run.tasks, whole.tasks))
+    return tuple(change for mine, theirs in pairs for change in _parameters(mine, theirs))
+
+
+def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str]:
+    """Which names are gone and which came."""
+    mine, own = list(dict.fromkeys(mine)), list(dict.fromkeys(own))
+    if gone := [name for name in own if name not in mine]:
+        yield f"{what} left out: {_list(gone)}"
+    if came := [name for name in mine if name not in own]:
+        yield f"{what} added: {_list(came)}"
+
+
+def _parameters(mine: Sequence[Dataset | Variant], own: Sequence[Dataset | Variant]) -> Iterator[str]:
+    """Parameters with other values, of what is in both."""
+    for name in dict.fromkeys(v.name for v in own):
+        ours, theirs = (_values(v for v in listed if v.name == name) for listed in (mine, own))
+        if not ours:
+            continue
+        if ours.get("source") != theirs.get("source"):  # then every other parameter differs as well
+            yield f"{name}: {_list(ours['source'])} instead of {_list(theirs['source'])}"
+            continue
+        for key in dict.fromkeys((*ours, *theirs)):
+            now, before = ours.get(key, ["default"]), theirs.get(key, ["default"])
+            if now != before:
+                yield f"{name}: {key} = {_list(now)} instead of {_list(before)}"
+
+
+def _values(variants: Iterable[Dataset | Variant]) -> dict[str, list[Any]]:
+    """The values of each parameter over the variants of one name, in order."""
+    found: dict[str, list[Any]] = {}
+    for variant in variants:
+        if isinstance(variant, Dataset):
+            given = {"source": variant.spec.source, **variant.spec.params}
+        else:
+            given = {"class": variant.cls, **variant.params}
+        for key, value in given.items():
+            values = found.setdefault(key, [])
+            if value not in values:
+                values.append(value)
+    return found
+
+
+def _list(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values))

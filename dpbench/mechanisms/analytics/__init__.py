@@ -1,0 +1,1 @@
+"""Samples of each user's records (analytics)."""

@@ -1,0 +1,131 @@
+"""Modern baselines that answer the papers' question and are in none of the five papers; each names its reference.
+
+Two publish all column counts; two publish only which columns are the largest (`TopK`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Counts, Incidence, TopK
+from dpbench.errors import UserError, positive
+from dpbench.mechanisms.base import Bounded, Mechanism
+from dpbench.mechanisms.baselines._topk import Joint, peel
+from dpbench.numerics.gaussian import analytic_sigma
+
+
+@dataclass(frozen=True, kw_only=True)
+class LInfinity(Mechanism, name="linf"):
+    """The l∞ mechanism, not of the five papers: noise with density ∝ exp(-ε |x|_∞), as no row moves a count by more than 1.
+
+    That is Gamma(d+1, 1/ε) times uniform on the cube [-1, 1]^d. It needs no bound on rows; its error (d+1)/2ε is below
+    LPA's where rows may hold more than half of the columns.
+    """
+
+    paper = "Hardt, Talwar: On the Geometry of Differential Privacy, STOC 2010"
+    place = "Section 4, the K-norm mechanism, for the l∞ ball"
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+        radius = rng.gamma(data.columns + 1, 1 / epsilon)
+        return Counts(counts=data.counts + rng.uniform(-radius, radius, data.columns), info={"radius": radius})
+
+    def expected_error(self, data: Incidence, epsilon: float) -> float:
+        """Expected mean absolute error: E[radius] / 2."""
+        return (data.columns + 1) / (2 * epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Bounded, name="gaussian"):
+    """The Gaussian mechanism with its exact calibration, not of the five papers: N(0, σ²) on every count, (ε, δ) only.
+
+    A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ.
+    """
+
+    paper = "Balle, Wang: Improving the Gaussian Mechanism for Differential Privacy, ICML 2018"
+    place = "Theorem 8, Algorithm 1"
+    privacy = "(ε, δ)"
+
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("delta", self.delta)
+        if self.delta >= 1:
+            raise UserError(f"delta={self.delta!r} is not valid: expected a number between 0 and 1, both excluded")
+
+    def sigma(self, data: Incidence, epsilon: float) -> float:
+        key = ("analytic_sigma", epsilon, self.delta)
+        return math.sqrt(self.sensitivity(data)) * data.memo(key, lambda: analytic_sigma(epsilon, self.delta))
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+        sigma = self.sigma(data, epsilon)
+        return Counts(counts=data.counts + rng.normal(0.0, sigma, data.columns), info={"sigma": sigma})
+
+    def expected_error(self, data: Incidence, epsilon: float) -> float:
+        """Expected mean absolute error: σ √(2/π)."""
+        return self.sigma(data, epsilon) * math.sqrt(2 / math.pi)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopKMechanism(Mechanism):
+    """What both share: K, and the columns by falling count. Not a mechanism itself.
+
+    Adding a row raises some counts by one and lowers none, whatever the row's size: no bound on rows is needed.
+    """
+
+    k: int = 100
+    """Number of columns chosen."""
+
+    def __post_init__(self) -> None:
+        positive("k", self.k, whole=True)
+
+    def unfit(self, data: Incidence) -> str:  # type: ignore[override]
+        if reason := super().unfit(data):
+            return reason
+        return f"there are no {self.k} columns to choose, only {data.columns}" if self.k > data.columns else ""
+
+    @staticmethod
+    def falling(data: Incidence) -> tuple[np.ndarray, np.ndarray]:
+        """The columns by falling count, and these counts."""
+
+        def rank() -> tuple[np.ndarray, np.ndarray]:
+            order = np.argsort(-data.counts, kind="stable")
+            return order, data.counts[order]
+
+        return data.memo("falling counts", rank)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip(TopKMechanism, name="pf_peeling"):
+    """Permute-and-flip, peeled K times with ε/K each, not of the five papers: the K largest columns in order, no counts.
+
+    Counts move in one direction, so a column's coin is exp(ε/K (c - c_max)) without the factor 2.
+    """
+
+    paper = "McKenna, Sheldon: Permute-and-Flip, NeurIPS 2020"
+    place = "Algorithm 1, as report-noisy-max with exponential noise (Ding et al., 2021)"
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> TopK:
+        order, counts = self.falling(data)
+        places = peel(counts, int(self.k), self.k / epsilon, rng)
+        return TopK.ranked(order[places], data.columns, {"k": self.k})
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointTopK(TopKMechanism, name="joint_topk"):
+    """The joint exponential mechanism, not of the five papers: one draw of a whole sequence of K columns, no counts.
+
+    A sequence's utility is minus the largest shortfall c_(i) - c_{s_i} of its places, of sensitivity 1.
+    """
+
+    paper = "Gillenwater, Joseph, Muñoz Medina, Ribero: A Joint Exponential Mechanism for Top-k, ICML 2022"
+    place = "Algorithm 1; equal counts drawn together instead of their tie-breaking"
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> TopK:
+        order, counts = self.falling(data)
+        key = ("joint", int(self.k), epsilon)
+        places = data.memo(key, lambda: Joint(counts, int(self.k), epsilon)).draw(rng)
+        return TopK.ranked(order[places], data.columns, {"k": self.k})

@@ -1,0 +1,180 @@
+"""Personal perturbation: one user's item set, published by its category aggregates (epicrec: S-DPDP and S-PBQ).
+
+Only a page and a half of the paper is known. The items' categories are public; the user's set of items is not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpbench.data import Catalogue, History
+from dpbench.data.catalogue import offsets
+from dpbench.errors import UserError, positive
+from dpbench.mechanisms.base import Mechanism, parse_epsilon
+from dpbench.mechanisms.epicrec._calibration import box_least_squares, distinct_rows, least_noise
+
+ITEM = "add or remove one item of the user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Personal(Mechanism):
+    """What these mechanisms share: whose item set is published, and the plain noise. Not a mechanism itself."""
+
+    paper = "epicrec"
+    kinds = ("catalogue",)
+    neighbours = ITEM
+
+    user: int | None = None
+    """Whose items. None: another user at every release, drawn evenly, so that trials average over users."""
+
+    def __post_init__(self) -> None:
+        if self.user is not None and (not isinstance(self.user, int) or self.user < 0):
+            raise UserError(f"user={self.user!r} is not valid: expected a whole number from 0")
+
+    def unfit(self, data: Any) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if (self.user or 0) >= data.users:
+            return f"user={self.user} of a catalogue with {data.users} users" if data.users else "has no user's items"
+        return ""
+
+    def pick(self, data: Catalogue, rng: np.random.Generator) -> int:
+        return int(rng.integers(data.users)) if self.user is None else self.user
+
+    @staticmethod
+    def plain(data: Catalogue, epsilon: float) -> np.ndarray:
+        """The same noise for every category: the most categories of one item, over ε (Theorem 1)."""
+        return np.full(data.categories, max(1, data.widest_item) / epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceCategories(Personal, name="laplace_categories"):
+    """The plain baseline: each category aggregate plus Lap(Δ/ε), Δ the most categories of one item (Theorem 1)."""
+
+    place = "Theorem 1"
+
+    def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
+        user, z = self.pick(data, rng), self.plain(data, epsilon)
+        return History(
+            user=user, aggregates=data.aggregates[user] + rng.laplace(0.0, z), info={"noise": z.mean(), "z": z}
+        )
+
+    def expected_error(self, data: Catalogue, epsilon: float) -> float:
+        """Expected mean absolute error: exactly Δ/ε."""
+        return float(self.plain(data, epsilon).mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SDPDP(Personal, name="s_dpdp"):
+    """S-DPDP: noise calibrated category by category, then an item set whose aggregates come nearest to the noisy ones.
+
+    Of the relaxed problem's many solutions we take one with at most c fractional entries: random rounding then adds
+    least. The paper's bound on the error, 2|z|₁/c, counts no rounding; it fails where ε is so large that z is smaller.
+    """
+
+    place = "Section 4.3, Algorithm 1"
+    reconstructed = "which of the equally good relaxed solutions is rounded"
+
+    calibrated: bool = True
+    """Phase 1 as the paper has it; False: plain noise (the same for every category) and phase 2 only."""
+    solve_once: bool = True
+    """Solve the convex program once a catalogue and scale it by 1/ε; False: at every release, to time it."""
+
+    def calibrate(self, catalogue: Catalogue, epsilon: float) -> np.ndarray:
+        """z, the noise magnitude of each category: program (4.4), which scales as 1/ε."""
+        epsilon = parse_epsilon(epsilon)
+        if not self.calibrated:
+            return self.plain(catalogue, epsilon)
+        if not self.solve_once:
+            return least_noise(ItemClasses(catalogue).rows) / epsilon
+        return catalogue.memo("least_noise", lambda: least_noise(ItemClasses.of(catalogue).rows)) / epsilon
+
+    def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
+        user = self.pick(data, rng)
+        # Phase 1: noise calibration
+        z = self.calibrate(data, epsilon)
+        noisy = data.aggregates[user] + rng.laplace(0.0, z)  # NA(j) = Σ_i c_ij d_r(i) + Lap(z(j))
+        # Phase 2: data sanitisation
+        classes = ItemClasses.of(data)
+        relaxed = box_least_squares(classes.rows, noisy, classes.sizes)
+        history = classes.round(relaxed, rng)
+        info = {"noise": z.mean(), "z": z, "items": history.size}
+        return History(user=user, history=history, aggregates=data.aggregate(history), info=info)
+
+    def error_bound(self, catalogue: Catalogue, epsilon: float) -> float:
+        """Theorem 3's bound of the expected mean absolute error: 2|z|₁/c."""
+        return 2.0 * float(self.calibrate(catalogue, epsilon).mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SPBQ(SDPDP, name="s_pbq"):
+    """S-PBQ: the smallest budget after which the utility loss no longer falls noticeably, then S-DPDP with it.
+
+    The expected loss at a budget e is the mean noise |z|₁/(c e), with z solved once at 1. The choice looks at the
+    public catalogue only. The ε given to `release` is the most that may be spent; `info` has the one that was.
+    """
+
+    place = "Section 4.4"
+    reconstructed = "the grid of budgets, the tolerance, and the expected noise as utility loss"
+
+    step: float = 0.1
+    """Step of the grid of budgets, which starts there."""
+    tolerance: float = 0.1
+    """A step that lowers the expected mean absolute error by less is not worth its privacy."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("step", self.step)
+        positive("tolerance", self.tolerance)
+
+    def choose(self, catalogue: Catalogue) -> float:
+        """The smallest e of step, 2 step, ... with loss(e) - loss(e + step) < tolerance."""
+        loss = float(self.calibrate(catalogue, 1.0).mean())
+        # loss(k s) - loss((k+1) s) = loss / (s k (k+1)): start below its root, walk to the first that fits.
+        k = max(1, math.floor((math.sqrt(1 + 4 * loss / (self.step * self.tolerance)) - 1) / 2) - 1)
+        while loss / (self.step * k * (k + 1)) >= self.tolerance:
+            k += 1
+        return k * self.step
+
+    def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
+        spent = min(epsilon, self.choose(data))
+        release = super().publish(data, spent, rng)
+        return History(
+            user=release.user,
+            history=release.history,
+            aggregates=release.aggregates,
+            info={**release.info, "epsilon": spent},
+        )
+
+
+class ItemClasses:
+    """Items with the same categories are interchangeable: a few hundred classes stand for all items."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        first, classes = distinct_rows(catalogue.item_ptr, catalogue.item_categories)
+        self.rows = catalogue.matrix()[first]
+        self.sizes = np.bincount(classes, minlength=first.size).astype(np.float64)
+        self.members = np.argsort(classes, kind="stable")
+        self.starts = offsets(self.sizes)
+
+    @classmethod
+    def of(cls, catalogue: Catalogue) -> ItemClasses:
+        """Those of a catalogue, made once."""
+        return catalogue.memo("item_classes", lambda: cls(catalogue))
+
+    def round(self, relaxed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """d_p: in a class with y_k in all, floor(y_k) items are whole and one has the rest, rounded by a coin.
+
+        Which items of a class is decided by lot: nothing distinguishes them.
+        """
+        take = np.floor(relaxed + 1e-9)
+        take += rng.random(relaxed.size) < relaxed - take
+        parts = [
+            rng.choice(self.members[self.starts[k] : self.starts[k + 1]], int(take[k]), replace=False)
+            for k in np.flatnonzero(take)
+        ]
+        return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Grouping and smoothing (gs)."""

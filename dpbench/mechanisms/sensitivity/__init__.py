@@ -1,0 +1,1 @@
+"""Sensitivity control (sensitivity)."""

@@ -1,0 +1,227 @@
+"""Sensitivity control: limit every row to θ ones, with θ chosen privately (sensitivity: DPSense and DPSense-S).
+
+Only a page and a half of the paper is known; what is our reading of the rest is said in `reconstructed`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpbench.data import Counts, Incidence
+from dpbench.errors import UserError, one_of, positive
+from dpbench.mechanisms.base import Bounded, Mechanism
+from dpbench.mechanisms.sensitivity._limits import capped_total, normalised_counts, sampled_counts, scaled_truncation
+from dpbench.numerics.exponential import choose, probabilities
+from dpbench.numerics.laplace import mean_abs
+
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitivityControl(Bounded):
+    """What both algorithms share: the split of the budget, and the limiting of rows. Not a mechanism itself.
+
+    `bound` is only the upper end of the candidates for θ; the noise is calibrated to the chosen θ. Rows above it are no
+    reason to refuse the data, as they are elsewhere: every row is cut to θ before it is counted. (A refusal would also
+    tell that there is such a row.)
+    """
+
+    share: float = 0.5
+    """ε_c/ε, the part of the budget that chooses θ; the rest, ε_p, publishes the counts."""
+    limit: str = "normalise"
+    """How D|θ limits a row larger than θ: "normalise" scales it by θ/RC, "sample" keeps θ of its ones."""
+    tight: bool = False
+    """Divide the quality by its true sensitivity θ_max/d instead of the paper's looser 1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("share", self.share)
+        if self.share >= 1:
+            raise UserError(f"share={self.share!r} is not valid: expected a number between 0 and 1, both excluded")
+        one_of("limit", self.limit, ("normalise", "sample"))
+
+    def unfit(self, data: Any) -> str:
+        return Mechanism.unfit(self, data)  # passing over Bounded's, which wants every row within the bound
+
+    def not_private(self) -> str:
+        observed = "the candidates for θ end at the largest observed row, which looks at the data: declare `bound`"
+        return observed if self.bound is None else ""
+
+    def split(self, epsilon: float) -> tuple[float, float]:
+        """ε_c and ε_p."""
+        return self.share * epsilon, (1 - self.share) * epsilon
+
+    def limited(self, data: Incidence, theta: int, rng: np.random.Generator) -> np.ndarray:
+        """Q(D|θ), the column counts after every row is limited to θ."""
+        if theta >= data.largest_row:
+            return data.counts.astype(np.float64)
+        if self.limit == "normalise":
+            return normalised_counts(data.indptr, data.indices, data.counts, theta)
+        return sampled_counts(data.indptr, data.indices, data.counts, theta, rng)
+
+    def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
+        """(probability, θ, α) of every outcome of the private choice that is not negligible."""
+        raise NotImplementedError
+
+    def expected_error(self, data: Incidence, epsilon: float) -> float:
+        """Expected mean absolute error: the mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|, a pass over the data for
+        every θ in question. Sampled rows have no closed form: nan."""
+        if self.limit == "sample":
+            return math.nan
+        _, eps_p = self.split(epsilon)
+        total, theta_before = 0.0, 0
+        for probability, theta, alpha in self.choices(data, epsilon):
+            if theta != theta_before:
+                limited = normalised_counts(data.indptr, data.indices, data.counts, theta)
+                theta_before = theta
+            error = mean_abs(alpha * limited - data.counts, alpha * theta / eps_p)
+            total += probability * float(error.mean())
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSense(SensitivityControl, name="dpsense"):
+    """DPSense: θ by the exponential mechanism on q(D, θ) = ac(D|θ) - θ/ε_p, then Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d.
+
+    ac(D|θ) = Σ_i min(RC_i, θ) / d, so the histogram of row sizes gives q for every θ at once. q is concave; its best θ
+    is the (d/ε_p)-th largest row. Adding a row raises q for all θ, so exp(ε_c q) needs no factor 2.
+    """
+
+    paper, place = "sensitivity", "Section 4.2, Algorithm 1"
+    reconstructed = "candidates θ = 1..largest row; half of the budget chooses θ"
+
+    theta: int | None = None
+    """A fixed threshold that was not chosen by looking at the data: the whole budget then publishes the counts."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.theta is not None:
+            positive("theta", self.theta, whole=True)
+
+    def unfit(self, data: Any) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if self.theta is not None and self.theta > self.sensitivity(data):
+            end = "the largest row" if self.bound is None else "the bound"
+            return f"theta={self.theta} is above {end} {self.sensitivity(data)}: there is nothing to limit"
+        return ""
+
+    def not_private(self) -> str:
+        return super().not_private() if self.theta is None else ""
+
+    def split(self, epsilon: float) -> tuple[float, float]:
+        return super().split(epsilon) if self.theta is None else (0.0, epsilon)
+
+    def quality(self, data: Incidence, epsilon: float) -> np.ndarray:
+        """q(D, θ, ε_p) for θ = 1..θ_max (equation 3)."""
+        _, eps_p = self.split(epsilon)
+        largest = self.sensitivity(data)
+        total = data.memo(("capped_total", largest), lambda: capped_total(data.row_sizes, largest))
+        return total / data.columns - np.arange(1, largest + 1) / eps_p
+
+    def scores(self, data: Incidence, epsilon: float) -> np.ndarray:
+        """The exponent of the exponential mechanism for each θ: ε_c q / Δq."""
+        eps_c, _ = self.split(epsilon)
+        delta_q = self.sensitivity(data) / data.columns if self.tight else 1.0
+        return eps_c * self.quality(data, epsilon) / delta_q
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+        _, eps_p = self.split(epsilon)
+        theta = 1 + choose(self.scores(data, epsilon), rng) if self.theta is None else int(self.theta)
+        counts = self.limited(data, theta, rng)
+        counts += rng.laplace(0.0, theta / eps_p, data.columns)
+        quality = self.quality(data, epsilon)
+        # What the quality function expects of θ, and the θ it likes best: to judge the choice, not published.
+        expected = {
+            "predicted_mae": data.ones / data.columns - quality[theta - 1],
+            "best_theta": np.argmax(quality) + 1,
+        }
+        return Counts(counts=counts, info={"theta": theta, "alpha": 1.0, **expected})
+
+    def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
+        if self.theta is not None:
+            yield 1.0, int(self.theta), 1.0
+            return
+        chances = probabilities(self.scores(data, epsilon))
+        for at in np.flatnonzero(chances > NEGLIGIBLE):
+            yield float(chances[at]), int(at) + 1, 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSenseS(SensitivityControl, name="dpsense_s"):
+    """DPSense-S: θ and a scale α together by the exponential mechanism, then α (Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d).
+
+    q_s(D, θ, α) = -(mean_j |c_j - α c_j^θ| + α θ/ε_p) does not move in one direction, hence exp(ε_c q_s / 2Δq). Adding
+    a row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones: what `tight` makes
+    of it holds for rows within the bound alone, and others are then refused.
+    """
+
+    paper, place = "sensitivity", "Section 4.3, Algorithm 2"
+    reconstructed = "the quality function, its sensitivity, the candidates for θ and α, the even split of the budget"
+
+    alphas: int = 11
+    """Number of candidates for α, evenly spaced from 1 to `alpha_max`."""
+    alpha_max: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("alphas", self.alphas, whole=True)
+        if self.alpha_max < 1:
+            raise UserError(f"alpha_max={self.alpha_max!r} is not valid: expected a number of at least 1")
+
+    def unfit(self, data: Any) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if self.tight and self.bound is not None and data.largest_row > self.bound:
+            row = f"bound={self.bound} is below the largest row {data.largest_row}"
+            return f"{row}: the tight sensitivity of the choice would not cover it"
+        return ""
+
+    def grid(self, data: Incidence) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates for θ and for α, both ascending."""
+        thetas = np.arange(1, self.sensitivity(data) + 1)
+        return thetas, np.linspace(1.0, float(self.alpha_max), int(self.alphas))
+
+    def quality(self, data: Incidence, epsilon: float) -> np.ndarray:
+        """q_s(D, θ, α, ε_p), a row a θ and a column an α of `grid`."""
+        _, eps_p = self.split(epsilon)
+        thetas, alphas = self.grid(data)
+
+        def truncation() -> np.ndarray:
+            by_size = np.argsort(data.row_sizes, kind="stable")[::-1]
+            # From the largest row on nothing is cut, whatever the declared bound is.
+            cut = thetas[: max(1, data.largest_row)]
+            table = scaled_truncation(data.indptr, data.indices, data.counts, by_size, cut, alphas)
+            return np.vstack([table, np.tile(table[-1], (thetas.size - cut.size, 1))])
+
+        key = ("scaled_truncation", thetas.size, alphas.size, float(alphas[-1]))
+        return -(data.memo(key, truncation) + np.outer(thetas, alphas) / eps_p)
+
+    def scores(self, data: Incidence, epsilon: float) -> np.ndarray:
+        """The exponent of the exponential mechanism for each pair: ε_c q_s / 2Δq."""
+        eps_c, _ = self.split(epsilon)
+        delta_q = max(1.0, self.alpha_max - 1)
+        if self.tight:
+            delta_q *= self.sensitivity(data) / data.columns
+        return eps_c * self.quality(data, epsilon) / (2 * delta_q)
+
+    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+        _, eps_p = self.split(epsilon)
+        thetas, alphas = self.grid(data)
+        pair = choose(self.scores(data, epsilon).ravel(), rng)
+        theta, alpha = int(thetas[pair // alphas.size]), float(alphas[pair % alphas.size])
+        counts = self.limited(data, theta, rng)
+        counts += rng.laplace(0.0, theta / eps_p, data.columns)
+        counts *= alpha
+        return Counts(counts=counts, info={"theta": theta, "alpha": alpha})
+
+    def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
+        thetas, alphas = self.grid(data)
+        chances = probabilities(self.scores(data, epsilon).ravel())
+        for pair in np.flatnonzero(chances > NEGLIGIBLE):
+            yield float(chances[pair]), int(thetas[pair // alphas.size]), float(alphas[pair % alphas.size])

@@ -1,0 +1,68 @@
+"""The noisy count sketch of sparse: a few rows of buckets that every cell is hashed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Contingency
+from dpbench.data.summary import Sketched
+from dpbench.errors import one_of, positive
+from dpbench.mechanisms.sparse.base import Summarised, check_optional
+from dpbench.numerics import geometric, hashing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sketch(Summarised, name="sketch"):
+    """Count sketch with noise on its buckets (sparse, Sketches).
+
+    In each of d rows, cell i adds g(i) M(i) to bucket h(i). One individual moves one bucket a row by one, so
+    α = exp(-ε/(dΔ)). The error of an estimate is ‖M‖₂/√w from collisions and √2 dΔ/ε from noise, over √d: few rows are
+    best. Laborious is here the paper's first approach, which it improves on: the sketch of the noisy table, whose
+    buckets hold the noise of m/w cells each. That is not the same distribution.
+    """
+
+    rows: int = 2
+    """d, the number of hash functions."""
+    buckets: int | None = None
+    """w, the buckets a row. None: `ratio` times n in all rows together."""
+    combine: str = "mean"
+    """Over rows: mean or median."""
+
+    place = "Appendix, sketches"
+    reconstructed = "number of rows (the text says small, its number is lost)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("rows", self.rows, whole=True)
+        check_optional(buckets=self.buckets)
+        one_of("combine", self.combine, ("mean", "median"))
+
+    def chosen(self) -> dict[str, int | None]:
+        return {"buckets": self.buckets}
+
+    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Sketched:
+        table = self.table(data)
+        width = int(self.buckets) if self.buckets is not None else max(1, self.target(data, None) // self.rows)
+        seeds = tuple(int(seed) for seed in rng.integers(0, 2**63, self.rows))
+        alpha = self.alpha(epsilon, table.sensitivity * (1 if self.laborious else self.rows))
+        if self.laborious:
+            places, values = np.arange(table.size), table.dense(alpha, rng)
+        else:
+            places, values = table.places, table.values
+        sums = np.empty((self.rows, width))
+        for row, seed in enumerate(seeds):
+            bucket, sign = hashing.bucket_and_sign(places, width, seed)
+            sums[row] = np.bincount(bucket, weights=sign * values, minlength=width)
+        if not self.laborious:
+            sums += geometric.noise(alpha, sums.size, rng).reshape(sums.shape)
+        return Sketched(
+            size=data.size,
+            transform=self.transform,
+            buckets=sums,
+            seeds=seeds,
+            places=table.size,
+            combine=self.combine,
+            info={"alpha": alpha, "buckets": width, "entries": sums.size},
+        )

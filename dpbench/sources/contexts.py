@@ -1,0 +1,7 @@
+"""The contexts that records have in the papers' data: named once, for the generators and the readers of the same data."""
+
+from __future__ import annotations
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+GROUPS = tuple(f"{gender}, {age}" for gender in ("M", "F") for age in ("under 25", "25-34", "above 34"))
+"""MovieLens' raters by gender and age band (analytics, Section 6.3)."""

@@ -1,0 +1,1 @@
+"""Fetching original files, whole and checked."""

@@ -1,0 +1,200 @@
+"""Original files from their official address: pooch checks and keeps them, transfers that broke off are continued.
+
+Everything happens in a folder aside that is renamed when it is whole, so a folder that exists is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpbench.errors import UserError
+from dpbench.sources.cards import RECORD, UNKNOWN, Address, Card, downloads
+from dpbench.sources.download import integrity
+from dpbench.sources.download.transfer import PART, TAG, Continued, Progress
+
+
+class FetchError(Exception):
+    """The files could not be had; the message says why and what to do."""
+
+
+def fetch(
+    card: Card, *, mirror: str | None = None, again: bool = False, progress: Progress = lambda *_: None
+) -> tuple[Path, dict[str, str]]:
+    """Fetch all files of a card into the cache. Returns the folder, and the SHA-256 of each file.
+
+    What was fetched before is compared with its checksums, not fetched; `again` fetches it anew and keeps the old until the
+    new is whole. `mirror` is an address under which the same files are; the checksums hold for it too.
+    """
+    folder = downloads() / card.name
+    if folder.is_dir() and not again:
+        return folder, _still_holds(folder, card)
+    if not card.files:
+        where = f": see {card.page}" if card.page else ""
+        raise UserError(f"{card.name}: there is no address to fetch it from{where}")
+    aside, old = downloads() / f".{card.name}", downloads() / f".{card.name}.old"
+    aside.mkdir(parents=True, exist_ok=True)
+    with _alone(aside, card.name):
+        if old.is_dir() and not folder.is_dir():  # killed between the two renames below
+            os.rename(old, folder)
+            if not again:
+                return folder, _still_holds(folder, card)
+        _sweep_leftovers(aside, card, whole=again)
+        found = {file.name: _fetch_one(file, card, mirror, aside, progress) for file in card.files}
+        _unpack(aside, card)
+        record = {
+            "sha256": found,
+            "checksums": {file.name: file.checksum for file in card.files},
+            "files": _contents(aside, card),
+            "addresses": [file.address for file in card.files],
+            "mirror": mirror,
+        }
+        (aside / RECORD).write_text(json.dumps(record, indent=1))
+        (aside / ".lock").unlink(missing_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.is_dir():
+            os.rename(folder, old)
+        os.rename(aside, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    return folder, found
+
+
+def _contents(folder: Path, card: Card) -> dict[str, str]:
+    """The SHA-256 of every file that the reader will find, by its path inside the folder."""
+    own = {".lock", RECORD} | {file.name + end for file in card.files for end in (PART, PART + TAG)}
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    names = ((path.relative_to(folder).as_posix(), path) for path in paths)
+    return {name: integrity.sha256(path) for name, path in names if name not in own}
+
+
+def _still_holds(folder: Path, card: Card) -> dict[str, str]:
+    """Hash again what was fetched before. Returns the SHA-256 of each file as it came; raises when anything is not as it was."""
+    anew = f"python -m dpbench data get {card.name} --again fetches it anew"
+    try:
+        record = json.loads((folder / RECORD).read_text())
+        came, checksums, files = (dict(record[key]) for key in ("sha256", "checksums", "files"))
+    except (OSError, ValueError, TypeError, KeyError):
+        what = f"{folder} cannot be compared with what was fetched, {RECORD} in it does not say it: {anew}"
+        raise FetchError(what) from None
+    for name, sha256 in files.items():
+        if not (folder / name).is_file():
+            raise FetchError(f"{folder / name} is missing, it was fetched before: {anew}")
+        if (now := integrity.sha256(folder / name)) != sha256:
+            raise FetchError(
+                f"{folder / name} was changed since it was fetched (sha256:{now}, expected {sha256}): {anew}"
+            )
+    for file in card.files:
+        if file.name not in came:
+            raise FetchError(f"{folder} is without {file.name}, which the card names: {anew}")
+        if file.checksum not in (UNKNOWN, checksums.get(file.name), f"sha256:{came[file.name]}"):
+            raise FetchError(f"{file.name} was fetched when its card had another checksum than {file.checksum}: {anew}")
+    if card.open and not (folder / card.open).exists():
+        raise FetchError(f"{folder / card.open} is missing, the reader opens it: {anew}")
+    return came
+
+
+def _sweep_leftovers(aside: Path, card: Card, *, whole: bool = False) -> None:
+    """Remove what a killed transfer left aside and the next one does not build upon: pooch's own temporary file, and what
+    was unpacked so far; `whole`: files that came whole, too. What remains is kept for good when the folder is renamed."""
+    ends = (PART, PART + TAG) if whole else ("", PART, PART + TAG)
+    kept = {".lock"} | {file.name + end for file in card.files for end in ends}
+    for entry in aside.iterdir():
+        if entry.name not in kept:
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, name: str) -> Iterator[None]:
+    """Two transfers into one file would mix; the second one is turned away."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{name} is being fetched by another process") from None
+        yield
+
+
+def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progress: Progress) -> str:
+    import pooch
+    import requests
+
+    url = f"{mirror.rstrip('/')}/{file.name}" if mirror else file.address
+    known = None if file.checksum == UNKNOWN else file.checksum
+    pooch.get_logger().setLevel("ERROR")
+    _drop_if_unfit(aside / file.name)
+    transfer = Continued(file.name, aside, progress, vouched=known is not None)
+    try:
+        path = pooch.retrieve(url, known, fname=file.name, path=aside, downloader=transfer)
+    except integrity.Unfit as error:
+        raise FetchError(f"{url} sent no whole {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
+    except requests.HTTPError as error:
+        answer = error.response
+        status = f"{answer.status_code} {answer.reason}" if answer is not None else "an error"
+        hint = f"; is it still on {card.page}? --from takes another address" if card.page else ""
+        raise FetchError(f"{url} answers {status}: expected the file{hint}") from None
+    except (requests.exceptions.MissingSchema, requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
+        raise FetchError(f"{url} is no address to fetch from: expected one like https://host/folder") from None
+    except requests.TooManyRedirects:
+        raise FetchError(f"{url} redirects in circles: expected the file. {_elsewhere(card)}") from None
+    except (requests.RequestException, OSError) as error:
+        what = "broke off" if transfer.answered else "does not answer"
+        next_time = "continues from where it was" if transfer.continues else "starts from the beginning"
+        hint = "" if transfer.answered else f". {_elsewhere(card)}"
+        raise FetchError(f"{url} {what}: {_reason(error)}; the same command {next_time}{hint}") from None
+    except ValueError:  # what pooch raises for a wrong checksum, when it has removed the file
+        what = (
+            f"the checksum of {url} is not {file.checksum}: the file was changed or damaged on its way, and is removed"
+        )
+        raise FetchError(what) from None
+    return str(pooch.file_hash(path))
+
+
+def _drop_if_unfit(path: Path) -> None:
+    """Remove a file that came earlier and is no good: pooch takes what is there, and every attempt would fail on it."""
+    try:
+        if path.is_file():
+            integrity.check(path, path.name, measured=True)
+    except integrity.Unfit:
+        path.unlink()
+
+
+def _unpack(aside: Path, card: Card) -> None:
+    """Unpack the archives among a card's files, and see that what the reader opens is among what came."""
+    for file in card.files:
+        try:
+            integrity.unpack(aside / file.name)
+        except integrity.Unfit as error:
+            raise FetchError(f"{file.name} is no whole archive: {error}; it is removed. {_elsewhere(card)}") from None
+        except OSError as error:
+            raise FetchError(
+                f"{file.name} could not be unpacked: {_reason(error)}; the same command tries again"
+            ) from None
+    if card.open and not (aside / card.open).exists():
+        names = ", ".join(file.name for file in card.files)
+        what = f"{names}: expected {card.open} in it, which is not there; it is removed. {_elsewhere(card)}"
+        _sweep_leftovers(aside, card, whole=True)
+        raise FetchError(what)
+
+
+def _elsewhere(card: Card) -> str:
+    """What to do when an address does not give the file."""
+    page = f"Is it still on {card.page}? " if card.page else ""
+    return f"{page}--from takes another address"
+
+
+def _reason(error: BaseException) -> str:
+    """Why a transfer failed, in a few words: what the system said, where it is buried in what libraries say."""
+    text = " ".join(str(error).split())
+    if system := re.search(r"\[Errno -?\d+\] ([\w ,]+)", text):
+        return system[1]
+    return text if len(text) < 160 else type(error).__name__

@@ -1,0 +1,117 @@
+"""A transfer by HTTP that is continued where it broke off, and handed over only when what came is whole."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpbench.sources.download import integrity
+
+ATTEMPTS = 3
+TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
+PART, TAG = ".part", ".tag"  # of a file that is not whole yet, and what the server called it
+PIECE = 1 << 14  # what is lost at most when a transfer breaks off
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the file's name, the bytes that are here and all bytes (None: not known)."""
+
+
+class Continued:
+    """A downloader for pooch that keeps what has come so far and asks the server for the rest only.
+
+    The server's tag of the file is kept beside it: a file that changed since is fetched anew (If-Range).
+    `vouched`: a checksum is compared afterwards, so a server that tells no length is believed.
+    """
+
+    def __init__(self, name: str, folder: Path, progress: Progress, *, vouched: bool) -> None:
+        self.name, self.progress, self.vouched = name, progress, vouched
+        self.part = folder / f"{name}{PART}"
+        self.answered = False
+        """Whether the last attempt got as far as the file."""
+
+    def __call__(self, url: str, output_file: str, pooch: Any = None, check_only: bool = False) -> None:
+        import requests
+
+        for attempt in range(ATTEMPTS):
+            try:
+                measured = self._rest(url)
+                break
+            except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout):
+                if attempt == ATTEMPTS - 1:
+                    raise
+        try:
+            integrity.check(self.part, self.name, measured=measured or self.vouched)
+        except integrity.Unfit:
+            self._start_over()
+            raise
+        os.replace(self.part, output_file)
+        self._tag_file.unlink(missing_ok=True)
+
+    @property
+    def continues(self) -> bool:
+        """Whether the next attempt can build upon what is here."""
+        return self._have() > 0 and self._tag() != ""
+
+    def _rest(self, url: str) -> bool:
+        """Fetch what is missing. Returns whether the server told where the file ends."""
+        import requests
+
+        have, headers = self._have(), {"Accept-Encoding": "identity"}
+        if self.continues:
+            headers |= {"Range": f"bytes={have}-", "If-Range": self._tag()}
+        self.answered = False
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+            if answer.status_code == 416:  # nothing is left after what we have, or it is another file
+                self._start_over()
+                raise requests.ConnectionError("the part does not fit the file any more")
+            answer.raise_for_status()
+            self.answered = True
+            length = answer.headers.get("Content-Length", "")
+            total = int(length) if length.isdecimal() else None
+            have = have if answer.status_code == 206 else 0
+            if answer.status_code == 206:
+                start, total = _range(answer.headers.get("Content-Range", ""))
+                if start != have:  # glued together they would be no file
+                    self._start_over()
+                    raise requests.ConnectionError(f"asked for the bytes from {have} on, the server sent others")
+            self._tag_file.write_text(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
+            with self.part.open("ab" if have else "wb") as out:
+                for piece in answer.iter_content(PIECE):
+                    out.write(piece)
+                    have += len(piece)
+                    self.progress(self.name, have, total)
+            # The last chunk says that it is the last; of a range it says nothing about the file's end.
+            ended = answer.status_code != 206 and answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
+        if total is not None and have != total:
+            raise requests.ConnectionError(f"{have} of {total} bytes came")
+        return total is not None or ended
+
+    def _have(self) -> int:
+        return self.part.stat().st_size if self.part.is_file() else 0
+
+    @property
+    def _tag_file(self) -> Path:
+        return self.part.with_name(self.part.name + TAG)
+
+    def _tag(self) -> str:
+        """What the server called the file when the part came; weak tags do not vouch for bytes."""
+        try:
+            tag = self._tag_file.read_text()
+        except OSError:
+            return ""
+        return "" if tag.startswith("W/") else tag
+
+    def _start_over(self) -> None:
+        self.part.unlink(missing_ok=True)
+        self._tag_file.unlink(missing_ok=True)
+
+
+def _range(header: str) -> tuple[int | None, int | None]:
+    """Where an answer's bytes begin and how long the whole file is, of its Content-Range (None: not told)."""
+    told = re.fullmatch(r"\s*bytes\s+(\d+)-\d+/(\d+|\*)\s*", header, re.I)
+    if not told:
+        return None, None
+    return int(told[1]), None if told[2] == "*" else int(told[2])

@@ -1,0 +1,1 @@
+"""Calibrated generators: data with the statistics that the papers print."""

@@ -1,0 +1,106 @@
+"""The generator of ratings shaped like MovieLens: users of six demographic groups, each item at most once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Incidence, Records
+from dpbench.errors import UserError, one_of, positive
+from dpbench.sources.base import Source
+from dpbench.sources.contexts import GROUPS
+from dpbench.sources.generators._margins import matrix, realisable
+from dpbench.sources.generators.records import fill_unseen, user_sizes
+from dpbench.sources.generators.shapes import whole_numbers
+
+GROUP_SHARES = (0.157, 0.255, 0.305, 0.062, 0.093, 0.128)
+"""Of the users of MovieLens 1M."""
+
+ITEM_QUARTILES = (0.122, 0.458, 1.297)
+"""Quartiles of the number of ratings of a movie there, as multiples of the mean."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratings(Source, name="ratings"):
+    """Ratings without repeats, by users of six demographic groups who like different movies.
+
+    Users, items, records, largest and smallest user are exact, and every item occurs. Titles are made up.
+    """
+
+    users: int
+    items: int
+    records: int
+    largest: int
+    smallest: int
+    median: float
+    """Median number of ratings of a user."""
+    favourite: float = 0.57
+    """The most popular movie's share of the users, about."""
+    taste: float = 0.35
+    """How much the groups' popularity differs: standard deviation of its logarithm."""
+    kind: str = "records"
+    """`incidence`: who rated what, without contexts."""
+
+    kinds = ("records", "incidence")
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, self.kinds)
+        for name in ("users", "items", "records", "largest", "smallest"):
+            positive(name, getattr(self, name), whole=True)
+        if self.largest > self.items:
+            raise UserError(f"largest={self.largest} is not valid: there are only {self.items} items to rate")
+
+    def build(self, rng: np.random.Generator) -> Records | Incidence:
+        ends = {"smallest": self.smallest, "largest": self.largest}
+        sizes = user_sizes("ratings", self.users, self.records, median=self.median, rng=rng, **ends)
+        group = np.sort(rng.choice(len(GROUPS), self.users, p=GROUP_SHARES))
+        mean, most = self.records / self.items, round(self.favourite * self.users)
+        quartiles = tuple(q * mean for q in ITEM_QUARTILES)
+        counts = whole_numbers("ratings", self.items, self.records, least=1, most=most, quartiles=quartiles)  # type: ignore[arg-type]
+        counts = rng.permutation(counts)
+        parts = []
+        for j in range(len(GROUPS)):
+            own = sizes[group == j]
+            liked = counts * np.exp(self.taste * rng.standard_normal(self.items))
+            if own.size:
+                parts.append(matrix(own, column_sums(own, liked, rng), rng)[1])
+        items = np.concatenate(parts)
+        fill_unseen(items, self.items, rng)
+        items = items[np.lexsort((items, np.repeat(np.arange(self.users), sizes)))]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        data = Records(
+            indptr,
+            items,
+            np.repeat(group, sizes).astype(np.uint8),
+            self.items,
+            len(GROUPS),
+            repeats=False,
+            item_labels=tuple(f"Made-up movie {i + 1}" for i in range(self.items)),
+            context_labels=GROUPS,
+        )
+        return data.incidence() if self.kind == "incidence" else data
+
+
+def capped_shares(weight: np.ndarray, total: int, most: int) -> np.ndarray:
+    """`total` shared out by weight, but nobody gets more than `most`: what is cut off goes to the others."""
+    from scipy.optimize import brentq
+
+    even = weight * (total / weight.sum())
+    factor = brentq(lambda f: np.minimum(f * even, most).sum() - total, 0.5, 1e12)
+    return np.minimum(factor * even, most)
+
+
+def column_sums(row_sums: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Whole column sums about proportional to `weight` that a binary matrix with these row sums can have."""
+    total = int(row_sums.sum())
+    while True:
+        wanted = capped_shares(weight, total, row_sums.size)
+        order = rng.permutation(weight.size)
+        running = np.floor(np.cumsum(wanted[order]) + 0.5).astype(np.int64)
+        running[-1] = total
+        sums = np.empty(weight.size, dtype=np.int64)
+        sums[order] = np.diff(running, prepend=0)
+        if realisable(row_sums, sums):
+            return sums
+        weight = weight**0.9

@@ -1,0 +1,103 @@
+"""The contract of a reader: where its files are, what they are called, and their stamp in the cache's key.
+
+Imported by every reader. A reader takes a file, or a folder in which it knows the format's own names.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dpbench.errors import UserError, one_of
+from dpbench.sources.base import Source
+from dpbench.sources.readers.parsing import ON_BAD_LINE, BadLines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader(Source):
+    """Base of the readers of original files. `build` reads them whole or not at all."""
+
+    path: str
+    """A file, or a folder that holds files of the format's own names."""
+    on_bad_line: str = "error"
+    """`error`: the first bad line ends the reading. `skip`: bad lines are left out and counted in a warning."""
+
+    what: ClassVar[str] = ""
+    """What the files are, as messages call them."""
+    names: ClassVar[tuple[str, ...]] = ()
+    """File names in a folder, lower case with * for anything; `.gz` may follow."""
+    many: ClassVar[bool] = False
+    """Whether several files are read as one dataset."""
+
+    def __post_init__(self) -> None:
+        one_of("on_bad_line", self.on_bad_line, ON_BAD_LINE)
+        if not isinstance(self.path, str) or not self.path:
+            raise UserError(f"path={self.path!r} is not valid: expected {self.what}")
+        if "kind" in self.__dataclass_fields__:
+            one_of("kind", getattr(self, "kind"), self.kinds)  # noqa: B009 (only readers of several kinds have it)
+
+    def files(self) -> list[Path]:
+        """The files to read, in order."""
+        return find(self.path, self.names, self.what, many=self.many)
+
+    def stamp(self) -> dict[str, Any]:
+        """Name, size and time of each file, so that changed files are read again."""
+        stats = [(file.name, file.stat()) for file in self.files()]
+        return {"files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]}
+
+    def bad_lines(self) -> BadLines:
+        return BadLines(self.on_bad_line)
+
+
+def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False) -> list[Path]:
+    """`path` itself, or the files in it with one of these names; more than one only where the format has many.
+
+    Archives unpack into a folder of their own: when only a folder inside has such files, they are taken.
+    """
+    place = Path(os.path.expanduser(path))
+    try:
+        return _found(place, patterns, what, many)
+    except OSError as error:
+        raise UserError(f"{error.filename or place}: cannot be read: {error.strerror}: expected {what}") from None
+
+
+def _found(place: Path, patterns: tuple[str, ...], what: str, many: bool) -> list[Path]:
+    if not place.exists():
+        raise UserError(f"{place}: there is no such file or folder: expected {what}")
+    if place.is_file():
+        return [place]
+    if not place.is_dir():  # a pipe can be read once only, and for ever
+        raise UserError(f"{place} is neither a file nor a folder: expected {what}")
+    inside = (_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir())
+    files = _named(place, patterns) or next((found for found in inside if found), [])
+    if not files:
+        names = [_shown(entry) for entry in sorted(place.iterdir())]
+        there = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "nothing"
+        raise UserError(f"{place}: expected {what}, named {' or '.join(patterns)} (or .gz); there is {there}")
+    if len(files) > 1 and not many:
+        choice = ", ".join(f.name for f in files[:5])
+        raise UserError(f"{place}: {len(files)} files could be {what}: give the path of one of {choice}")
+    return files
+
+
+def _shown(entry: Path) -> str:
+    """A name, and what it is when it is no file."""
+    return f"{entry.name}/" if entry.is_dir() else entry.name if entry.is_file() else f"{entry.name} (no file)"
+
+
+def folder_file(path: str, name: str, what: str) -> Path:
+    """The file of this name in a folder; for formats of several files, each with a name of its own."""
+    if os.path.isfile(os.path.expanduser(path)):
+        raise UserError(f"{path} is a file: expected {what}")
+    return find(path, (name,), what)[0]
+
+
+def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    """The files of a folder whose names fit; a plain file goes before its gzip copy, and hidden ones are nobody's data."""
+    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    fitting = [n for n in names if any(fnmatchcase(n.lower(), p + end) for p in patterns for end in ("", ".gz"))]
+    plain = [n for n in fitting if not (n.endswith(".gz") and n.removesuffix(".gz") in fitting)]
+    return [folder / n for n in plain if (folder / n).is_file()]

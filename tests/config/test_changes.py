@@ -1,0 +1,85 @@
+"""A run with overrides is told from its experiment as defined: what differs, where it is kept, and how it goes away."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpbench.config.compose import compose_run
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ()),
+        (("runner.jobs=1", "results=elsewhere", "tracking=none", "figure=false", "metrics=[mae]"), ()),
+        # Said again as the experiment says it: nothing differs.
+        (("dataset=[checkin,document,netflix,trajectory]", "epsilon=[0.1,ln2,ln3]", "trials=6", "seed=0"), ()),
+        (("dataset=[netflix]",), ("datasets left out: checkin, document, trajectory",)),
+        (("mechanism=[lpa,fpa,gs_r,gs_s,gs,gs_mean,alpa]",), ("mechanisms added: alpa",)),
+        (("epsilon=[ln2,0.5]",), ("epsilons left out: 0.1, 1.099", "epsilons added: 0.5")),
+        (("trials=3",), ("trials a cell: 3 instead of 6",)),
+        (("trials=300",), ("trials a cell: 300 instead of 6",)),
+        (("seed=5", "data_seed=2"), ("seed of the noise: 5 instead of 0", "seed of the data: 2 instead of 0")),
+        (("mechanism.gs.w=[5,10]",), ("gs: w = 5, 10 instead of default",)),
+        (("dataset.trajectory.columns=700",), ("trajectory: columns = 700 instead of 1402",)),
+        (("task=[leaderboard]",), ("tasks left out: column_counts", "tasks added: leaderboard")),
+    ],
+)
+def test_what_differs(words: tuple[str, ...], told: tuple[str, ...]) -> None:
+    assert compose_run(["experiment=gs/fig9", "scale=smoke", *words]).changes == told
+
+
+def test_what_makes_numbers_mean_something_else() -> None:
+    words = ["experiment=gs/fig9", "scale=smoke"]
+    harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seed=2"]
+    assert compose_run([*words, *harmless]).altered == ()
+    assert compose_run([*words, "mechanism.gs.w=[5,10]"]).altered == ("gs: w = 5, 10 instead of default",)
+    smaller = compose_run([*words, "dataset.trajectory.columns=700", "trials=3"])
+    assert smaller.altered == ("trajectory: columns = 700 instead of 1402",)
+
+
+def test_files_instead_of_a_generator_are_one_change(tmp_path: Path) -> None:
+    (tmp_path / "retail.dat").write_text("0 1 2\n1 2\n")
+    words = ("dataset.transactions.source=files", f"dataset.transactions.path={tmp_path / 'retail.dat'}")
+    run = compose_run(["experiment=sensitivity/error", "scale=smoke", *words])
+    (told,) = run.changes
+    assert run.altered == (), "the original files are what the experiment is about"
+    assert told.startswith("transactions: ")
+    assert " instead of " in told
+    assert str(tmp_path) not in told
+
+
+def test_an_experiment_that_cannot_be_had_as_defined_tells_the_overrides(tmp_path: Path) -> None:
+    """As when it is on original files that are not here."""
+    home = tmp_path / "conf" / "experiment" / "mine"
+    home.mkdir(parents=True)
+    (home / "real.yaml").write_text(
+        "# @package _global_\ndefaults:\n  - override /dataset: [kos]\n  - override /mechanism: [lpa]\n"
+        "  - override /task: [column_counts]\n"
+    )
+    words = ["--config-dir", str(tmp_path / "conf"), "experiment=mine/real", "dataset=[trajectory]", "scale=smoke"]
+    assert compose_run(words).changes == ("dataset=[trajectory]",)
+
+
+def test_a_narrowed_run_says_so_until_the_whole_is_run_again(dpbench: Call, tmp_path: Path) -> None:
+    quick = ("run", "experiment=sparse/table1", "scale=smoke", "tracking=none", "figure=false", "runner.jobs=1")
+    plan = tmp_path / "results" / "plans" / "sparse" / "table1@smoke.json"
+    narrowed = dpbench(*quick, "dataset=[adult]")
+    line = (
+        "Not sparse/table1 as defined (datasets left out: census, onthemap, telecom); figures and report show this run "
+        "until: python -m dpbench run experiment=sparse/table1 scale=smoke\n"
+    )
+    assert line in narrowed.stdout
+    assert json.loads(plan.read_text())["changes"] == ["datasets left out: census, onthemap, telecom"]
+    assert "note: sparse/table1: not as the experiment is defined" in dpbench("figures").stdout
+    whole = dpbench(*quick)
+    assert "3 trials computed, 1 found finished" in whole.stdout
+    assert "as defined" not in whole.stdout
+    assert "note:" not in dpbench("figures").stdout

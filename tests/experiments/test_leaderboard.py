@@ -1,0 +1,179 @@
+"""The leaderboard: its task, the competitive set and the regret by hand-computed examples, and its plotting script."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpbench import Counts, Incidence
+from dpbench.compare.standings import regret, standings
+from dpbench.data import TopK
+from dpbench.figures.draw import load_script
+from dpbench.numerics.welch import welch
+from dpbench.paths import EXPERIMENTS
+from dpbench.results.frame import summarise
+from dpbench.tasks import TASKS
+
+
+def trials(table):
+    """{(dataset, epsilon, mechanism): errors} as a frame of trials."""
+    rows = [
+        {"dataset": d, "epsilon": e, "mechanism": m, "task": "leaderboard", "trial": i, "mae": x, "mse": x * x}
+        for (d, e, m), errors in table.items()
+        for i, x in enumerate(errors)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_welch_is_scipys():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        a, b = rng.normal(0, 1, rng.integers(2, 9)), rng.normal(rng.uniform(0, 3), 4, rng.integers(2, 9))
+        assert welch(a, b) == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-9)
+
+
+def test_welch_by_hand():
+    """Means 2 and 5, variances 1 and 1, three each: t = 3/√(2/3) = 3.674 with 4 degrees of freedom, p = 0.0213."""
+    assert welch([1, 2, 3], [4, 5, 6]) == pytest.approx(2 * stats.t.sf(3 / math.sqrt(2 / 3), 4))
+    assert welch([1, 2, 3], [4, 5, 6]) == pytest.approx(0.02131, abs=1e-5)
+
+
+def test_welch_without_spread_or_repetition():
+    assert welch([2, 2], [2, 2]) == 1
+    assert welch([2, 2], [3, 3]) == pytest.approx(2 / 6)
+    assert welch([2] * 6, [3] * 6) == pytest.approx(2 / 924)
+    assert welch([1], [5, 6]) == 1
+
+
+def test_competitive_set_is_corrected_for_the_number_of_tests():
+    """p = 0.0213 passes as different at 0.05, but not at 0.05 / 3: beside two more mechanisms b stays competitive."""
+    two = trials({("d", 1.0, "a"): [1, 2, 3], ("d", 1.0, "b"): [4, 5, 6]})
+    assert standings(two).set_index("mechanism")["competitive"].to_dict() == {"a": True, "b": False}
+    four = trials(
+        {
+            ("d", 1.0, "b"): [4, 5, 6],
+            ("d", 1.0, "a"): [1, 2, 3],
+            ("d", 1.0, "c"): [1000, 1001, 1002],
+            ("d", 1.0, "e"): [3, 2, 1],
+        }
+    )
+    table = standings(four).set_index("mechanism")
+    assert table["competitive"].to_dict() == {"b": True, "a": True, "c": False, "e": True}
+    assert table.loc["b", "p"] == pytest.approx(0.02131, abs=1e-5)
+    assert table["ratio"].to_dict() == {"b": 2.5, "a": 1.0, "c": 500.5, "e": 1.0}
+
+
+def test_settings_are_judged_apart():
+    frame = trials(
+        {
+            ("d", 1.0, "a"): [1, 1.1],
+            ("d", 1.0, "b"): [100, 101],
+            ("d", 2.0, "a"): [100, 101],
+            ("d", 2.0, "b"): [1, 1.1],
+        }
+    )
+    table = standings(frame)
+    assert table["competitive"].tolist() == [True, False, False, True]
+
+
+def test_regret_is_the_geometric_mean_of_ratios():
+    """a: ratios 1 and 4, regret 2. b: 9 and 1, regret 3. c only takes part once, at 2."""
+    frame = trials(
+        {
+            ("d", 1.0, "a"): [2.0] * 6,
+            ("d", 1.0, "b"): [18.0] * 6,
+            ("d", 1.0, "c"): [4.0] * 6,
+            ("e", 1.0, "a"): [4.0] * 6,
+            ("e", 1.0, "b"): [1.0] * 6,
+            ("e", 1.0, "c"): [math.nan] * 6,
+        }
+    )
+    table = regret(standings(frame)).set_index("mechanism")
+    assert table["regret"].to_dict() == pytest.approx({"a": 2.0, "c": 2.0, "b": 3.0})
+    assert table["worst"].to_dict() == {"a": 4.0, "c": 2.0, "b": 9.0}
+    assert table["settings"].to_dict() == {"a": 2, "c": 1, "b": 2}
+    assert table["best"].to_dict() == {"a": 1, "c": 0, "b": 1}
+    assert table["competitive"].to_dict() == {"a": 1, "c": 0, "b": 1}
+
+
+def test_no_error_at_all_has_no_infinite_rival_but_the_others():
+    table = standings(trials({("d", 1.0, "a"): [0.0, 0.0], ("d", 1.0, "b"): [1.0, 1.0]}))
+    assert table["ratio"].tolist() == [1.0, math.inf]
+
+
+DATA = Incidence.from_rows([[0, 1], [0, 1], [0], [2]], columns=200)  # counts 3, 2, 1, 0, 0, ...
+
+
+def score(release):
+    return TASKS.make("leaderboard").score(DATA, release, np.random.default_rng(0))
+
+
+def test_exact_counts_are_perfect():
+    scores = score(Counts(counts=DATA.counts))
+    assert [scores[m] for m in ("mae", "mre", "mse", "kl", "signed")] == [0, 0, 0, 0, 0]
+    assert scores["precision_at_10"] == scores["precision_at_100"] == 1
+
+
+def test_scores_by_hand():
+    """Column 0 off by 10: MAE 10/200. All but the first ten columns tie at the K-th true count, so all are right."""
+    counts = DATA.counts.astype(float)
+    counts[0] += 10
+    scores = score(Counts(counts=counts))
+    assert scores["mae"] == pytest.approx(0.05)
+    assert scores["mse"] == pytest.approx(0.5)
+    total = 16 + 0.01 * 197
+    true = 6 + 0.01 * 197
+    expected = 13 / total * math.log((13 / total) / (3 / true)) + (3 + 1.97) / total * math.log(true / total)
+    assert scores["kl"] == pytest.approx(expected)
+
+
+def test_lists_have_a_precision_and_nothing_else():
+    data = Incidence.from_rows([range(k) for k in range(1, 51)], columns=60)  # counts 50, 49, ... 1, then 0
+    task = TASKS.make("leaderboard")
+    release = TopK.ranked(np.array([*range(7), 57, 58, 59]), 60, {})
+    assert task.score(data, release, np.random.default_rng(0)) == {"precision_at_10": 0.7}
+    assert task.errors(data, release) is None
+    with pytest.raises(TypeError, match="only says which columns are the largest: the task leaderboard scores that"):
+        TASKS.make("column_counts").score(data, release, np.random.default_rng(0))
+    assert task.errors(data, Counts(counts=data.counts)).tolist() == [0] * 60
+
+
+def test_direction_of_each_metric():
+    task = TASKS.get("leaderboard")
+    assert [task.direction(m) for m in ("mae", "kl", "precision_at_10", "signed")] == [-1, -1, 1, 0]
+
+
+def test_script_ranks_and_draws():
+    """Made trials: b always twice a, the list-only mechanism last and without a rank in the table."""
+    rng = np.random.default_rng(2)
+    frames = []
+    for dataset in ("checkin", "netflix"):
+        for epsilon in (0.1, math.log(2)):
+            for mechanism, factor in (("lpa", 2.0), ("gs", 1.0), ("alpa", 2.5), ("joint_topk", math.nan)):
+                mae = factor * rng.uniform(0.99, 1.01, 5) / epsilon
+                frame = pd.DataFrame({"mae": mae, "mse": mae**2, "variance": mae**2 / 2, "trial": range(5)})
+                frame = frame.assign(kl=mae, precision_at_10=0.5, precision_at_100=0.25, task="leaderboard")
+                frames.append(frame.assign(dataset=dataset, epsilon=epsilon, mechanism=mechanism))
+    script = load_script(EXPERIMENTS / "cross" / "leaderboard.py")
+    numbers = script.numbers(pd.concat(frames, ignore_index=True))
+    ranked = numbers.drop_duplicates("mechanism").set_index("mechanism")
+    assert ranked.index.tolist() == ["gs", "lpa", "alpa", "joint_topk"]
+    assert ranked["regret"].tolist()[:3] == pytest.approx([1, 2, 2.5], rel=0.02)
+    assert math.isnan(ranked.loc["joint_topk", "regret"])
+    assert ranked.loc["gs", "times_best"] == 4
+    assert {"mae_p95", "bias2", "variance", "competitive"} <= set(numbers.columns)
+    figure = script.draw(numbers)
+    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
+    assert "Checkin" in texts
+    assert len(figure.axes) == 3
+
+
+def test_percentile_and_bias_are_those_of_the_trials():
+    frame = trials({("d", 1.0, "a"): list(range(1, 21))}).assign(variance=100.0)
+    row = summarise(frame, ["dataset"]).iloc[0]
+    assert row["mae_p95"] == pytest.approx(19.05)
+    assert row["bias2"] == pytest.approx(np.mean(np.arange(1, 21) ** 2) - 100)

@@ -1,0 +1,269 @@
+"""Sensitivity control: the quality function, the private choice of θ and α, the limiting of rows, the noise."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from naive import dpsense as naive
+from scipy import stats
+
+import dpbench
+from dpbench import Incidence
+from dpbench.errors import UserError
+from dpbench.mechanisms.sensitivity._limits import capped_total, normalised_counts, sampled_counts, scaled_truncation
+from dpbench.numerics.exponential import choose, probabilities
+
+
+def random_rows(rng, n, d, heavy=True):
+    sizes = np.minimum(rng.zipf(1.5, n), d) if heavy else rng.integers(0, d + 1, n)
+    return [rng.choice(d, size, replace=False) for size in sizes]
+
+
+ROWS = random_rows(np.random.default_rng(5), 60, 12, heavy=False)
+DATA = Incidence.from_rows(ROWS, columns=12)
+DENSE = naive.matrix(ROWS, 12)
+
+
+def test_quality_from_the_histogram_is_the_definition():
+    rng = np.random.default_rng(1)
+    for heavy in (True, False):
+        rows = random_rows(rng, 40, 15, heavy)
+        data, dense = Incidence.from_rows(rows, columns=15), naive.matrix(rows, 15)
+        mechanism = dpbench.mechanism("dpsense", share=0.3, bound=15)
+        ours = mechanism.quality(data, 2.0)
+        theirs = [naive.quality(dense, theta, 1.4) for theta in range(1, 16)]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_best_theta_is_the_d_over_eps_th_largest_row():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        data = Incidence.from_rows(random_rows(rng, 300, 40), columns=40)
+        epsilon = float(rng.uniform(0.5, 4))
+        mechanism = dpbench.mechanism("dpsense")
+        eps_p = epsilon / 2
+        place = math.ceil(40 / eps_p)
+        largest_first = np.sort(data.row_sizes)[::-1]
+        expected = max(1, largest_first[place - 1]) if place <= 300 else 1
+        assert 1 + np.argmax(mechanism.quality(data, epsilon)) == expected
+
+
+@pytest.mark.parametrize("bound", [5, 20])
+def test_quality_of_pairs_is_the_definition_on_either_side_of_the_largest_row(bound):
+    assert 5 < DATA.largest_row < 20
+    mechanism = dpbench.mechanism("dpsense_s", alphas=3, bound=bound)
+    thetas = range(1, bound + 1)
+    theirs = [[naive.quality_s(DENSE, theta, alpha, 1.5) for alpha in (1.0, 1.5, 2.0)] for theta in thetas]
+    np.testing.assert_allclose(mechanism.quality(DATA, 3.0), theirs, rtol=1e-12)
+
+
+def test_histogram_survives_empty_data_and_rows_above_the_end():
+    assert capped_total(np.array([0, 0]), 3).tolist() == [0, 0, 0]
+    assert capped_total(np.array([5, 1, 0]), 3).tolist() == [2, 3, 4]
+
+
+def test_scaled_truncation_is_the_definition():
+    rng = np.random.default_rng(3)
+    for n, d in ((30, 10), (8, 25), (1, 4), (0, 3)):
+        rows = random_rows(rng, n, d, heavy=False)
+        data, dense = Incidence.from_rows(rows, columns=d), naive.matrix(rows, d)
+        thetas, alphas = np.array([1, 2, 3, d]), np.array([1.0, 1.25, 1.5, 2.0])
+        by_size = np.argsort(data.row_sizes)[::-1]
+        ours = scaled_truncation(data.indptr, data.indices, data.counts, by_size, thetas, alphas)
+        theirs = [[-naive.quality_s(dense, t, a, np.inf) for a in alphas] for t in thetas]
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_scaled_truncation_keeps_its_digits_on_larger_data():
+    """Three thousand heavy-tailed rows, every θ and α at once, against one pass over the data for each of some θ."""
+    rng = np.random.default_rng(14)
+    data = Incidence.from_rows(random_rows(rng, 3000, 800), columns=800)
+    alphas, by_size = np.linspace(1, 2, 11), np.argsort(data.row_sizes)[::-1]
+    ours = scaled_truncation(data.indptr, data.indices, data.counts, by_size, np.arange(1, 801), alphas)
+    for theta in (1, 2, 7, 60, 500, 799, 800):
+        limited = normalised_counts(data.indptr, data.indices, data.counts, theta)
+        theirs = np.abs(data.counts - alphas[:, None] * limited).mean(axis=1)
+        np.testing.assert_allclose(ours[theta - 1], theirs, rtol=1e-10, atol=1e-10)
+
+
+def chi_square(draws, chances):
+    """p-value of the drawn counts; outcomes expected fewer than 5 times are pooled."""
+    expected = np.asarray(chances) * np.sum(draws)
+    rare = expected < 5
+    observed = np.append(np.asarray(draws)[~rare], np.asarray(draws)[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    if expected[-1] == 0:
+        assert observed[-1] == 0
+        observed, expected = observed[:-1], expected[:-1]
+    return stats.chisquare(observed, expected).pvalue
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_theta_is_drawn_with_the_probabilities_of_its_quality(share):
+    """False-alarm rate 1e-4 a case; 20000 draws see an exponent that is off by a factor 1.1 (or the factor 2)."""
+    mechanism, rng, epsilon = dpbench.mechanism("dpsense", share=share), np.random.default_rng(11), 3.0
+    chances = naive.softmax([share * epsilon * naive.quality(DENSE, t, (1 - share) * epsilon) for t in range(1, 13)])
+    scores = mechanism.scores(DATA, epsilon)
+    draws = np.bincount([choose(scores, rng) for _ in range(20000)], minlength=12)
+    assert chi_square(draws, chances) > 1e-4
+    np.testing.assert_allclose(probabilities(scores), chances, rtol=1e-10)
+    published = [mechanism.release(DATA, epsilon, rng).info["theta"] for _ in range(3000)]
+    assert chi_square(np.bincount(published, minlength=13)[1:], chances) > 1e-4
+
+
+def test_theta_and_alpha_are_drawn_with_the_probabilities_of_their_quality():
+    """False-alarm rate 1e-4."""
+    mechanism, rng, epsilon = dpbench.mechanism("dpsense_s", alphas=3), np.random.default_rng(12), 4.0
+    pairs = list(itertools.product(range(1, 13), (1.0, 1.5, 2.0)))
+    chances = naive.softmax([naive.quality_s(DENSE, t, a, epsilon / 2) for t, a in pairs])  # ε_c / 2 = 1
+    draws = np.zeros(len(pairs))
+    for _ in range(8000):
+        info = mechanism.release(DATA, epsilon, rng).info
+        draws[pairs.index((info["theta"], info["alpha"]))] += 1
+    assert chi_square(draws, chances) > 1e-4
+
+
+@pytest.mark.parametrize("tight", [False, True])
+@pytest.mark.parametrize("name", ["dpsense", "dpsense_s"])
+def test_the_choice_is_private_for_every_added_row(name, tight):
+    """Exact: no outcome's probability moves by more than a factor exp(ε_c), whatever row joins, those above the bound
+    included: only DPSense-S with its tight sensitivity needs rows to keep to it, and refuses others."""
+    d, bound = 6, 4
+    mechanism = dpbench.mechanism(name, bound=bound, tight=tight, share=0.5)
+    needs_it = tight and name == "dpsense_s"
+    worst = largest_move(mechanism, d, bound if needs_it else d)
+    assert worst <= 1.0 + 1e-9
+    if tight and name == "dpsense":
+        assert worst > 0.3  # the tight variant comes near its budget; a lost division would pass the line above
+    full = Incidence.from_rows([range(d)], columns=d)
+    assert bool(mechanism.unfit(full)) == needs_it
+
+
+def test_rows_above_the_bound_would_break_the_tight_choice():
+    """Why it refuses them: a full row moves all 20 columns, up where α = 1 and down where α = 2."""
+    mechanism = dpbench.mechanism("dpsense_s", bound=2, tight=True)
+    small = [[j] for j in range(20)] * 3
+    rows = [*small, range(20)]
+    before, after = (
+        probabilities(mechanism.scores(Incidence.from_rows(r, columns=20), 4.0).ravel()) for r in (small, rows)
+    )
+    assert np.abs(np.log(after / before)).max() > 4.0  # the choice may spend 2
+    message = "bound=2 is below the largest row 20: the tight sensitivity of the choice would not cover it"
+    assert mechanism.unfit(Incidence.from_rows(rows, columns=20)) == message
+
+
+def largest_move(mechanism, d, largest):
+    """The largest change of the logarithm of an outcome's probability when a row of up to `largest` ones joins."""
+    rng, worst = np.random.default_rng(4), 0.0
+    for _ in range(6):
+        rows = [rng.choice(d, rng.integers(0, largest + 1), replace=False) for _ in range(rng.integers(0, 6))]
+        before = probabilities(mechanism.scores(Incidence.from_rows(rows, columns=d), 2.0).ravel())
+        for size in range(largest + 1):
+            for row in itertools.combinations(range(d), size):
+                after = probabilities(mechanism.scores(Incidence.from_rows([*rows, row], columns=d), 2.0).ravel())
+                worst = max(worst, np.abs(np.log(after / before)).max())
+    return worst
+
+
+def test_limited_counts_are_the_definition():
+    for theta in range(1, 13):
+        ours = normalised_counts(DATA.indptr, DATA.indices, DATA.counts, theta)
+        np.testing.assert_allclose(ours, naive.normalised(DENSE, theta).sum(axis=0), atol=1e-12)
+
+
+def test_sampling_keeps_theta_of_a_row_each_subset_alike():
+    """Chi-square over all 10 subsets; false-alarm rate 1e-4."""
+    data, rng = Incidence.from_rows([[0, 1, 2, 3, 4], [5]], columns=6), np.random.default_rng(6)
+    subsets = dict.fromkeys(itertools.combinations(range(5), 2), 0)
+    for _ in range(5000):
+        counts = sampled_counts(data.indptr, data.indices, data.counts, 2, rng)
+        assert counts[5] == 1
+        subsets[tuple(np.flatnonzero(counts[:5]))] += 1
+    assert stats.chisquare(list(subsets.values())).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("limit", ["normalise", "sample"])
+def test_dpsense_agrees_with_the_naive_one_in_distribution(limit):
+    """Two-sample Kolmogorov-Smirnov on a count and on the total; false-alarm rate 2e-4 a case."""
+    rng, mechanism = np.random.default_rng(7), dpbench.mechanism("dpsense", limit=limit)
+    ours = np.array([mechanism.release(DATA, 2.0, rng).counts for _ in range(3000)])
+    theirs = np.array([naive.dpsense(DENSE, 2.0, 0.5, limit, rng) for _ in range(600)])
+    for statistic in (lambda x: x[:, 0], lambda x: x.sum(axis=1)):
+        assert stats.ks_2samp(statistic(ours), statistic(theirs)).pvalue > 1e-4
+
+
+def test_dpsense_s_agrees_with_the_naive_one_in_distribution():
+    """Two-sample Kolmogorov-Smirnov; false-alarm rate 2e-4."""
+    rng, mechanism = np.random.default_rng(8), dpbench.mechanism("dpsense_s", alphas=3)
+    small = Incidence.from_rows(ROWS[:15], columns=12)
+    ours = np.array([mechanism.release(small, 3.0, rng).counts for _ in range(4000)])
+    dense = naive.matrix(ROWS[:15], 12)
+    theirs = np.array([naive.dpsense_s(dense, 3.0, 0.5, (1.0, 1.5, 2.0), rng) for _ in range(300)])
+    for statistic in (lambda x: x[:, 0], lambda x: x.sum(axis=1)):
+        assert stats.ks_2samp(statistic(ours), statistic(theirs)).pvalue > 1e-4
+
+
+EXPECTED = [("dpsense", p) for p in ({}, {"theta": 3}, {"bound": 3})] + [("dpsense_s", p) for p in ({}, {"bound": 3})]
+
+
+@pytest.mark.parametrize(("name", "parameters"), EXPECTED)
+def test_error_is_the_expected_one(name, parameters):
+    """A normal interval of 4 standard errors, false-alarm rate 6e-5, about 2 % wide."""
+    mechanism, rng = dpbench.mechanism(name, **parameters), np.random.default_rng(9)
+    errors = [np.abs(mechanism.release(DATA, 2.0, rng).counts - DATA.counts).mean() for _ in range(6000)]
+    spread = np.std(errors) / math.sqrt(len(errors))
+    assert abs(np.mean(errors) - mechanism.expected_error(DATA, 2.0)) < 4 * spread
+    assert 4 * spread < 0.05 * np.mean(errors)
+
+
+def test_fixed_theta_spends_the_whole_budget_on_counts():
+    """Kolmogorov-Smirnov against Lap(θ/ε), false-alarm rate 1e-4, and its scale within four standard errors, 6e-5."""
+    mechanism, rng = dpbench.mechanism("dpsense", theta=2), np.random.default_rng(10)
+    limited = normalised_counts(DATA.indptr, DATA.indices, DATA.counts, 2)
+    noise = np.concatenate([mechanism.release(DATA, 0.5, rng).counts - limited for _ in range(2000)])
+    assert stats.kstest(noise, stats.laplace(scale=4).cdf).pvalue > 1e-4
+    assert abs(np.abs(noise).mean() / 4 - 1) < 4 / math.sqrt(noise.size)
+    assert mechanism.not_private() == ""
+
+
+def test_a_million_columns_and_extreme_scores_are_safe():
+    data = Incidence.from_rows([range(3000), range(10), [], [7]], columns=2_000_000)
+    rng = np.random.default_rng(13)
+    for name in ("dpsense", "dpsense_s"):
+        for parameters in ({}, {"tight": True}):
+            for epsilon in (1e-6, 1.0, 1e6):
+                release = dpbench.mechanism(name, **parameters).release(data, epsilon, rng)
+                assert np.isfinite(release.counts).all()
+                assert 1 <= release.info["theta"] <= 3000
+    assert choose(np.array([-1e300, 0.0, -1e300]), rng) == 1
+    assert probabilities(np.array([-1e300, 1e4, 1e4])).tolist() == [0.0, 0.5, 0.5]
+
+
+def test_empty_data_is_published():
+    data = Incidence.from_rows([[], []], columns=3)
+    for name in ("dpsense", "dpsense_s"):
+        assert np.isfinite(dpbench.mechanism(name).release(data, 1.0, np.random.default_rng(1)).counts).all()
+
+
+def test_what_is_not_private_says_so():
+    assert "bound" in dpbench.mechanism("dpsense").not_private()
+    assert dpbench.mechanism("dpsense_s", bound=20).not_private() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("dpsense", {"share": 1.0}, "share=1.0"),
+        ("dpsense", {"share": 0}, "share=0"),
+        ("dpsense", {"limit": "normalize"}, "normalise"),
+        ("dpsense", {"theta": 0}, "theta=0"),
+        ("dpsense_s", {"alpha_max": 0.5}, "alpha_max=0.5"),
+        ("dpsense_s", {"alphas": 2.5}, "alphas=2.5"),
+    ],
+)
+def test_wrong_parameters_are_named(name, parameters, message):
+    with pytest.raises(UserError, match=message):
+        dpbench.mechanism(name, **parameters)

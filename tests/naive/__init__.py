@@ -1,0 +1,1 @@
+"""Independent, slow versions of what dpbench computes, written from the papers alone."""

@@ -1,0 +1,548 @@
+"""`data get`: original files from a server of our own that is good, lies, breaks off or is empty."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.paths import ROOT
+
+from dpbench.cli import main
+from dpbench.compare import calibration
+from dpbench.config.schema import dataset_of
+from dpbench.sources import SOURCES, cards
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.cards import Address, Card
+from dpbench.sources.download import fetch, transfer
+
+CONTENT = b"".join(b"%d %d %d\n" % (i, i + 7, 3 * i) for i in range(60_000))
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `files`; `cut` bytes after which the line breaks, `times` how often it does so.
+
+    `told`: whether it tells the length; `shift`: by how many bytes a range is another one than was asked for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.tags: dict[str, str] = {}
+        self.cut = 0
+        self.times = 0
+        self.ranges = True
+        self.told = True
+        self.shift = 0
+        self.asked: list[tuple[str, str | None]] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        name, wanted = self.path.lstrip("/"), self.headers.get("Range")
+        self.server.asked.append((name, wanted))
+        if name == "loop":
+            self.send_response(302)
+            self.send_header("Location", "/loop")
+            self.end_headers()
+            return
+        content = self.server.files.get(name)
+        if content is None:
+            self.send_error(404)
+            return
+        tag, start = self.server.tags.get(name, '"1"'), 0
+        if wanted and self.server.ranges and self.headers.get("If-Range") == tag:
+            start = int(wanted.removeprefix("bytes=").rstrip("-"))
+            if start >= len(content):
+                self.send_error(416)
+                return
+            start += self.server.shift
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        else:
+            self.send_response(200)
+        body = content[start:]
+        if self.server.told:
+            self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", tag)
+        self.end_headers()
+        if self.server.times > 0:
+            self.server.times -= 1
+            body = body[: self.server.cut]
+            self.close_connection = True
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def card(server: Server, *names: str, checksum: str | None = None) -> Card:
+    def sum_of(name: str) -> str:
+        return checksum or f"sha256:{hashlib.sha256(server.files.get(name, b'')).hexdigest()}"
+
+    return Card("transactions", files=tuple(Address(f"{server.address}/{name}", sum_of(name)) for name in names))
+
+
+def left(cache: Path) -> list[str]:
+    """Every file of the downloads that somebody could take for a whole one."""
+    return sorted(p.name for p in cache.rglob("*") if p.is_file() and not p.name.endswith((".part", ".tag", ".lock")))
+
+
+def test_good_file(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    steps: list[tuple[str, int, int | None]] = []
+    folder, found = fetch.fetch(card(server, "retail.dat"), progress=lambda *step: steps.append(step))
+    assert folder == own_cache / "downloads" / "transactions" == cards.fetched("transactions")
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+    assert found == {"retail.dat": hashlib.sha256(CONTENT).hexdigest()}
+    assert steps[-1] == ("retail.dat", len(CONTENT), len(CONTENT))
+    assert [s[1] for s in steps] == sorted(s[1] for s in steps)
+    # The second time nothing is asked of the server.
+    asked = len(server.asked)
+    assert fetch.fetch(card(server, "retail.dat")) == (folder, found)
+    assert len(server.asked) == asked
+    assert SOURCES.make("fimi", path=str(folder)).build(np.random.default_rng(0)).rows == 60_000
+
+
+def test_wrong_checksum(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    wrong = card(server, "retail.dat", checksum="sha256:" + 64 * "0")
+    with pytest.raises(fetch.FetchError, match=r"the checksum of .*/retail.dat is not sha256:000.* removed"):
+        fetch.fetch(wrong)
+    assert left(own_cache) == []
+    assert cards.fetched("transactions") is None
+    # What was wrong is not built upon: the next time all of it is asked for again.
+    fetch.fetch(card(server, "retail.dat"))
+    assert server.asked == [("retail.dat", None)] * 2
+
+
+def test_cut_off_transfer_is_continued(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    server.cut, server.times = 300_000, 1
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+    first, second = (wanted for _, wanted in server.asked)
+    assert first is None
+    assert 300_000 - transfer.PIECE < int(second.strip("bytes=-")) <= 300_000
+
+
+def test_cut_off_for_good_leaves_a_part_that_the_next_command_continues(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
+    with pytest.raises(fetch.FetchError, match=r"broke off: .* the same command continues"):
+        fetch.fetch(card(server, "retail.dat"))
+    assert left(own_cache) == []
+    assert cards.fetched("transactions") is None
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+    assert int(server.asked[-1][1].strip("bytes=-")) > transfer.ATTEMPTS * (100_000 - transfer.PIECE)
+    assert left(folder) == ["fetched.json", "retail.dat"]
+
+
+def test_a_killed_transfer_is_continued_and_leaves_nothing_behind(server: Server, own_cache: Path) -> None:
+    """Killed for good, at any point: nobody tidies up. The next command does, and goes on where it was."""
+    server.files["retail.dat"] = CONTENT
+    killed = """
+import os, sys
+from dpbench.sources import cards
+from dpbench.sources.download import fetch
+card = cards.Card("transactions", files=(cards.Address(sys.argv[1]),))
+def progress(name, have, total):
+    if have > 100_000:
+        os.kill(os.getpid(), 9)
+fetch.fetch(card, progress=progress)
+"""
+    done = subprocess.run([sys.executable, "-c", killed, f"{server.address}/retail.dat"], env=os.environ, cwd=ROOT)
+    assert done.returncode == -9
+    aside = own_cache / "downloads" / ".transactions"
+    assert [entry for entry in aside.iterdir() if entry.name.startswith("tmp")], "what pooch leaves when it is killed"
+    assert cards.fetched("transactions") is None
+    (aside / "half unpacked").mkdir()
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    assert left(folder) == ["fetched.json", "retail.dat"]
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+    assert int(server.asked[-1][1].strip("bytes=-")) > 90_000
+
+
+def test_a_server_without_ranges_starts_anew(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    server.cut, server.times, server.ranges = 300_000, 1, False
+    folder, _ = fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+
+
+def test_a_file_that_changed_meanwhile_is_not_mixed(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
+    unknown = card(server, "retail.dat", checksum="unknown")
+    with pytest.raises(fetch.FetchError):
+        fetch.fetch(unknown)
+    server.files["retail.dat"], server.tags["retail.dat"] = CONTENT[::-1], '"2"'
+    folder, _ = fetch.fetch(unknown)
+    assert (folder / "retail.dat").read_bytes() == CONTENT[::-1]
+
+
+def test_a_folder_that_somebody_took_files_from(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    for content in ("{", "[]", '{"sha256": {}}'):
+        (folder / "fetched.json").write_text(content)
+        with pytest.raises(
+            fetch.FetchError, match=r"transactions cannot be compared .* get transactions --again fetches"
+        ):
+            fetch.fetch(card(server, "retail.dat"))
+
+
+def own_card(folder: Path, monkeypatch: pytest.MonkeyPatch, facts: str) -> None:
+    """The card of transactions, as the commands read it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "transactions.md").write_text(f"---\n{facts}\n---\nA card.\n")
+    monkeypatch.setattr(cards.load, "__defaults__", (folder,))
+
+
+@pytest.mark.parametrize("checksum", ["known", "unknown"])
+@pytest.mark.parametrize("name", ["retail.dat.gz", "ml.zip"])
+@pytest.mark.parametrize("opened", [True, False])
+def test_get_looks_at_what_was_fetched_before(
+    server: Server,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    checksum: str,
+    name: str,
+    opened: bool,
+) -> None:
+    server.files[name] = zipped() if name == "ml.zip" else gzip.compress(CONTENT)
+    known = f"md5:{hashlib.md5(server.files[name]).hexdigest()}" if checksum == "known" else "unknown"
+    file = own_cache / "downloads" / "transactions" / ("retail.dat" if name == "ml.zip" else name)
+    facts = f"files: [{{address: '{server.address}/{name}', checksum: '{known}'}}]"
+    own_card(tmp_path / "cards", monkeypatch, facts + (f"\nopen: {file.name}" if opened else ""))
+
+    def listed() -> bool:
+        assert main(["data", "list"]) == 0
+        return bool(re.search(r"transactions.*files.*fetched", capsys.readouterr().out))
+
+    assert main(["data", "get", "transactions"]) == 0
+    assert listed()
+    assert main(["data", "get", "transactions"]) == 0
+    out = capsys.readouterr().out
+    if checksum == "known":
+        assert (
+            f"{known} {'held when it was unpacked, and its files are unchanged' if name == 'ml.zip' else 'holds'};"
+            in out
+        )
+    good = file.read_bytes()
+    file.write_bytes(good + b"x")
+    assert main(["data", "get", "transactions"]) == 1
+    out = capsys.readouterr()
+    assert re.search(
+        rf"dpbench: .*{file.name} was changed since .*data get transactions --again fetches it anew\n$", out.err
+    )
+    assert "holds" not in out.out
+    assert "unchanged" not in out.out
+    file.unlink()
+    assert not listed()
+    assert main(["data", "get", "transactions"]) == 1
+    assert re.search(
+        rf"{file.name} is missing, .* data get transactions --again fetches it anew", capsys.readouterr().err
+    )
+    assert main(["data", "get", "transactions", "--again"]) == 0
+    assert "transactions is here now" in capsys.readouterr().out
+    assert file.read_bytes() == good
+    assert listed()
+    assert [p.name for p in (own_cache / "downloads").iterdir()] == ["transactions"]
+
+
+def test_again_keeps_the_old_until_the_new_is_whole(
+    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server.files["retail.dat"] = CONTENT
+    own_card(tmp_path / "cards", monkeypatch, f"licence: mine\nfiles: [{{address: '{server.address}/retail.dat'}}]")
+    assert main(["data", "get", "transactions", "--again"]) == 0  # nothing was here
+    file = own_cache / "downloads" / "transactions" / "retail.dat"
+    capsys.readouterr()
+    for bad in (b"", PAGE):
+        server.files["retail.dat"] = bad
+        assert main(["data", "get", "transactions", "--again"]) == 1
+        assert "what was fetched before is kept" in capsys.readouterr().err
+        assert file.read_bytes() == CONTENT
+        assert main(["data", "get", "transactions"]) == 0
+    server.files["retail.dat"] = CONTENT[::-1]
+    assert main(["data", "get", "transactions", "--again"]) == 0
+    assert "licence: mine" in capsys.readouterr().out
+    assert file.read_bytes() == CONTENT[::-1]
+    assert left(own_cache) == ["fetched.json", "retail.dat"]
+
+
+def test_killed_while_the_new_takes_the_place_of_the_old(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    folder, found = fetch.fetch(card(server, "retail.dat"))
+    folder.rename(folder.with_name(".transactions.old"))
+    assert fetch.fetch(card(server, "retail.dat")) == (folder, found)
+    assert len(server.asked) == 1
+
+
+def test_a_card_that_changed_since(server: Server, own_cache: Path) -> None:
+    server.files |= {"retail.dat": CONTENT, "more.dat": CONTENT}
+    fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    fetch.fetch(card(server, "retail.dat"))
+    with pytest.raises(
+        fetch.FetchError, match=r"retail.dat was fetched when its card had another checksum than sha256:0"
+    ):
+        fetch.fetch(card(server, "retail.dat", checksum="sha256:" + 64 * "0"))
+    with pytest.raises(fetch.FetchError, match=r"is without more.dat, which the card names: .* --again"):
+        fetch.fetch(card(server, "retail.dat", "more.dat"))
+
+
+def test_no_address(server: Server, own_cache: Path) -> None:
+    for mirror in ("nonsense", "http://", "ftp://x/y"):
+        with pytest.raises(fetch.FetchError, match=r"is no address to fetch from: expected one like https://"):
+            fetch.fetch(card(server, "retail.dat"), mirror=mirror)
+
+
+def test_missing_file(server: Server, own_cache: Path) -> None:
+    server.files["adult.data"] = b"x"
+    with pytest.raises(fetch.FetchError, match=r"/nothing.dat answers 404 Not Found: expected the file"):
+        fetch.fetch(card(server, "adult.data", "nothing.dat"))
+    assert cards.fetched("transactions") is None
+
+
+def test_what_happened_is_said(server: Server, own_cache: Path) -> None:
+    refused = r"/x does not answer: Connection refused; the same command starts from the beginning\. --from takes"
+    with pytest.raises(fetch.FetchError, match=refused):
+        fetch.fetch(Card("telecom", files=(Address("http://127.0.0.1:9/x"),)))
+    with pytest.raises(fetch.FetchError, match=r"/loop redirects in circles: expected the file\. --from takes another"):
+        fetch.fetch(card(server, "loop"))
+    server.files["retail.dat"], server.tags["retail.dat"] = CONTENT, 'W/"1"'
+    server.cut, server.times = 100_000, transfer.ATTEMPTS
+    with pytest.raises(fetch.FetchError, match=r"broke off: .*; the same command starts from the beginning$"):
+        fetch.fetch(card(server, "retail.dat"))
+
+
+def test_archives_are_unpacked(server: Server, own_cache: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("ml/retail.dat", "1 2\n")
+        archive.writestr("../outside.md", "no")
+    server.files["ml.zip"] = packed.getvalue()
+    folder, _ = fetch.fetch(card(server, "ml.zip"))
+    assert (folder / "ml" / "retail.dat").read_text() == "1 2\n"
+    assert not (folder / "ml.zip").exists()
+    assert not list(own_cache.parent.glob("outside.md"))
+    assert not list((own_cache / "downloads").glob("outside.md"))
+    assert SOURCES.make("fimi", path=str(folder)).build(np.random.default_rng(0)).rows == 1
+
+
+def test_a_damaged_archive(server: Server, own_cache: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("retail.dat", "1 2\n" * 1000)
+    server.files["ml.zip"] = packed.getvalue().replace(b"1 2\n1 2", b"1 2\n9 9", 1)
+    with pytest.raises(fetch.FetchError, match=r"ml.zip: as zip it cannot be read to its end .*; it is removed"):
+        fetch.fetch(card(server, "ml.zip"))
+    assert cards.fetched("transactions") is None
+
+
+def zipped(content: bytes = b"1 2\n" * 1000, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        archive.writestr("retail.dat", content)
+    return packed.getvalue()
+
+
+def tarred(mode: str, content: bytes = CONTENT) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=f"w:{mode}") as archive:
+        for name in ("retail.dat", "more.dat"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def patched(content: bytes, *changes: tuple[int, int]) -> bytes:
+    """The content with other bytes at some places."""
+    new = bytearray(content)
+    for place, byte in changes:
+        new[place] = byte
+    return bytes(new)
+
+
+PAGE = b"\n<!-- portal -->\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n"
+ZIP = zipped()
+DIRECTORY = ZIP.index(b"PK\x01\x02")
+TAR = tarred("")
+UNFIT = {
+    "empty": ("retail.dat", b"", "it is empty"),
+    "empty gzip": ("retail.dat.gz", b"", "it is empty"),
+    "nothing in gzip": ("retail.dat.gz", gzip.compress(b""), "its content is empty"),
+    "portal": ("retail.dat", PAGE, "it is a web page"),
+    "portal for gzip": ("retail.dat.gz", PAGE, "it is a web page"),
+    "portal in gzip": ("retail.dat.gz", gzip.compress(PAGE), "its content is a web page"),
+    "portal for zip": ("ml.zip", PAGE, "it is a web page"),
+    "text for gzip": ("retail.dat.gz", CONTENT, "as gzip it cannot be read"),
+    "text for zip": ("ml.zip", CONTENT, "as zip it cannot be read"),
+    "text for tar": ("ml.tar", CONTENT, "as tar it cannot be read"),
+    "half gzip": ("retail.dat.gz", gzip.compress(CONTENT)[:50_000], "as gzip it cannot be read"),
+    "changed gzip": ("retail.dat.gz", patched(gzip.compress(CONTENT), (-6, 0), (-7, 0)), "as gzip it cannot be read"),
+    "half zip": ("ml.zip", zipped(CONTENT)[:50_000], "as zip it cannot be read"),
+    "damaged zip": ("ml.zip", patched(ZIP, (40, 255), (41, 255), (42, 255)), "as zip it cannot be read"),
+    "encrypted zip": ("ml.zip", patched(ZIP, (6, 1), (DIRECTORY + 8, 1)), "as zip it cannot be read"),
+    "unknown method": ("ml.zip", patched(ZIP, (8, 99), (DIRECTORY + 10, 99)), "as zip it cannot be read"),
+    "half tar": ("ml.tar", TAR[: len(TAR) // 2], "as tar it cannot be read"),
+    "one of two in tar": ("ml.tar", TAR[: TAR.index(b"more.dat")], "as tar it cannot be read"),
+    "second header damaged": ("ml.tar", patched(TAR, (TAR.index(b"more.dat"), 0)), "as tar it cannot be read"),
+    "half tar.gz": ("ml.tar.gz", tarred("gz")[:50_000], "as tar it cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("checksum", ["unknown", None])
+def test_what_is_no_whole_file_never_enters_the_cache(
+    server: Server, own_cache: Path, case: str, told: bool, checksum: str | None
+) -> None:
+    """Whether or not a length or even a checksum says that it is all there; and the next attempt is not blocked."""
+    name, content, reason = UNFIT[case]
+    server.files[name], server.told = content, told
+    with pytest.raises(
+        fetch.FetchError, match=rf"^http.*{name}: {reason}.*; it is removed\. --from takes.*$"
+    ) as caught:
+        fetch.fetch(card(server, name, checksum=checksum))
+    assert "\n" not in str(caught.value)
+    assert cards.fetched("transactions") is None
+    assert [p.name for p in own_cache.rglob("*") if p.is_file()] == [".lock"]
+    good = {"dat": CONTENT, "gz": gzip.compress(CONTENT), "zip": ZIP, "tar": TAR, "tar.gz": tarred("gz")}
+    server.files[name] = good[name.partition(".")[2].removeprefix("dat.")]
+    folder, _ = fetch.fetch(card(server, name, checksum=checksum if told else None))
+    assert SOURCES.make("fimi", path=str(next(folder.glob("retail.dat*")))).build(np.random.default_rng(0)).rows > 0
+
+
+def test_half_a_file_of_unknown_length(server: Server, own_cache: Path) -> None:
+    """Only a form that knows its own end, or a checksum, can tell that all of it came."""
+    server.told = False
+    server.files |= {"retail.dat": CONTENT, "retail.dat.gz": gzip.compress(CONTENT)}
+    server.cut, server.times = 50_000, 2
+    with pytest.raises(fetch.FetchError, match=r"as gzip it cannot be read to its end \(Compressed file ended"):
+        fetch.fetch(card(server, "retail.dat.gz", checksum="unknown"))
+    with pytest.raises(fetch.FetchError, match=r"told no length and the card knows no checksum, so it may be half"):
+        fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    folder, _ = fetch.fetch(card(server, "retail.dat.gz", checksum="unknown"))
+    assert gzip.decompress((folder / "retail.dat.gz").read_bytes()) == CONTENT
+
+
+def test_text_of_unknown_length_is_taken_by_its_checksum(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"], server.told = CONTENT, False
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("shift", [-1000, 1000])
+def test_another_range_than_asked_for_starts_over(server: Server, own_cache: Path, shift: int) -> None:
+    server.files["retail.dat"] = CONTENT
+    server.cut, server.times, server.shift = 300_000, 1, shift
+    folder, _ = fetch.fetch(card(server, "retail.dat", checksum="unknown"))
+    assert (folder / "retail.dat").read_bytes() == CONTENT
+    assert [wanted is None for _, wanted in server.asked] == [True, False, True]
+
+
+def test_what_is_opened_must_have_come(server: Server, own_cache: Path) -> None:
+    server.files["ml.zip"] = ZIP
+    other = dataclasses.replace(card(server, "ml.zip"), open="ml/NYC.txt")
+    with pytest.raises(
+        fetch.FetchError, match=r"^ml.zip: expected ml/NYC.txt in it, which is not there; it is removed"
+    ):
+        fetch.fetch(other)
+    assert left(own_cache) == []
+    folder, _ = fetch.fetch(dataclasses.replace(other, open="retail.dat"))
+    assert left(folder) == ["fetched.json", "retail.dat"]
+
+
+def test_a_bad_file_that_was_left_aside_is_fetched_anew(server: Server, own_cache: Path) -> None:
+    """As a former version did, which then failed on it for ever."""
+    server.files["ml.zip"] = ZIP
+    aside = own_cache / "downloads" / ".transactions"
+    aside.mkdir(parents=True)
+    (aside / "ml.zip").write_bytes(UNFIT["encrypted zip"][1])
+    folder, _ = fetch.fetch(card(server, "ml.zip", checksum="unknown"))
+    assert left(folder) == ["fetched.json", "retail.dat"]
+
+
+def test_a_full_disk_is_not_the_archives_fault(
+    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.files["ml.zip"] = ZIP
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "extractall", full)
+        with pytest.raises(fetch.FetchError, match=r"ml.zip could not be unpacked: No space left on device; the same"):
+            fetch.fetch(card(server, "ml.zip"))
+    fetch.fetch(card(server, "ml.zip"))
+    assert len(server.asked) == 1
+
+
+def test_get_shows_the_licence_first_and_the_run_finds_the_files(
+    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "cards").mkdir()
+    known = hashlib.sha256(CONTENT).hexdigest()
+    head = f"---\nlicence: for research\nfiles: [{{address: 'http://127.0.0.1:9/retail.dat', checksum: 'sha256:{known}'}}]\n---\n"
+    (tmp_path / "cards" / "transactions.md").write_text(head + "A card.\n")
+    monkeypatch.setattr(cards.load, "__defaults__", (tmp_path / "cards",))
+    server.files["retail.dat"] = CONTENT
+    assert main(["data", "get", "transactions"]) == 1  # nobody listens there
+    out = capsys.readouterr()
+    assert "does not answer: Connection refused; the same command" in out.err
+    assert "Traceback" not in out.err
+    assert main(["data", "get", "transactions", "--from", server.address]) == 0
+    out = capsys.readouterr().out
+    assert out.index("for research") < out.index("checksum sha256:" + known + " holds")
+    assert "transactions is here now" in out
+    entry = calibration.entry_of("transactions")
+    data, _ = open_dataset(dataset_of("transactions", entry | {"source": "files"}, "smoke").spec)
+    assert data.rows == 60_000
+    assert main(["data", "list"]) == 0
+    assert re.search(r"transactions.*files.*fetched", capsys.readouterr().out)
+    assert main(["data", "get", "transactions"]) == 0
+    assert "was fetched before" in capsys.readouterr().out
+    assert main(["data", "where"]) == 0
+    assert str(own_cache) in capsys.readouterr().out.replace("\n", "")
