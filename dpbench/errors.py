@@ -13,6 +13,10 @@ class UserError(ValueError):
     """Wrong use: shown as one line, exit status 2, never with a traceback."""
 
 
+class Failed(Exception):
+    """Work that failed for a reason the user can understand: shown as one line, exit status 1."""
+
+
 class Damaged(UserWarning):
     """A stored file that cannot be read and is passed over: told to the user, who can run again."""
 

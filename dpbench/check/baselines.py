@@ -17,11 +17,11 @@ from dpbench.engine.runner import Result
 from dpbench.engine.suite import run_experiment
 from dpbench.errors import UserError
 from dpbench.fingerprints import canonical
+from dpbench.results.frame import METRIC, PAIRS
 from dpbench.results.store import Store
 
 SCALE = "smoke"
 DIGITS = 12  # significant ones; the exact comparison asks for nine
-APART = ("trial", "variance")  # the latter is one number for all trials of a chunk, no trial's own
 TIMES = ("seconds", "*_seconds", "*_per_second")
 
 
@@ -51,23 +51,24 @@ def measure(
 ) -> Numbers:
     """Run one experiment of the suite and collect its numbers."""
     plan, result = run_experiment(experiment, results=results, scale=SCALE, jobs=jobs, overrides=overrides, say=say)
-    return collect(plan, result, results)
+    return collect(plan, result)
 
 
-def collect(plan: Plan, result: Result, results: Path) -> Numbers:
-    from dpbench.sources.cache import peek
-
-    store, cells, failures = Store(results), {}, {}
-    for cell in plan.cells:
-        if found := result.failures.get(cell.id):
-            failures[cell.key] = f"{len(found)} trials failed: {found[0].error}"
-        table = store.read(cell.id, plan.run.trials)
+def collect(plan: Plan, result: Result) -> Numbers:
+    """The metrics of every setting of a plan that was carried out."""
+    store, cells, failures = Store(plan.run.results), {}, {}
+    for setting in plan.run.settings:
+        if found := result.failures.get(setting.id):
+            failures[setting.key] = f"{len(found)} trials failed: {found[0].error}"
+        table = store.read(setting.id, plan.run.repetitions)
         if table is not None:
-            columns = [c for c in table.column_names if c not in APART and not c.startswith("info.") and not is_time(c)]
-            values = {c: table[c].to_pylist() for c in columns if str(table.schema.field(c).type) == "double"}
-            cells[cell.key] = CellNumbers(canonical(cell.labels()), cell.task.cls, values)
-    data = {d.name: peek(d.spec) or "" for d in plan.run.datasets}
-    return Numbers(plan.run.experiment, cells, data, failures)
+            names = [c.removeprefix(METRIC) for c in table.column_names if c.startswith(METRIC)]
+            values = {
+                name: table[METRIC + name].to_pylist() for name in names if name not in PAIRS and not is_time(name)
+            }
+            cells[setting.key] = CellNumbers(canonical(setting.labels()), setting.task.cls, values)
+    data = {name: dataset.fingerprint for name, dataset in plan.run.datasets.items()}
+    return Numbers(plan.run.name, cells, data, failures)
 
 
 def is_time(metric: str) -> bool:

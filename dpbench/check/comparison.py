@@ -17,6 +17,7 @@ import numpy as np
 
 from dpbench.check.baselines import CellNumbers, Numbers
 from dpbench.numerics.welch import ROUNDING, welch
+from dpbench.tasks.base import Metric
 
 TOLERANCE = ROUNDING
 ALPHA = 0.01
@@ -28,18 +29,9 @@ SAME, CHANGED, BETTER, WORSE, NEW, GONE = "same", "changed", "better", "worse", 
 ORDER = (WORSE, GONE, BETTER, CHANGED, NEW, SAME)
 
 
-@dataclass(frozen=True)
-class Nature:
-    """What a task says of one of its metrics."""
-
-    direction: int = 0
-    """-1: lower is better, 1: higher is better, 0: neither."""
-    noiseless: bool = False
-    """No noise has a part in it: one trial tells all, whatever the seed."""
-
-
-Natures = Callable[[str, str], Nature]
-"""The nature of a metric, by task and name."""
+UNKNOWN = Metric("", "of a task that declares nothing")
+Natures = Callable[[str, str], Metric | None]
+"""What a metric is, by task and name; None where the task does not say."""
 
 
 @dataclass
@@ -113,7 +105,7 @@ class Move:
     entry: Entry
     x: np.ndarray
     y: np.ndarray
-    nature: Nature
+    nature: Metric
 
 
 def _mechanism(cell: CellNumbers) -> str:
@@ -130,7 +122,7 @@ def _moves(
             entry.status = NEW if metric not in a.values else GONE
             continue
         x, y = np.array(a.values[metric], dtype=float), np.array(b.values[metric], dtype=float)
-        nature = natures(a.task, metric)
+        nature = natures(a.task, metric) or UNKNOWN
         if nature.noiseless and not same_seed:  # its one value, however many trials there were
             x = np.full(y.size, x[0])
         entry.old, entry.new = float(x.mean()), float(y.mean())

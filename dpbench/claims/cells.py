@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DRAWS = 9999
 PART = "part"
+TOLD = ("chosen.", "diagnostic.", "info.")
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,19 @@ class Cell:
 
 
 def cells_of(frame: pd.DataFrame) -> list[Cell]:
-    """The cells of a frame of trials."""
-    from dpbench.results.frame import metric_names
+    """The cells of a frame of trials. Metrics go by their plain names, what a release told by `chosen.NAME` and so on."""
+    from dpbench.results.frame import METRIC, SECONDS, SETTING, TRIAL, metric_names
 
-    metrics = [*metric_names(frame), "seconds", *(c for c in frame.columns if c.startswith("info."))]
-    numeric = set(frame[metrics].select_dtypes("number").columns)
-    labels = [c for c in frame.columns if c not in metrics and c not in ("cell", "trial")]
+    told = [c for c in frame.columns if c.startswith(TOLD)]
+    columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *told)}
+    numeric = list(frame[list(columns)].select_dtypes("number").columns)
+    apart = {*columns, SETTING, TRIAL}
+    labels = [c for c in frame.columns if c not in apart and not c.startswith(METRIC)]
     found = []
-    for name, rows in frame.groupby("cell", sort=False):
+    for name, rows in frame.groupby(SETTING, sort=False):
         first = rows.iloc[0]
-        values = {m: rows[m].to_numpy(dtype=float) for m in metrics if m in numeric and rows[m].notna().all()}
-        values["seconds"] = _warm(values["seconds"])
+        values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
+        values[SECONDS] = _warm(values[SECONDS])
         cell = Cell(str(name), {c: first[c] for c in labels if _given(first[c])}, values)
         found += [cell, *_parts(cell)]
     return found

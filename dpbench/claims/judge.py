@@ -20,7 +20,9 @@ from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTEST
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError
 from dpbench.paths import CONF
-from dpbench.results.frame import RESULTS, load_trials, manifests, remarks, run_command
+from dpbench.results import commands, frame
+from dpbench.results.commands import RESULTS, run_command
+from dpbench.results.run import DatasetUse, Run
 
 CONFIDENCE = 0.95
 
@@ -90,35 +92,35 @@ class Judge:
 
     def __init__(self, results: Path, scale: str | None = None) -> None:
         self.results = results
-        self.manifests = manifests(results, scale)
+        self.runs = Run.all(results, scale)
         self._cells: dict[str, list[Cell]] = {}
 
     def cells(self, experiment: str) -> list[Cell]:
         """The cells of an experiment's run: with their trials, or without any where none is stored yet."""
         if experiment not in self._cells:
-            manifest = self.manifests[experiment]
-            frame = load_trials(self.results, manifest)
-            found = cells_of(frame) if not frame.empty else []
+            run = self.runs[experiment]
+            trials = frame.trials(run)
+            found = cells_of(trials) if not trials.empty else []
             known = {cell.id for cell in found}
-            planned = {c["id"]: c["labels"] for c in manifest["cells"] if c["id"] not in known}
+            planned = {s.id: s.labels() for s in run.settings if s.id not in known}
             self._cells[experiment] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
         return self._cells[experiment]
 
     def remarks(self, experiment: str) -> list[str]:
         """What one must know of an experiment's run: that it is not as defined, or not finished."""
         trials = {cell.id: cell.trials for cell in self.cells(experiment)}
-        return remarks(self.manifests[experiment], sum(trials.values()), self.results)
+        return commands.remarks(self.runs[experiment], sum(trials.values()))
 
     def unfinished(self, experiment: str) -> bool:
         """Whether trials of an experiment are missing: never run, run in part or otherwise, or interrupted."""
-        if (manifest := self.manifests.get(experiment)) is None or manifest.get("altered"):
+        if (run := self.runs.get(experiment)) is None or run.altered:
             return True
-        planned, stored = manifest["cells"], {cell.id: cell for cell in self.cells(experiment)}
+        stored = {cell.id: cell for cell in self.cells(experiment)}
         for key, values in _axes(experiment).items():
             for value in values:
-                if not any(fits(Cell(c["id"], c["labels"], {}), {key: value}) for c in planned):
+                if not any(fits(Cell(s.id, s.labels(), {}), {key: value}) for s in run.settings):
                     return True
-        return any(c["id"] not in stored or stored[c["id"]].trials < manifest["trials"] for c in planned)
+        return any(s.id not in stored or stored[s.id].trials < run.repetitions for s in run.settings)
 
     def verdict(self, claim: Claim) -> Verdict:
         return replace(self._verdict(claim), results=self.results)
@@ -128,27 +130,27 @@ class Judge:
             return Verdict(claim, UNTESTABLE, claim.untestable)
         if not claim.experiment:
             return self._decide(claim, Scope([], claim.numbers), "", [])
-        manifest = self.manifests.get(claim.experiment)
-        if manifest is None:
+        run = self.runs.get(claim.experiment)
+        if run is None:
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
-        scale = str(manifest["scale"])
-        if claim.original and "path" not in manifest["datasets"].get(claim.original, {}).get("params", {}):
-            where = f"dataset.{claim.original}.source=files dataset.{claim.original}.path=FOLDER"
+        scale = run.scale
+        if claim.original and claim.original not in run.original_datasets:
+            where = f"dataset.{claim.original}.path=FOLDER"
             return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
         cells = self.cells(claim.experiment)
         if not any(cell.values for cell in cells):
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
         cells, lacking = _of_the_paper(claim, cells)
-        small = _too_small(manifest, claim)
+        small = _too_small(run, claim)
         large = [cell for cell in cells if cell.labels.get("dataset") not in small]
         concerned = {str(cell.labels["dataset"]) for cell in _about(claim, cells) if "dataset" in cell.labels}
         if concerned and concerned <= small:
             return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
         if concerned & small:
             lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
-        found = self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(manifest, concerned))
-        if (altered := manifest.get("altered")) and found.verdict != UNTESTABLE:
-            reason = f"{found.verdict} by a run that is not as defined ({'; '.join(altered)})"
+        found = self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(run, concerned))
+        if run.altered and found.verdict != UNTESTABLE:
+            reason = f"{found.verdict} by a run that is not as defined ({'; '.join(run.altered)})"
             return replace(found, verdict=INCONCLUSIVE, reason=reason)
         return found
 
@@ -214,8 +216,8 @@ def _axes(experiment: str) -> dict[str, list[Any]]:
     return found | ({"epsilon": body["epsilon"]} if "epsilon" in body else {})
 
 
-def _generated(manifest: Mapping[str, Any], datasets: set[str]) -> bool:
-    return any("path" not in spec["params"] for name, spec in manifest["datasets"].items() if name in datasets)
+def _generated(run: Run, datasets: set[str]) -> bool:
+    return any(not dataset.original for name, dataset in run.datasets.items() if name in datasets)
 
 
 def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
@@ -226,25 +228,25 @@ def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
         return []
 
 
-def _too_small(manifest: Mapping[str, Any], claim: Claim) -> set[str]:
+def _too_small(run: Run, claim: Claim) -> set[str]:
     """The datasets of a run that are not of the size which the claim's scale gives them; original files always are."""
-    if SCALES.index(str(manifest["scale"])) >= SCALES.index(claim.scale):
+    if SCALES.index(run.scale) >= SCALES.index(claim.scale):
         return set()
     return {
-        name
-        for name, spec in manifest["datasets"].items()
-        if "path" not in spec["params"] and not _has_size(name, spec["params"], claim.scale)
+        name for name, dataset in run.datasets.items() if not dataset.original and not _has_size(dataset, claim.scale)
     }
 
 
-def _has_size(dataset: str, params: Mapping[str, Any], scale: str) -> bool:
+def _has_size(dataset: DatasetUse, scale: str) -> bool:
     import yaml
 
-    path = CONF / "dataset" / f"{dataset}.yaml"
+    path = CONF / "dataset" / f"{dataset.name}.yaml"
     if not path.is_file():
         return False
-    sizes = (yaml.safe_load(path.read_text())[dataset].get("sizes") or {}).get(scale) or {}
-    return all(params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items())
+    sizes = (yaml.safe_load(path.read_text())[dataset.name].get("sizes") or {}).get(scale) or {}
+    return all(
+        dataset.params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items()
+    )
 
 
 # From worst to best: the worst group decides what must hold for each, the best one what must hold for some.

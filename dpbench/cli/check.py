@@ -33,13 +33,13 @@ from dpbench.check.comparison import (
     WORSE,
     Comparison,
     Entry,
-    Nature,
     compare,
 )
 from dpbench.claims.judge import describe
 from dpbench.errors import UserError, nearest, output_file
 from dpbench.paths import BASELINES
-from dpbench.results.frame import RESULTS
+from dpbench.results.commands import RESULTS
+from dpbench.tasks.base import Metric
 
 WIDTH = 170  # of what is printed into a pipe
 MOST_ROWS = 60
@@ -171,15 +171,13 @@ def _measure(
     return new
 
 
-def natures() -> Callable[[str, str], Nature]:
+def natures() -> Callable[[str, str], Metric | None]:
     """What metrics are, as the tasks themselves declare."""
-    from dpbench.tasks.base import TASKS, Task
+    from dpbench.tasks.base import TASKS
 
-    def nature(task: str, metric: str) -> Nature:
-        cls = TASKS.get(task)
-        if not issubclass(cls, Task):  # a stranger's own class declares nothing
-            return Nature()
-        return Nature(cls.direction(metric), cls.is_noiseless(metric))
+    def nature(task: str, metric: str) -> Metric | None:
+        declared = getattr(TASKS.get(task), "metric", None)  # a stranger's own class may declare nothing
+        return declared(metric) if callable(declared) else None
 
     return nature
 

@@ -19,7 +19,7 @@ from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError
-from dpbench.results.frame import RESULTS
+from dpbench.results.commands import RESULTS
 
 WIDTH = 170  # of what is printed into a pipe
 NARROW = 130  # below, a table would break every word: claims are listed one after the other
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
 
 
 def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> None:
-    for experiment in dict.fromkeys(v.claim.experiment for v in verdicts if v.claim.experiment in judge.manifests):
+    for experiment in dict.fromkeys(v.claim.experiment for v in verdicts if v.claim.experiment in judge.runs):
         for remark in judge.remarks(experiment):
             console.print(f"note: {experiment}: {remark}", highlight=False, markup=False, soft_wrap=True)
 
@@ -122,10 +122,10 @@ def _print_counts(console: Console, verdicts: list[Verdict]) -> None:
 
 def _print_missing(console: Console, verdicts: list[Verdict], judge: Judge, command: str) -> None:
     missing = dict.fromkeys(
-        v.claim.experiment for v in verdicts if v.claim.experiment and v.claim.experiment not in judge.manifests
+        v.claim.experiment for v in verdicts if v.claim.experiment and v.claim.experiment not in judge.runs
     )
     if missing:
-        if not judge.manifests:
+        if not judge.runs:
             console.print(f"There are no runs in {judge.results}.", highlight=False, markup=False, soft_wrap=True)
         console.print(f"Not run yet: {', '.join(missing)}", soft_wrap=True)
         console.print(f"Run them: {command} --run", highlight=False, markup=False, soft_wrap=True)

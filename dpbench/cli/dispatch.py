@@ -12,7 +12,7 @@ import sys
 import warnings
 from typing import Any
 
-from dpbench.errors import UserError, nearest
+from dpbench.errors import Failed, UserError, nearest
 
 VERBS = {
     "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (head, less) has gone: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
+    except (Failed, OSError) as error:
         print(f"dpbench: {error}", file=sys.stderr)
         return 1
 

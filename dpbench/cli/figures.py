@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dpbench.config.compose import options
 from dpbench.errors import UserError, nearest
-from dpbench.results.frame import RESULTS, manifests, run_command, stored
+from dpbench.results.commands import RESULTS, run_command, stored
+from dpbench.results.run import Run
 
 
 def main(argv: list[str]) -> int:
@@ -16,7 +17,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that were run")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     args = parser.parse_args(argv)
-    known = dict.fromkeys([*options("experiment"), *manifests(args.results)])
+    known = dict.fromkeys([*options("experiment"), *Run.all(args.results)])
     for name in args.experiment:
         if name not in known:
             raise UserError(f"unknown experiment {name!r}: {nearest(name, known)}")
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
     failed = 0
     for name in wanted:
         try:
-            files, remarks = save(args.results, done[name])
+            files, remarks = save(done[name])
         except CannotDraw as problem:
             failed += 1
             print(f"dpbench: {name}: {problem}", file=sys.stderr)

@@ -95,7 +95,7 @@ def _tasks() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
 
     def rows() -> Iterable[tuple[str, ...]]:
         for name, cls in TASKS.items():
-            metrics = "\n".join(f"{metric}: {text}" for metric, text in cls.metrics.items())
+            metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in cls.metrics)
             yield name, " ".join(cls.kinds), (cls.__doc__ or "").split("\n")[0], metrics
 
     return ("name", "data", "what it asks", "metrics"), rows()

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_file
-from dpbench.results.frame import RESULTS
+from dpbench.results.commands import RESULTS
 
 
 def main(argv: list[str]) -> int:

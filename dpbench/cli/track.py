@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpbench.config.compose import options
 from dpbench.errors import UserError, nearest
-from dpbench.results.frame import RESULTS, run_command, stored
+from dpbench.results.commands import RESULTS, run_command, stored
 
 
 def main(argv: list[str]) -> int:
@@ -27,9 +27,10 @@ def main(argv: list[str]) -> int:
 
     for name in args.experiment or done:
         try:
-            count = track(args.results, done[name], args.uri)
+            count = track(done[name], args.uri)
         except TrackerDown as problem:
             print(f"dpbench: MLflow did not take {name}: {problem}", file=sys.stderr)
             return 1
-        print(f"{name}: {count} runs logged, {len(done[name]['cells']) - count} were there already or have no trials")
+        others = len({setting.id for setting in done[name].settings}) - count
+        print(f"{name}: {count} settings logged, {others} were there already or have no trials")
     return 0

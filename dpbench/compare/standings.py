@@ -32,8 +32,9 @@ def standings(
     setting (Bonferroni). Mechanisms without this metric are left out.
     """
     rows = []
-    for setting, group in trials.dropna(subset=[metric]).groupby(list(by), sort=False):
-        samples = {name: part[metric].to_numpy() for name, part in group.groupby(who, sort=False)}
+    stored = f"metric.{metric}"
+    for setting, group in trials.dropna(subset=[stored]).groupby(list(by), sort=False):
+        samples = {name: part[stored].to_numpy() for name, part in group.groupby(who, sort=False)}
         best = min(samples, key=lambda name: samples[name].mean())
         lowest, corrected = samples[best].mean(), level / max(1, len(samples) - 1)
         for name, sample in samples.items():

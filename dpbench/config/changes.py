@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dpbench.config.schema import Dataset, RunConfig, Variant
+from dpbench.config.schema import RunConfig
+from dpbench.results.run import DatasetUse, Variant
 
 
 def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
@@ -23,9 +24,9 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         found += _members(what, [v.name for v in mine], [v.name for v in own])
         found += _parameters(mine, own)
     found += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
-    seeds, own_seeds = ({d.spec.seed for d in r.datasets} for r in (run, whole))
+    seeds, own_seeds = ({d.seed for d in r.datasets} for r in (run, whole))
     for what, now, before in (
-        ("trials a cell", {run.trials}, {whole.trials}),
+        ("trials per setting", {run.trials}, {whole.trials}),
         ("seed of the noise", {run.seed}, {whole.seed}),
         ("seed of the data", seeds, own_seeds),
     ):
@@ -37,8 +38,8 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
 def altered(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     """Those of the changes after which a number no longer means what it does in the experiment: parameters with other
     values. Fewer settings, more trials, another seed or the original files leave its meaning as it is."""
-    own = {dataset.name: dataset.spec.source for dataset in whole.datasets}
-    made_alike = [dataset for dataset in run.datasets if own.get(dataset.name) == dataset.spec.source]
+    own = {dataset.name: dataset.source for dataset in whole.datasets}
+    made_alike = [dataset for dataset in run.datasets if own.get(dataset.name) == dataset.source]
     pairs = ((made_alike, whole.datasets), (run.mechanisms, whole.mechanisms), (run.tasks, whole.tasks))
     return tuple(change for mine, theirs in pairs for change in _parameters(mine, theirs))
 
@@ -52,7 +53,7 @@ def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str
         yield f"{what} added: {_list(came)}"
 
 
-def _parameters(mine: Sequence[Dataset | Variant], own: Sequence[Dataset | Variant]) -> Iterator[str]:
+def _parameters(mine: Sequence[DatasetUse | Variant], own: Sequence[DatasetUse | Variant]) -> Iterator[str]:
     """Parameters with other values, of what is in both."""
     for name in dict.fromkeys(v.name for v in own):
         ours, theirs = (_values(v for v in listed if v.name == name) for listed in (mine, own))
@@ -67,12 +68,12 @@ def _parameters(mine: Sequence[Dataset | Variant], own: Sequence[Dataset | Varia
                 yield f"{name}: {key} = {_list(now)} instead of {_list(before)}"
 
 
-def _values(variants: Iterable[Dataset | Variant]) -> dict[str, list[Any]]:
+def _values(variants: Iterable[DatasetUse | Variant]) -> dict[str, list[Any]]:
     """The values of each parameter over the variants of one name, in order."""
     found: dict[str, list[Any]] = {}
     for variant in variants:
-        if isinstance(variant, Dataset):
-            given = {"source": variant.spec.source, **variant.spec.params}
+        if isinstance(variant, DatasetUse):
+            given = {"source": variant.source, **variant.params}
         else:
             given = {"class": variant.cls, **variant.params}
         for key, value in given.items():

@@ -9,40 +9,21 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpbench.errors import UserError, nearest, one_of, positive
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.registry import Registry
+from dpbench.results.run import DatasetUse, Variant
 from dpbench.sources.base import SOURCES
-from dpbench.sources.cache import DatasetSpec
 from dpbench.sources.cards import fetched
 from dpbench.tasks.base import TASKS
 
 SCALES = ("smoke", "laptop", "paper")
 # Keys of a dataset's YAML that choose the source; all others are parameters of it.
 DATASET_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One mechanism or task with its parameters: what a worker makes an instance of."""
-
-    name: str
-    cls: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """One dataset with its parameters, its data kind, and those parameters the user or the experiment gave."""
-
-    name: str
-    kind: str
-    spec: DatasetSpec
-    given: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -84,7 +65,7 @@ class RunConfig:
     dry: bool
     runner: RunnerConfig
     tracking: TrackingConfig
-    datasets: tuple[Dataset, ...]
+    datasets: tuple[DatasetUse, ...]
     mechanisms: tuple[Variant, ...]
     tasks: tuple[Variant, ...]
     changes: tuple[str, ...] = ()
@@ -196,12 +177,12 @@ def _variants(entries: Mapping[str, Mapping[str, Any]], registry: Registry[Any])
             yield Variant(name, cls, params)
 
 
-def dataset_of(name: str, entry: Mapping[str, Any], scale: str, seed: int = 0) -> Dataset:
+def dataset_of(name: str, entry: Mapping[str, Any], scale: str, seed: int = 0) -> DatasetUse:
     """One dataset as a run would have it, from its YAML's content."""
     return next(_datasets({name: entry}, scale, seed))
 
 
-def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -> Iterator[Dataset]:
+def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -> Iterator[DatasetUse]:
     for name, entry in entries.items():
         options = [key for key in ("generator", "files") if entry.get(key)]
         one_of(f"dataset.{name}.source", entry["source"], options)
@@ -225,8 +206,8 @@ def _datasets(entries: Mapping[str, Mapping[str, Any]], scale: str, seed: int) -
         for params in axes({k: v for k, v in (sizes | given).items() if k in fields}):
             built = SOURCES.make(cls, **params)
             kind = str(entry.get("kind") or built.kinds[0])
-            shown = {k: v for k, v in params.items() if k in given and k not in ("path", "kind")}
-            yield Dataset(name, kind, DatasetSpec(name, cls, params, seed), shown)
+            told = tuple(k for k in params if k in given and k not in ("path", "kind"))
+            yield DatasetUse(name, kind, cls, params, seed, given=told, original=entry["source"] == "files")
 
 
 def _check_dataset_keys(name: str, entry: Mapping[str, Any], given: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpbench.config.compose import compose_run, options
-from dpbench.engine.plan import Plan, make_plan, save_manifest
+from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
 from dpbench.results.store import Store
 
@@ -28,5 +28,5 @@ def run_experiment(
     """Plan and compute one experiment as `run` does, without tracking, tables and figures."""
     words = [f"experiment={experiment}", f"scale={scale}", f"results={results}", f"runner.jobs={jobs}", *overrides]
     plan = make_plan(compose_run([*words, "tracking=none", "figure=false"]), say=say)
-    save_manifest(plan)
+    plan.run.save()
     return plan, execute(plan, Store(results, say=say))

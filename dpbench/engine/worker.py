@@ -1,13 +1,17 @@
-"""What a worker does: open the dataset, release, score, for each trial of a chunk. Sent ids and paths, never arrays.
+"""What a worker does: open the dataset, release, score, for each trial of a chunk. It is sent names, never arrays.
 
-Runs in any process on any machine; imports the registries and the cache, nothing that draws, logs or stores.
+Runs in any process on any machine. A chunk names the code and the data it is about; a worker whose own differ refuses it.
+Imports the registries, identity and the cache, nothing that draws, logs or stores.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
-import math
+import os
+import socket
+import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -16,28 +20,29 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpbench.config.schema import Variant
 from dpbench.data import Data
+from dpbench.engine import identity
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.sources.cache import DatasetSpec, open_dataset
+from dpbench.results.setting import DatasetUse, Setting
+from dpbench.sources.base import SOURCES
+from dpbench.sources.cache import Opened, open_dataset
+from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
+
+Row = Mapping[str, float | int | str | None]
+"""One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A unit of work: some trials of one cell."""
+    """A unit of work: some trials of one setting."""
 
-    cell: str
-    key: str
-    dataset: DatasetSpec
-    mechanism: Variant
-    epsilon: float
-    task: Variant
+    setting: Setting
     seed: int
-    start: int
-    stop: int
     trials: tuple[int, ...]
+    """In order. Trials 2i and 2i + 1 belong together."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a chunk: a row a finished trial, and the failures."""
+    """What came of a chunk: the rows of the finished trials, the failures, or the refusal of the whole."""
 
     chunk: Chunk
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    across: dict[str, float] = field(default_factory=dict)
-    """Metrics of all finished trials of the chunk together, earlier ones included."""
+    refused: str = ""
+    """Why this worker does not compute it: its code or its data are others."""
+    worker: str = ""
 
 
 def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -68,64 +74,137 @@ def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np
 
 def run_chunk(chunk: Chunk) -> Outcome:
     """All trials of a chunk. An exception ends its trial, never the chunk: it comes back as a record."""
-    outcome = Outcome(chunk)
+    outcome = Outcome(chunk, worker=_worker_name())
     _one_thread()
     try:
-        data = _data(json.dumps(chunk.dataset.__dict__, sort_keys=True))
-        mechanism = MECHANISMS.make(chunk.mechanism.cls, **chunk.mechanism.params)
-        task = TASKS.make(chunk.task.cls, **chunk.task.params)
+        data = _data(chunk.setting.dataset)
+        mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
+        task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
+        refused = _foreign(chunk, mechanism, task)
+    except Refused as refusal:
+        refused = str(refusal)
     except (Exception, SystemExit) as error:
         outcome.failures.extend(_failure(trial, error) for trial in chunk.trials)
         return outcome
-    spread = Spread()
+    if refused:
+        return Outcome(chunk, refused=refused, worker=outcome.worker)
+    bench = Bench(chunk, data, mechanism, task)
     for trial in chunk.trials:
-        rng, task_rng = trial_rngs(chunk.seed, chunk.key, trial)
         try:
-            began = time.perf_counter()
-            release = mechanism.release(data, epsilon=chunk.epsilon, rng=rng)
-            seconds = time.perf_counter() - began
-            scores = task.score(data, release, task_rng)
-            # A task that names things (titles of items) gives words under `info.` names; metrics are numbers.
-            metrics = {name: value if isinstance(value, str) else float(value) for name, value in scores.items()}
-            row = {"trial": trial, "seconds": seconds, **metrics, **_info(getattr(release, "info", None) or {})}
-            spread.add(task.errors(data, release) if hasattr(task, "errors") else None)
+            outcome.rows.append(bench.row(trial))
         except (Exception, SystemExit) as error:
             outcome.failures.append(_failure(trial, error))
-            continue
-        outcome.rows.append(row)
-    if outcome.rows and len(chunk.trials) < chunk.stop - chunk.start and spread.n:
-        spread = _spread_anew(chunk, data, mechanism, task)
-    outcome.across.update(spread.metrics())
     return outcome
 
 
-def _spread_anew(chunk: Chunk, data: Data, mechanism: Any, task: Any) -> Spread:
-    """The spread over a chunk some of whose trials were finished before: as of a run in which nothing had failed."""
-    spread = Spread()
-    for trial in range(chunk.start, chunk.stop):
-        rng, task_rng = trial_rngs(chunk.seed, chunk.key, trial)
+class Bench:
+    """One mechanism on one dataset under one task, trial by trial."""
+
+    def __init__(self, chunk: Chunk, data: Data, mechanism: Any, task: Any) -> None:
+        self.chunk, self.data, self.mechanism, self.task = chunk, data, mechanism, task
+        self.last: tuple[int, NDArray[np.float64] | None] = (-1, None)
+        """The latest trial and its errors, for its partner."""
+
+    def row(self, trial: int) -> Row:
+        """Release and score once; an odd trial is also compared with the one before it."""
+        self.last, partner = (-1, None), self.last
+        release, seconds, task_rng = self._release(trial)
+        scores = self.task.score(self.data, release, task_rng)
+        row: dict[str, float | int | str | None] = {"trial": trial, "seconds": seconds}
+        for name, value in scores.items():
+            # A task that names things, such as titles of items, gives words: they are no metrics.
+            row |= {name: value} if isinstance(value, str) else {f"metric.{name}": float(value)}
+        row |= _told("info", getattr(release, "info", None))
+        errors = self._errors(release)
+        self.last = (trial, errors)
+        if errors is not None:
+            row |= self._pair(trial, errors, partner)
+        return row
+
+    def _release(self, trial: int) -> tuple[Any, float, np.random.Generator]:
+        rng, task_rng = trial_rngs(self.chunk.seed, self.chunk.setting.key, trial)
+        began = time.perf_counter()
+        release = self.mechanism.release(self.data, epsilon=self.chunk.setting.epsilon, rng=rng)
+        return release, time.perf_counter() - began, task_rng
+
+    def _errors(self, release: Any) -> NDArray[np.float64] | None:
+        errors = self.task.errors(self.data, release) if hasattr(self.task, "errors") else None
+        return None if errors is None else np.asarray(errors, dtype=np.float64).ravel()
+
+    def _pair(
+        self, trial: int, errors: NDArray[np.float64], partner: tuple[int, NDArray[np.float64] | None]
+    ) -> dict[str, float | None]:
+        """Variance and squared bias of a published number, unbiased, from the two trials of a pair; on the odd one.
+
+        Each pair is a fact of its own: what a run says of them does not depend on its history.
+        """
+        if trial % 2 == 0:
+            return {"metric.pair_variance": None, "metric.pair_bias2": None}
+        number, before = partner
+        if number != trial - 1 or before is None:
+            before = self._errors_of(trial - 1)
+        if before is None:
+            return {"metric.pair_variance": None, "metric.pair_bias2": None}
+        apart = errors - before
+        return {
+            "metric.pair_variance": float(np.dot(apart, apart)) / 2 / errors.size,
+            "metric.pair_bias2": float(np.dot(errors, before)) / errors.size,
+        }
+
+    def _errors_of(self, trial: int) -> NDArray[np.float64] | None:
+        """The errors of a trial that was finished before: its release is repeated. None when it fails."""
         try:
-            release = mechanism.release(data, epsilon=chunk.epsilon, rng=rng)
-            task.score(data, release, task_rng)  # some scores are refused: such a trial has failed
-            spread.add(task.errors(data, release))
+            release, _, task_rng = self._release(trial)
+            self.task.score(self.data, release, task_rng)  # some scores are refused: such a trial has failed
+            return self._errors(release)
         except (Exception, SystemExit):
-            continue
-    return spread
+            return None
+
+
+class Refused(Exception):
+    """This worker's data are not those of the plan."""
+
+
+def _foreign(chunk: Chunk, mechanism: Any, task: Any) -> str:
+    """Why this worker must not compute the chunk: its code gives the setting another id. Empty when it may."""
+    setting = chunk.setting
+    code = identity.setting_code(SOURCES.get(setting.dataset.source), type(mechanism), type(task))
+    if identity.setting_id(setting.key, chunk.seed, setting.dataset.fingerprint, code) == setting.id:
+        return ""
+    return "its code is not the code of this run: another version of dpbench, of a library, or of your own files"
+
+
+def _data(dataset: DatasetUse) -> Data:
+    opened = _opened(json.dumps(dataclasses.asdict(dataset.spec), sort_keys=True), dataset.fingerprint)
+    if opened.fingerprint != dataset.fingerprint:
+        _opened.cache_clear()
+        raise Refused(f"its data of {dataset.name} are not the data of this run")
+    return opened.data
 
 
 @functools.lru_cache(maxsize=2)
-def _data(spec: str) -> Data:
-    # Keyed by its description: a memory map opened once a process serves all cells of the dataset. The plan checked it,
-    # and told of its skipped lines.
-    return open_dataset(DatasetSpec(**json.loads(spec)), verify=False, tell=False)[0]
+def _opened(spec: str, fingerprint: str) -> Opened:
+    # A memory map opened and verified once per process serves all settings of the dataset. The parent has told of its
+    # skipped lines.
+    return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, tell=False)
 
 
 @functools.cache
 def _one_thread() -> None:
-    """Keep BLAS to one thread, once a process: threads split sums differently, and workers already fill the cores."""
+    """Keep BLAS to one thread, once per process: threads split sums differently, and workers already fill the cores."""
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(limits=1)
+
+
+def _worker_name() -> str:
+    """The worker as a cluster knows it, else host and process."""
+    if "distributed" in sys.modules:
+        try:
+            return str(sys.modules["distributed"].get_worker().address)
+        except (ValueError, AttributeError):
+            pass
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _failure(trial: int, error: BaseException) -> Failure:
@@ -133,41 +212,12 @@ def _failure(trial: int, error: BaseException) -> Failure:
     return Failure(trial, f"{type(error).__name__}: {message}", traceback.format_exc(limit=-4))
 
 
-def _info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers and words of `release.info`; arrays stay with the release."""
-    row: dict[str, Any] = {}
-    for name, value in info.items():
+def _told(prefix: str, found: Mapping[str, Any] | None) -> dict[str, float | str]:
+    """The numbers and words of a release's `chosen` or `diagnostics`; arrays stay with the release."""
+    row: dict[str, float | str] = {}
+    for name, value in (found or {}).items():
         if isinstance(value, str):
-            row[f"info.{name}"] = value
+            row[f"{prefix}.{name}"] = value
         elif isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0):
-            row[f"info.{name}"] = float(value)
+            row[f"{prefix}.{name}"] = float(value)
     return row
-
-
-class Spread:
-    """Variance of each published number across the trials of a chunk, averaged over the numbers.
-
-    From the sum of the error vectors and of their squared lengths alone. Each chunk's estimate is unbiased, so their
-    mean over chunks is too, and the squared bias is the mean squared error minus it.
-    """
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.total: np.ndarray | None = None
-        self.squares = 0.0
-
-    def add(self, errors: np.ndarray | None) -> None:
-        if errors is None:
-            return
-        errors = np.asarray(errors, dtype=np.float64).ravel()
-        self.total = errors.copy() if self.total is None else self.total + errors
-        self.squares += float(np.dot(errors, errors))
-        self.n += 1
-
-    def metrics(self) -> dict[str, float]:
-        if self.total is None:
-            return {}
-        if self.n < 2:
-            return {"variance": math.nan}
-        between = float(np.dot(self.total, self.total)) / self.n
-        return {"variance": (self.squares - between) / ((self.n - 1) * self.total.size)}

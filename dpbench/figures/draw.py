@@ -9,10 +9,11 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpbench.paths import EXPERIMENTS
-from dpbench.results.frame import load_trials, remarks
+from dpbench.results import commands, frame
+from dpbench.results.run import Run, valid_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,8 @@ class Drawing:
 
 def script(experiment: str) -> Path | None:
     """The plotting script of an experiment: experiments/<id>.py of the user's folder, or ours."""
+    if not valid_name(experiment):  # it may come from somebody else's results
+        return None
     for root in (Path.cwd() / "experiments", EXPERIMENTS):
         path = root / f"{experiment}.py"
         if path.is_file():
@@ -52,35 +55,46 @@ def load_script(path: Path) -> ModuleType:
     return module
 
 
-def draw(results: Path, manifest: dict[str, Any]) -> Drawing:
+def draw(run: Run) -> Drawing:
     """The numbers and the figure of one run; CannotDraw says why not."""
-    from dpbench.figures.style import paper_style
+    from dpbench.figures import style
 
-    experiment = manifest["experiment"]
-    path = script(experiment)
+    path = script(run.name)
     if path is None:
-        raise CannotDraw(f"there is no plotting script (experiments/{experiment}.py)")
-    trials = load_trials(results, manifest)
+        raise CannotDraw(f"there is no plotting script (experiments/{run.name}.py)")
+    trials = frame.trials(run)
     if trials.empty:
         raise CannotDraw("no trial of it is finished")
     try:
         module = load_script(path)
-        numbers = module.numbers(trials)
-        with paper_style():
+        with style.paper_style(), style.marked(run.caveats):
+            numbers = module.numbers(trials)
             figure = module.draw(numbers)
-        summary = module.summary(numbers) if hasattr(module, "summary") else None
+            summary = module.summary(numbers) if hasattr(module, "summary") else None
+            if figure is not None:
+                style.note(figure, notes(run))
     except Exception as error:
         # A run of other mechanisms or datasets may lack what this figure shows, and a script may be the user's own.
         raise CannotDraw(f"its script cannot draw this run ({type(error).__name__}: {error})") from error
     return Drawing(len(trials), numbers, figure, summary)
 
 
-def save(results: Path, manifest: dict[str, Any]) -> tuple[list[Path], list[str]]:
+def notes(run: Run) -> list[str]:
+    """What stands below a figure: how it was run, where the data come from, and what is not private."""
+    from dpbench.figures.style import MARK, name
+
+    lines = [f"scale {run.scale}, {run.repetitions} trials per setting; {'; '.join(run.origins())}"]
+    if run.caveats:
+        lines.append(f"{MARK} not private as run: {', '.join(name(mechanism) for mechanism in run.caveats)}")
+    return lines
+
+
+def save(run: Run) -> tuple[list[Path], list[str]]:
     """Draw one run into files. Returns the files written, and what to know of the run."""
     from dpbench.figures.style import paper_style, plt
 
-    drawing = draw(results, manifest)
-    target = results / "figures" / manifest["experiment"]
+    drawing = draw(run)
+    target = run.results / "figures" / run.name
     target.parent.mkdir(parents=True, exist_ok=True)
     files = [target.with_suffix(".csv")]
     drawing.numbers.to_csv(files[0], index=False)
@@ -91,4 +105,4 @@ def save(results: Path, manifest: dict[str, Any]) -> tuple[list[Path], list[str]
             drawing.figure.savefig(pdf, metadata={"CreationDate": None})
         files += [png, pdf]
         plt.close(drawing.figure)
-    return files, remarks(manifest, drawing.trials, results)
+    return files, commands.remarks(run, drawing.trials)

@@ -17,7 +17,7 @@ def by_size(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Tidy rows: `keys`, size of the query in `cells`, and each error with its standard error over trials."""
     parts = []
     for metric in ERRORS:
-        columns = {c: int(c.partition("/")[2]) for c in trials.columns if c.startswith(f"{metric}/")}
+        columns = {c: int(c.partition("/")[2]) for c in trials.columns if c.startswith(f"metric.{metric}/")}
         long = trials[[*keys, *columns]].melt(keys, list(columns), "cells", metric).dropna(subset=[metric])
         long["cells"] = long["cells"].map(columns)
         groups = long.groupby([*keys, "cells"], sort=False, dropna=False)[metric]
@@ -35,7 +35,7 @@ def by_mechanism(trials: pd.DataFrame) -> pd.DataFrame:
 
 def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Tidy rows of one query size: `keys`, mean size of the summary in `entries`, and the errors."""
-    table = summarise(trials.assign(entries=trials["info.entries"]), keys)
+    table = summarise(trials.assign(**{"metric.entries": trials["info.entries"]}), keys)
     return table[[*keys, "entries", *(f"{metric}{end}" for metric in ERRORS for end in ("", "_se"))]]
 
 

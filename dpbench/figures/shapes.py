@@ -152,7 +152,8 @@ def dataset_table(
     """`numbers` and `draw` of a table of datasets: those columns, headed so; `formats` by column."""
 
     def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-        return trials[list(columns)].drop_duplicates()
+        stored = {name: name if name in trials else f"metric.{name}" for name in columns}
+        return trials[list(stored.values())].set_axis(list(stored), axis=1).drop_duplicates()
 
     def draw(numbers: pd.DataFrame) -> Figure:
         by_head = {columns[name]: form for name, form in (formats or {}).items()}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import matplotlib
@@ -88,9 +90,33 @@ _FAMILIES = (
 )
 
 
+MARK = "†"
+"""Behind the name of a mechanism that is not private as it was run."""
+
+_marked: ContextVar[frozenset[str]] = ContextVar("marked", default=frozenset())
+
+
+@contextmanager
+def marked(mechanisms: Iterable[str]) -> Iterator[None]:
+    """Names of these mechanisms carry the mark inside."""
+    before = _marked.set(frozenset(mechanisms))
+    try:
+        yield
+    finally:
+        _marked.reset(before)
+
+
 def name(key: object) -> str:
     """A mechanism, dataset or option as a reader of the papers knows it."""
-    return NAMES.get(str(key), str(key).replace("_", " "))
+    shown = NAMES.get(str(key), str(key).replace("_", " "))
+    return f"{shown}{MARK}" if str(key) in _marked.get() else shown
+
+
+def note(figure: Figure, lines: Iterable[str]) -> None:
+    """Small text below a figure, broken to its width."""
+    across = max(40, int(figure.get_size_inches()[0] * 18))
+    text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
+    figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=6.5, color="#555555")
 
 
 def epsilon_name(value: float) -> str:
@@ -105,7 +131,7 @@ def look(key: object, position: int) -> dict[str, str]:
     """Colour and marker: a mechanism, by its key or its name, has its own; others go by position in their figure."""
     for family in _FAMILIES:
         for index, member in enumerate(family):
-            if str(key) in (member, NAMES[member]):
+            if str(key).rstrip(MARK) in (member, NAMES[member]):
                 position = index
     return {"color": COLOURS[position % len(COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
 
@@ -116,7 +142,7 @@ def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
     found: dict[Any, dict[str, str]] = {}
     taken: dict[str, int] = {}
     for position, member in enumerate(members):
-        base = str(member).partition(",")[0]
+        base = str(member).replace(MARK, "").partition(",")[0]
         variant = taken[base] = taken.get(base, -1) + 1
         found[member] = {**look(base, position), "linestyle": LINES[variant % len(LINES)]}
         if variant:

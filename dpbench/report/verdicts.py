@@ -14,7 +14,7 @@ from dpbench.paths import EXPERIMENTS
 from dpbench.report import html
 from dpbench.report.gather import PAPERS, Facts
 from dpbench.report.html import Raw, Row, anchor, code, folded, link, prose, text
-from dpbench.results.frame import RESULTS
+from dpbench.results.commands import RESULTS
 
 FEW = 3  # so many untestable claims beside a figure are shown, more are folded away
 

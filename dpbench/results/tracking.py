@@ -1,27 +1,32 @@
-"""Trials to MLflow: one run a cell, trials as steps. Made from the store, by the parent process only, at any time.
+"""Results to MLflow: one entry per setting, with the mean, the standard error and the number of trials of every metric.
 
-Imports the frame; the verbs `run` and `track` import it. mlflow itself takes two seconds to import: only here.
+Made from the store by the parent process only, at any time. An entry that is there already is brought up to date, never
+logged twice. Every call has a time limit: a tracking server can neither delay nor end a run. Imports the frame; the verbs
+`run` and `track` import it. mlflow itself takes two seconds to import: only here.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.errors import UserError
-from dpbench.results.frame import load_trials, metric_names
+from dpbench.results.frame import CHOSEN, DIAGNOSTIC, METRIC, SECONDS, SETTING, summarise, trials
+from dpbench.results.run import Run, Setting
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CELL_TAG, TRIALS_TAG = "dpbench.cell", "dpbench.trials"
-BATCH = 1000  # what one log_batch may carry
+SETTING_TAG, TRIALS_TAG, FIGURE_TAG = "dpbench.setting", "dpbench.trials", "dpbench.figure"
+BATCH = 900  # what one log_batch may carry, with some room
+PATIENCE, EACH = 30.0, 0.2  # seconds for the connection, and for each setting, before MLflow is given up
 
 
 class TrackerDown(Exception):
@@ -32,33 +37,117 @@ def default_uri(results: Path) -> str:
     return f"sqlite:///{(results / 'mlflow.db').resolve()}"
 
 
-def track(results: Path, manifest: dict[str, Any], uri: str | None, advance: Callable[[], None] = lambda: None) -> int:
-    """Log every cell of a plan that MLflow does not have with as many trials. Returns how many were logged."""
-    frame = load_trials(results, manifest)
+def track(run: Run, uri: str | None, figures: Iterable[Path] = ()) -> int:
+    """Log every setting of a run that MLflow does not have with as many trials. Returns how many were logged.
+
+    `figures`: files that are kept with the run, as artifacts of an entry of their own.
+    """
+    frame = trials(run)
     if frame.empty:
         return 0
-    try:
-        return _log(frame, manifest, uri or default_uri(results), advance)
-    except UserError:
-        raise
-    except Exception as error:  # mlflow raises its own, SQLAlchemy's, requests' and urllib3's
-        raise TrackerDown(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
+    job = _Job(run, frame, uri or default_uri(run.results), list(figures))
+    thread = threading.Thread(target=job.work, daemon=True)
+    thread.start()
+    thread.join(PATIENCE + EACH * len(run.settings))
+    if thread.is_alive():
+        job.stop = True
+        raise TrackerDown(f"{job.uri} did not take them in time; {job.logged} settings are logged")
+    if job.error is not None:
+        if isinstance(job.error, UserError):
+            raise job.error
+        text = " ".join(str(job.error).split())[:300]
+        raise TrackerDown(f"{type(job.error).__name__}: {text}") from job.error
+    return job.logged
 
 
-def _log(frame: pd.DataFrame, manifest: dict[str, Any], uri: str, advance: Callable[[], None]) -> int:
-    client = _client(uri)
-    name = f"{manifest['experiment']} ({manifest['scale']})"
-    found = client.get_experiment_by_name(name)
-    experiment = found.experiment_id if found else client.create_experiment(name)
-    logged = _logged(client, experiment)
-    count = 0
-    for cell in manifest["cells"]:
-        rows = frame[frame["cell"] == cell["id"]]
-        if len(rows) and logged.get(cell["id"], 0) < len(rows):
-            _log_cell(client, experiment, cell, rows)
-            count += 1
-        advance()
-    return count
+@dataclass
+class _Job:
+    """The logging of one run, in a thread of its own."""
+
+    run: Run
+    frame: pd.DataFrame
+    uri: str
+    figures: list[Path]
+    logged: int = 0
+    stop: bool = False
+    error: Exception | None = None
+
+    def work(self) -> None:
+        try:
+            self._log()
+        except Exception as error:  # mlflow raises its own, SQLAlchemy's, requests' and urllib3's
+            self.error = error
+
+    def _log(self) -> None:
+        client = _client(self.uri)
+        experiment = self._experiment(client)
+        entries = _entries(client, experiment)
+        table = summarise(self.frame, [SETTING]).set_index(SETTING)
+        told = _means(self.frame)
+        for setting in {setting.id: setting for setting in self.run.settings}.values():
+            if self.stop:
+                return
+            if setting.id not in table.index:
+                continue
+            row = table.loc[setting.id]
+            entry, count = entries.get(setting.id, ("", 0))
+            if count < int(row["trials"]):
+                numbers = {**row.dropna().to_dict(), **told.loc[setting.id].dropna().to_dict()}
+                self._log_setting(client, experiment, entry, setting, numbers)
+                self.logged += 1
+        if self.logged and self.figures:
+            self._log_figures(client, experiment, entries.get(FIGURE_TAG, ("", 0))[0])
+
+    def _experiment(self, client: Any) -> str:
+        files = "".join(f", {name} from files" for name in self.run.original_datasets)
+        name = f"{self.run.name} ({self.run.scale}{files})"
+        found = client.get_experiment_by_name(name)
+        if found:
+            return str(found.experiment_id)
+        local = self.uri.startswith("sqlite:")
+        place = (self.run.results / "mlartifacts").resolve().as_uri() if local else None
+        return str(client.create_experiment(name, artifact_location=place))
+
+    def _log_setting(
+        self, client: Any, experiment: str, entry: str, setting: Setting, numbers: dict[str, float]
+    ) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        now = int(time.time() * 1000)
+        count = int(numbers["trials"])
+        tags = self._tags(setting)
+        params: list[Any] = []
+        if not entry:
+            entry = client.create_run(experiment, run_name=str(setting), tags=tags).info.run_id
+            params = [Param(key, str(value)[:6000]) for key, value in setting.labels().items()][:100]
+        metrics = [Metric(_metric_name(name), float(value), now, count) for name, value in numbers.items()]
+        for batch in _batches(metrics):
+            client.log_batch(entry, metrics=batch, params=params)
+            params = []
+        # The closing tag last: an entry that was cut off has none, and is completed the next time.
+        closing = [RunTag(key, value) for key, value in {**tags, TRIALS_TAG: str(count)}.items()]
+        client.log_batch(entry, tags=closing)
+        client.set_terminated(entry)
+
+    def _tags(self, setting: Setting) -> dict[str, str]:
+        run = self.run
+        return {
+            SETTING_TAG: setting.id,
+            "dpbench.scale": run.scale,
+            "dpbench.seed": str(run.seed),
+            "dpbench.commit": run.environment.commit or run.environment.versions.get("dpbench-repro", ""),
+            "dpbench.data": setting.dataset.origin,
+            "dpbench.guarantee": setting.guarantee,
+            "dpbench.private": "yes" if setting.private else f"no: {setting.caveat}"[:5000],
+        }
+
+    def _log_figures(self, client: Any, experiment: str, entry: str) -> None:
+        if not entry:
+            tags = {FIGURE_TAG: "yes", "dpbench.scale": self.run.scale}
+            entry = client.create_run(experiment, run_name=f"figure of {self.run.name}", tags=tags).info.run_id
+        for path in self.figures:
+            client.log_artifact(entry, str(path))
+        client.set_terminated(entry)
 
 
 def _client(uri: str) -> Any:
@@ -75,42 +164,35 @@ def _client(uri: str) -> Any:
     return MlflowClient(tracking_uri=uri)
 
 
-def _logged(client: Any, experiment: str) -> dict[str, int]:
-    """Cells that are logged already, with their number of trials."""
-    logged: dict[str, int] = {}
+def _entries(client: Any, experiment: str) -> dict[str, tuple[str, int]]:
+    """The entries that are there: by setting, the entry's id and its number of trials (0: it was cut off)."""
+    found: dict[str, tuple[str, int]] = {}
     token = None
     while True:
         page = client.search_runs([experiment], max_results=1000, page_token=token)
-        for run in page:
-            tags = run.data.tags
-            # A run that was cut off while it was being logged has no closing tag and does not count.
-            if CELL_TAG in tags and TRIALS_TAG in tags:
-                logged[tags[CELL_TAG]] = max(logged.get(tags[CELL_TAG], 0), int(tags[TRIALS_TAG]))
+        for entry in page:
+            tags = entry.data.tags
+            if FIGURE_TAG in tags:
+                found[FIGURE_TAG] = (entry.info.run_id, 0)
+            if SETTING_TAG in tags:
+                found[tags[SETTING_TAG]] = (entry.info.run_id, int(tags.get(TRIALS_TAG, 0)))
         token = page.token
         if not token:
-            return logged
+            return found
 
 
-def _log_cell(client: Any, experiment: str, cell: dict[str, Any], rows: pd.DataFrame) -> None:
-    from mlflow.entities import Metric, Param
+def _means(frame: pd.DataFrame) -> pd.DataFrame:
+    """The mean time and the means of the numbers that releases chose or told, by setting."""
+    columns = [c for c in frame.columns if c == SECONDS or c.startswith((CHOSEN, DIAGNOSTIC))]
+    numbers = frame[columns].select_dtypes("number").columns
+    return frame.groupby(SETTING, sort=False)[list(numbers)].mean()
 
-    labels = cell["labels"]
-    title = f"{labels['mechanism']} on {labels['dataset']}, ε={labels['epsilon']:.4g}"
-    now = int(time.time() * 1000)
-    run = client.create_run(experiment, run_name=title, tags={CELL_TAG: cell["id"]})
-    names = [*metric_names(rows), "seconds", *(c for c in rows.columns if c.startswith("info."))]
-    numeric = rows[["trial", *names]].select_dtypes("number").dropna(axis=1, how="all")
-    values = [
-        Metric(name, float(value), now, int(trial))
-        for name in numeric.columns
-        if name != "trial"
-        for trial, value in zip(numeric["trial"], numeric[name], strict=True)
-        if value == value
-    ]
-    params = [Param(key, str(value)[:6000]) for key, value in labels.items()]
-    client.log_batch(run.info.run_id, params=params[:100])
-    for start in range(0, len(values), BATCH):
-        client.log_batch(run.info.run_id, metrics=values[start : start + BATCH])
-    client.set_tag(run.info.run_id, TRIALS_TAG, str(len(rows)))
-    with contextlib.suppress(Exception):
-        client.set_terminated(run.info.run_id)
+
+def _metric_name(name: str) -> str:
+    """MLflow takes letters, digits and a few signs."""
+    return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name.removeprefix(METRIC))
+
+
+def _batches(metrics: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(metrics), BATCH):
+        yield metrics[start : start + BATCH]

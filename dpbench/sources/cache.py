@@ -14,7 +14,6 @@ import shutil
 import uuid
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,36 +23,36 @@ from dpbench import fingerprints
 from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
 from dpbench.paths import cache
 from dpbench.sources.base import SOURCES, SkippedLines, Source
+from dpbench.sources.spec import DatasetSpec
 
 LAYOUT = 1  # version of the folder's layout
 
 
-@dataclass(frozen=True)
-class DatasetSpec:
-    """A dataset before it is built: a source class, its parameters and the data seed. Small enough to send anywhere."""
+def make_source(spec: DatasetSpec) -> Source:
+    return SOURCES.make(spec.source, **spec.params)
 
-    name: str
-    source: str
-    params: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
 
-    def make_source(self) -> Source:
-        return SOURCES.make(self.source, **self.params)
+def describe(spec: DatasetSpec) -> dict[str, Any]:
+    """What decides the data, canonically. Neither the display name nor the place of files is part of it: the same
+    files elsewhere are the same data, with the same noise, and other files have another fingerprint."""
+    source = make_source(spec)
+    cls = fingerprints.class_path(type(source))
+    params = {k: v for k, v in fingerprints.parameters(source).items() if k != "path"}
+    return {"source": source.name or cls, "params": params, "seed": spec.seed}
 
-    def describe(self) -> dict[str, Any]:
-        """What decides the data, canonically. Neither the display name nor the place of files is part of it: the same
-        files elsewhere are the same data, with the same noise, and other files have another fingerprint."""
-        source = self.make_source()
-        cls = fingerprints.class_path(type(source))
-        params = {k: v for k, v in fingerprints.parameters(source).items() if k != "path"}
-        return {"source": source.name or cls, "params": params, "seed": self.seed}
 
-    def folder(self) -> Path:
-        source = self.make_source()
-        version = fingerprints.code_version(type(source))
-        place = self.params.get("path")
-        key = fingerprints.digest([self.describe(), place, source.stamp(), version, LAYOUT], size=8)
-        return cache() / "data" / f"{self.name}-{key}"
+def folder_of(spec: DatasetSpec) -> Path:
+    source = make_source(spec)
+    version = fingerprints.code_version(type(source))
+    place = spec.params.get("path")
+    key = fingerprints.digest([describe(spec), place, source.stamp(), version, LAYOUT], size=8)
+    return cache() / "data" / f"{spec.name}-{key}"
+
+
+class Opened(NamedTuple):
+    data: Data
+    fingerprint: str
+    statistics: dict[str, float]
 
 
 class Built(NamedTuple):
@@ -71,12 +70,12 @@ class Damaged(Exception):
 
 def open_dataset(
     spec: DatasetSpec, *, verify: bool = True, tell: bool = True, say: Callable[[str], None] = lambda _: None
-) -> tuple[Data, str]:
+) -> Opened:
     """The dataset and its fingerprint, from the cache or built now. `verify` reads every byte against its checksum.
 
     `tell` warns of lines that were skipped when it was built, now or ever before: a worker leaves that to its parent.
     """
-    folder = spec.folder()
+    folder = folder_of(spec)
     built = None
     if folder.is_dir():
         try:
@@ -90,14 +89,14 @@ def open_dataset(
         built = _load(folder, verify=False)
     for skipped in built.skipped if tell else ():
         warnings.warn(skipped, SkippedLines, stacklevel=2)
-    return built.data, built.fingerprint
+    return Opened(built.data, built.fingerprint, built.data.statistics())
 
 
 def _build(spec: DatasetSpec) -> tuple[Data, list[str]]:
     """The dataset, made in memory, and what it warned of lines it skipped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SkippedLines)
-        data = spec.make_source().build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
+        data = make_source(spec).build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
     for other in caught:
         if not issubclass(other.category, SkippedLines):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
@@ -107,7 +106,7 @@ def _build(spec: DatasetSpec) -> tuple[Data, list[str]]:
 def peek(spec: DatasetSpec) -> str | None:
     """The fingerprint of a dataset that is built already, without opening it; None when it is not."""
     try:
-        return str(json.loads((spec.folder() / "meta.json").read_text())["fingerprint"])
+        return str(json.loads((folder_of(spec) / "meta.json").read_text())["fingerprint"])
     except (OSError, ValueError, KeyError):
         return None
 

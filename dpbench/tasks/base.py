@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,19 +14,45 @@ from dpbench.registry import Registry
 TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks")
 
 
+@dataclass(frozen=True)
+class Metric:
+    """What a number is that a task gives: its name, its meaning, and which way is better.
+
+    A name may hold `*` and then stands for a family: `precision_at_*`, `abs_error/*`.
+    """
+
+    name: str
+    description: str
+    better: Literal["lower", "higher", "neither"] = "neither"
+    noiseless: bool = False
+    """Noise has no part in it: one trial tells all there is to know, whatever the seed."""
+
+    @property
+    def direction(self) -> int:
+        """-1: lower is better, 1: higher is better, 0: neither."""
+        return {"lower": -1, "higher": 1, "neither": 0}[self.better]
+
+
+PAIRED = (
+    Metric("pair_variance", "variance of the published numbers, from this trial and the one before it", "lower"),
+    Metric("pair_bias2", "squared bias of the published numbers, from this trial and the one before it"),
+)
+"""What the worker adds for every task that gives `errors`, in odd trials only."""
+ACROSS = (
+    Metric("variance", "variance of a published number across trials, mean over the numbers", "lower"),
+    Metric("bias2", "squared bias of a published number, mean over the numbers"),
+)
+"""What a summary makes of the pairs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Base of all tasks. True answers belong in the data (`counts`) or in its memo: once a dataset, not once a trial."""
+    """Base of all tasks. True answers belong in the data (`counts`) or in its memo: once per dataset, not per trial."""
 
     name: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
-    metrics: ClassVar[dict[str, str]] = {}
-    """Metric name -> what it is, in a line."""
-    lower: ClassVar[tuple[str, ...]] = ()
-    """Metrics that are better when lower, as patterns; those in neither list are neither better nor worse."""
-    higher: ClassVar[tuple[str, ...]] = ()
-    noiseless: ClassVar[tuple[str, ...]] = ()
-    """Metrics in which noise has no part, as patterns: facts about the data, or what a calibration chooses."""
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+    """Every number that `score` may give."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -35,14 +61,13 @@ class Task:
             TASKS.add(name, cls)
 
     @classmethod
-    def direction(cls, metric: str) -> int:
-        """-1: lower is better, 1: higher is better, 0: neither."""
-        return -1 if _fits(metric, cls.lower) else int(_fits(metric, cls.higher))
-
-    @classmethod
-    def is_noiseless(cls, metric: str) -> bool:
-        """Whether one trial tells all there is to know about a metric, whatever the seed."""
-        return _fits(metric, cls.noiseless)
+    def metric(cls, name: str) -> Metric | None:
+        """What a metric is, by its name; None when the task does not know it. A family's member gets its own name."""
+        for known in (*cls.metrics, *PAIRED, *ACROSS):
+            if known.name == name:
+                return known
+        family = next((known for known in cls.metrics if fnmatchcase(name, known.name)), None)
+        return None if family is None else replace(family, name=name)
 
     def unfit(self, data: Data) -> str:
         """Why this task cannot be asked of `data`; empty when it can."""
@@ -51,13 +76,9 @@ class Task:
         return ""
 
     def score(self, data: Any, release: Any, rng: np.random.Generator) -> dict[str, float]:
-        """Metrics of one release, flat. `rng` is the trial's own, apart from the mechanism's."""
+        """The metrics of one release. `rng` is the trial's own, apart from the mechanism's. Words are stored as diagnostics."""
         raise NotImplementedError
 
     def errors(self, data: Any, release: Any) -> np.ndarray | None:
         """The error of each published number, for the split into bias and variance across trials; None: no split."""
         return None
-
-
-def _fits(metric: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(metric, pattern) for pattern in patterns)

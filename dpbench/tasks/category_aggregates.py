@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Catalogue, History
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,16 +15,13 @@ class CategoryAggregates(Task, name="category_aggregates"):
     """How far the published category aggregates of a user are from the true ones, and how much of the history is left."""
 
     kinds = ("catalogue",)
-    lower = ("mae", "rmse", "mse")
-    noiseless = ("items",)
-    metrics = {
-        "mae": "mean absolute error over the categories",
-        "rmse": "root of the mean squared error over the categories",
-        "mse": "mean squared error over the categories",
-        "jaccard": "items in both histories over items in either, where a history is published",
-        "items": "items of the catalogue",
-        "variance": "mean over categories of the variance across trials",
-    }
+    metrics = (
+        Metric("mae", "mean absolute error over the categories", "lower"),
+        Metric("rmse", "root of the mean squared error over the categories", "lower"),
+        Metric("mse", "mean squared error over the categories", "lower"),
+        Metric("jaccard", "items in both histories over items in either, where a history is published"),
+        Metric("items", "items of the catalogue", noiseless=True),
+    )
 
     def score(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
         error = self.errors(data, release)
@@ -45,12 +42,10 @@ class CategoryNoise(Task, name="category_noise"):
     """The noise that each category gets, whatever was drawn: the running example of epicrec, Figure 4."""
 
     kinds = ("catalogue",)
-    lower = ("noise",)
-    noiseless = ("*",)
-    metrics = {
-        "noise": "mean over the categories of the noise magnitude z",
-        "noise_J": "noise magnitude of category J, from 1",
-    }
+    metrics = (
+        Metric("noise", "mean over the categories of the noise magnitude z", "lower", noiseless=True),
+        Metric("noise_*", "noise magnitude of a category, numbered from 1", noiseless=True),
+    )
 
     def score(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
         z = np.asarray(release.info["z"])

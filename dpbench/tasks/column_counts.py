@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence, TopK
 from dpbench.errors import positive
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 
 def published(release: Counts, columns: int) -> np.ndarray:
@@ -34,15 +34,13 @@ class ColumnCounts(Task, name="column_counts"):
     """Sanity bound of the relative error, as a fraction of the number of rows (gs, Section 5)."""
 
     kinds = ("incidence",)
-    lower: ClassVar[tuple[str, ...]] = ("mae", "mre", "mse", "l1")
-    metrics = {
-        "mae": "mean absolute error",
-        "mre": "mean relative error, the count at least the sanity bound",
-        "mse": "mean squared error",
-        "l1": "sum of absolute errors",
-        "signed": "mean signed error",
-        "variance": "mean over columns of the variance across trials",
-    }
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("mae", "mean absolute error", "lower"),
+        Metric("mre", "mean relative error, the count at least the sanity bound", "lower"),
+        Metric("mse", "mean squared error", "lower"),
+        Metric("l1", "sum of absolute errors", "lower"),
+        Metric("signed", "mean signed error"),
+    )
 
     def __post_init__(self) -> None:
         positive("sanity", self.sanity)

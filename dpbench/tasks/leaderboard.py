@@ -11,6 +11,7 @@ import numpy as np
 from dpbench.data import Counts, Incidence, TopK
 from dpbench.errors import positive
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks.base import Metric
 from dpbench.tasks.column_counts import ColumnCounts
 
 KS = (10, 100)
@@ -27,13 +28,11 @@ class Leaderboard(ColumnCounts, name="leaderboard"):
     floor: float = 0.01
     """What counts of zero or less become before the KL divergence."""
 
-    higher = ("precision_at_*",)
-    lower = (*ColumnCounts.lower, "kl")  # type: ignore[assignment]
-    metrics: ClassVar[dict[str, str]] = {
-        **ColumnCounts.metrics,
-        "kl": "KL divergence of the released distribution from the true one",
-        "precision_at_K": "share of the released top K columns that belong to the true top K, for K = 10 and 100",
-    }
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *ColumnCounts.metrics,
+        Metric("kl", "KL divergence of the released distribution from the true one", "lower"),
+        Metric("precision_at_*", "share of the released top K columns that belong to the true top K", "higher"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

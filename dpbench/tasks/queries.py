@@ -12,7 +12,7 @@ from dpbench.data import Contingency, Summary
 from dpbench.data.summary import Dense, Entries
 from dpbench.errors import UserError, one_of, positive
 from dpbench.numerics.hashing import Shuffle
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 WEIGHTS = ("adjusted", "plain")
 EXPLICIT = 2**25
@@ -38,16 +38,16 @@ class Queries(Task):
     """Answer from adjusted (unbiased) weights or from plain noisy values."""
 
     kinds = ("contingency",)
-    lower = ("abs_error*", "median_relative_error*", "mean_relative_error*", "mse*")
-    metrics: ClassVar[dict[str, str]] = {
-        "abs_error": "mean absolute error of a query",
-        "median_relative_error": "median over queries of absolute error over true answer (at least 1)",
-        "mean_relative_error": "mean of the same",
-        "mse": "mean squared error of a query",
-        "signed": "mean signed error of a query",
-        "truth": "mean true answer",
-        "variance": "mean over queries of the variance across trials",
-    }
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("abs_error", "mean absolute error of a query", "lower"),
+        Metric("median_relative_error", "median over queries of absolute error over true answer (at least 1)", "lower"),
+        Metric("mean_relative_error", "mean over queries of absolute error over true answer (at least 1)", "lower"),
+        Metric("mse", "mean squared error of a query", "lower"),
+        Metric("signed", "mean signed error of a query"),
+        Metric("truth", "mean true answer"),
+        Metric("abs_error/*", "mean absolute error of the queries of that many cells", "lower"),
+        Metric("median_relative_error/*", "median relative error of the queries of that many cells", "lower"),
+    )
 
     def __post_init__(self) -> None:
         positive("share", self.share)

@@ -11,7 +11,7 @@ from dpbench.data import Counts, Data, Records
 from dpbench.errors import UserError, positive
 from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -30,22 +30,21 @@ class RecordAnalytics(Task, name="record_analytics"):
     """What counts of zero or less become before the KL divergence."""
 
     kinds = ("records",)
-    lower = ("*mse", "*kl", "*kl_reverse")
-    higher = ("*precision_at_*",)
-    metrics: ClassVar[dict[str, str]] = {
-        "mse": "mean squared error of the item counts",
-        "edge_mse": "mean squared error of the edge counts",
-        "kl": "KL divergence of the released item distribution from the true one",
-        "edge_kl": "the same over all edges",
-        "kl_reverse": "KL divergence of the true item distribution from the released one",
-        "edge_kl_reverse": "the same over all edges",
-        "precision_at_K": "share of the released top K items that belong to the true top K",
-        "edge_precision_at_K": "the same for the top K items of a context, averaged over the contexts",
-        "optimal_l": "Equation 22's l for the item counts, where the release is made from a sample",
-        "edge_optimal_l": "the same for the edge counts",
-        "reduction": "records that the published counts were taken from, as a share of all",
-        "variance": "mean over items of the variance across trials",
-    }
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("mse", "mean squared error of the item counts", "lower"),
+        Metric("edge_mse", "mean squared error of the edge counts", "lower"),
+        Metric("kl", "KL divergence of the released item distribution from the true one", "lower"),
+        Metric("edge_kl", "KL divergence of the released edge distribution from the true one", "lower"),
+        Metric("kl_reverse", "KL divergence of the true item distribution from the released one", "lower"),
+        Metric("edge_kl_reverse", "KL divergence of the true edge distribution from the released one", "lower"),
+        Metric("precision_at_*", "share of the released top K items that belong to the true top K", "higher"),
+        Metric(
+            "edge_precision_at_*", "the same for the top K items of a context, averaged over the contexts", "higher"
+        ),
+        Metric("optimal_l", "Equation 22's l for the item counts, where the release is made from a sample"),
+        Metric("edge_optimal_l", "Equation 22's l for the edge counts, where the release is made from a sample"),
+        Metric("reduction", "records that the published counts were taken from, as a share of all"),
+    )
 
     def __post_init__(self) -> None:
         positive("floor", self.floor)

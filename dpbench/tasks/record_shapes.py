@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbench.data import Counts, Records
 from dpbench.errors import positive
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +20,11 @@ class ContextShares(Task, name="context_shares"):
     """
 
     kinds = ("records",)
-    noiseless = ("raw_share_*",)
-    metrics: ClassVar[dict[str, str]] = {
-        "raw_share_J": "share of all records with context J",
-        "sample_share_J": "share of the sampled records with context J; of all records where nothing is sampled",
-        "released_share_J": "share of context J in the published edge counts, their sums at least 0",
-    }
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("raw_share_*", "share of a context in all records", noiseless=True),
+        Metric("sample_share_*", "share of a context in the sampled records; in all records where nothing is sampled"),
+        Metric("released_share_*", "share of a context in the published edge counts, their sums at least 0"),
+    )
 
     def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         raw = data.memo("context_counts", lambda: data.edges.sum(axis=0))
@@ -47,8 +46,9 @@ class UserSizes(Task, name="user_sizes"):
     """Equal steps up to the largest user; at Netflix's 17000 records a step is 500."""
 
     kinds = ("records",)
-    noiseless = ("*",)
-    metrics: ClassVar[dict[str, str]] = {"at_least_K": "number of users with K records or more"}
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("at_least_*", "number of users with that many records or more", noiseless=True),
+    )
 
     def __post_init__(self) -> None:
         positive("bins", self.bins, whole=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Data, Release
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +15,7 @@ class Statistics(Task, name="statistics"):
     """The dataset's row in its paper's table; give it a cheap mechanism and one trial."""
 
     kinds = ("incidence", "records", "contingency", "catalogue")
-    noiseless = ("*",)
-    metrics = {"rows, columns, ...": "as the data kind's `statistics` says"}
+    metrics = (Metric("*", "a statistic of the data, as its kind names it", noiseless=True),)
 
     def score(self, data: Data, release: Release, rng: np.random.Generator) -> dict[str, float]:
         return data.memo("statistics", data.statistics)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbench.data import Counts, Data, Records
 from dpbench.errors import UserError, positive
-from dpbench.tasks.base import Task
+from dpbench.tasks.base import Metric, Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,14 @@ class TopItems(Task, name="top_items"):
     k: int = 10
 
     kinds = ("records",)
-    higher = ("right", "right_first")
-    noiseless = ("listed", "raw_count_*")
-    metrics: ClassVar[dict[str, str]] = {
-        "right": "published items that are among the true top K, ties for the last place included",
-        "right_first": "the same among the first K of the true list alone, ties in the order of the items' numbers",
-        "listed": "how many items the true top K are, ties for the last place included",
-        "raw_count_I": "number of records of the I-th item of the data in this context",
-    }
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("right", "published items that are among the true top K, ties for the last place included", "higher"),
+        Metric(
+            "right_first", "published items among the first K of the true list, ties by the items' numbers", "higher"
+        ),
+        Metric("listed", "how many items the true top K are, ties for the last place included", noiseless=True),
+        Metric("raw_count_*", "number of records of an item of the true top list in this context", noiseless=True),
+    )
 
     def __post_init__(self) -> None:
         positive("k", self.k, whole=True)

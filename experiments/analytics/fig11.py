@@ -13,7 +13,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for mechanism, part in trials.groupby("mechanism", sort=False):
         for day, name in enumerate(DAYS):
-            found = {"raw": part[f"raw_share_{day}"], mechanism: part[f"sample_share_{day}"]}
+            found = {"raw": part[f"metric.raw_share_{day}"], mechanism: part[f"metric.sample_share_{day}"]}
             for series, shares in found.items():
                 rows.append({"series": series, "day": name, "share": shares.mean(), "share_se": shares.sem()})
     table = pd.DataFrame(rows).drop_duplicates(["series", "day"])

@@ -32,13 +32,18 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     standing = standings(trials, "mae")
     table = table.merge(standing.drop(columns="mae"), on=KEYS, how="left")
     overall = regret(standing).rename(columns={"competitive": "times_competitive", "best": "times_best"})
-    means = trials.groupby("mechanism", sort=False)[MEANS].mean().add_prefix("mean_").reset_index()
+    means = _means(trials)
     table = table.merge(overall, on="mechanism", how="left").merge(means, on="mechanism")
     # Ranked by regret; those without an error come last, by what they can do.
     order = overall["mechanism"].tolist()
     rest = means[~means["mechanism"].isin(order)].sort_values("mean_precision_at_10", ascending=False)["mechanism"]
     table["rank"] = table["mechanism"].map({name: i + 1 for i, name in enumerate([*order, *rest])})
     return table.sort_values(["rank"], kind="stable").reset_index(drop=True)
+
+
+def _means(trials: pd.DataFrame) -> pd.DataFrame:
+    stored = {f"metric.{name}": f"mean_{name}" for name in MEANS}
+    return trials.groupby("mechanism", sort=False)[list(stored)].mean().rename(columns=stored).reset_index()
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -52,7 +57,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def label(mechanism: str) -> str:
-    marks = ["(trivial)" if mechanism in TRIVIAL else "†" if mechanism in MODERN else "", WEAKER.get(mechanism, "")]
+    marks = ["(trivial)" if mechanism in TRIVIAL else "(modern)" if mechanism in MODERN else "", WEAKER.get(mechanism, "")]
     return " ".join([style.name(mechanism), *filter(None, marks)])
 
 
@@ -125,7 +130,7 @@ def table(ax: Axes, ranked: pd.DataFrame, trivial: list[bool]) -> None:
         cell.set_facecolor("#eeeeee" if at > 0 and trivial[at - 1] else "white")
         cell.set_text_props(ha="left" if column == 1 else "right", weight="bold" if at == 0 else "normal")
         cell.PAD = 0.08
-    notes = ["● competitive: not significantly above the lowest error", "† of none of the five papers"]
+    notes = ["● competitive: not significantly above the lowest error", "(modern): of none of the five papers"]
     ax.set_title("    ".join([*notes, "(ε, δ): a weaker guarantee"]), fontsize=8, loc="left")
 
 

@@ -9,9 +9,10 @@ ROWS = {"s_dpdp": "Sensitivity (S-DPDP)", "laplace_categories": "Global sensitiv
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    categories = [c for c in trials.columns if c.startswith("noise_")]
-    table = trials.groupby("mechanism", sort=False)[[*categories, "noise"]].mean().reset_index()
-    return table.rename(columns={c: f"category {c.removeprefix('noise_')}" for c in categories} | {"noise": "MAE"})
+    categories = [c for c in trials.columns if c.startswith("metric.noise_")]
+    table = trials.groupby("mechanism", sort=False)[[*categories, "metric.noise"]].mean().reset_index()
+    heads = {c: f"category {c.removeprefix('metric.noise_')}" for c in categories}
+    return table.rename(columns=heads | {"metric.noise": "MAE"})
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -12,10 +12,10 @@ from dpbench.figures.grids import plain_numbers
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    columns = {"mae": "mae", "info.predicted_mae": "expected_mae"}
+    columns = {"metric.mae": "mae", "info.predicted_mae": "expected_mae"}
     groups = trials.groupby(["dataset", "mechanism.theta"], sort=False)
     table = groups[list(columns)].mean().rename(columns=columns)
-    table["mae_se"] = groups["mae"].sem()
+    table["mae_se"] = groups["metric.mae"].sem()
     table = table.reset_index().rename(columns={"mechanism.theta": "theta"})
     best, liked = (
         table.loc[table.groupby("dataset")[c].idxmin()].set_index("dataset") for c in ("mae", "expected_mae")

@@ -19,7 +19,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame({"theta": theta.median(), "theta_p5": theta.quantile(0.05), "theta_p95": theta.quantile(0.95)})
     table["best_theta"] = groups["info.best_theta"].median()
     table["alpha"] = groups["info.alpha"].median()
-    table["mae"] = groups["mae"].mean()
+    table["mae"] = groups["metric.mae"].mean()
     return table.reset_index().rename(columns={"mechanism.share": "share"})
 
 

@@ -22,4 +22,4 @@ chosen, draw = dataset_table(
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     stated = trials["dataset"].map(STATED).fillna("lost")
-    return chosen(trials.assign(stated=stated, blow_up=trials["cells"] / trials["nonzeros"]))
+    return chosen(trials.assign(stated=stated, blow_up=trials["metric.cells"] / trials["metric.nonzeros"]))

@@ -12,7 +12,8 @@ from dpbench.figures import shapes, style
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     form = trials["mechanism.laborious"].fillna(False).map({True: "laborious", False: "shortcut"})
-    rate = trials.assign(form=form, rate=trials["nonzeros"] / trials["seconds"])
+    sizes = {name: trials[f"metric.{name}"] for name in ("density", "nonzeros")}
+    rate = trials.assign(form=form, rate=trials["metric.nonzeros"] / trials["seconds"], **sizes)
     keys = ["mechanism", "form", "density", "nonzeros"]
     groups = rate.groupby(keys, sort=False)
     table = groups[["seconds", "rate"]].median()

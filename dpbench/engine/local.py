@@ -1,0 +1,94 @@
+"""Chunks on the cores of this machine, through joblib. Imported by the runner only."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+
+from dpbench.engine.worker import Chunk, Failure, Outcome, run_chunk
+
+LOOK = 0.5  # seconds between two looks at whether the parent is still there
+
+
+def outcomes(work: list[Chunk], jobs: int) -> Iterator[Outcome]:
+    """The outcome of every chunk, in any order. A worker that dies takes down all that is in flight with it: what was
+    not finished is then tried chunk by chunk, so that the guilty one is found and the rest is done."""
+    if jobs == 1:
+        yield from map(run_chunk, work)
+        return
+    import joblib
+
+    with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        waiting = {_name(chunk): chunk for chunk in work}
+        while waiting:
+            sent: dict[tuple[str, int], Chunk] = {}
+            try:
+                for outcome in _parallel(list(waiting.values()), sent):
+                    sent.pop(_name(outcome.chunk), None)
+                    waiting.pop(_name(outcome.chunk))
+                    yield outcome
+            except Exception as error:
+                if not _worker_died(error):
+                    raise
+                for suspect in list(sent.values()):
+                    waiting.pop(_name(suspect))
+                    yield _alone(suspect)
+
+
+def _name(chunk: Chunk) -> tuple[str, int]:
+    return chunk.setting.id, chunk.trials[0]
+
+
+def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iterator[Outcome]:
+    import joblib
+
+    def tasks() -> Iterator[object]:
+        for chunk in work:
+            sent[_name(chunk)] = chunk
+            yield joblib.delayed(_run)(chunk, os.getpid())
+
+    # One chunk per task: chunks are the unit already, and joblib's own batching would hide which one is running.
+    yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
+
+
+_watching = threading.Lock()
+
+
+def _run(chunk: Chunk, parent: int) -> Outcome:
+    if _watching.acquire(blocking=False):  # never released: one watch per process
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    return run_chunk(chunk)
+
+
+def _end_with(parent: int) -> None:
+    """End this process as soon as the one that sent the work is gone, however it went."""
+    while _alive(parent):
+        time.sleep(LOOK)
+    os._exit(1)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _alone(chunk: Chunk) -> Outcome:
+    try:
+        return next(_parallel([chunk], {}))
+    except Exception as error:
+        if not _worker_died(error):
+            raise
+        reason = "the worker process died (killed, out of memory, or ended by the code itself)"
+        return Outcome(chunk, failures=[Failure(trial, reason) for trial in chunk.trials])
+
+
+def _worker_died(error: Exception) -> bool:
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return bool(names & {"TerminatedWorkerError", "BrokenProcessPool"})

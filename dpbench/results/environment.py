@@ -1,0 +1,85 @@
+"""Where a run was made: versions, commit and machine. Imported by `run` only; looks at nothing but this process."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from dpbench.paths import PACKAGE
+
+PACKAGES = (
+    "dpbench-repro",
+    "numpy",
+    "scipy",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "cvxpy",
+    "joblib",
+    "hydra-core",
+    "matplotlib",
+)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What else may have a part in numbers and times."""
+
+    python: str = ""
+    platform: str = ""
+    processor: str = ""
+    cores: int = 0
+    commit: str = ""
+    """Of dpbench's own checkout; empty for an installed wheel."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def here(cls) -> Environment:
+        """That of this process."""
+        return cls(
+            python=platform.python_version(),
+            platform=platform.platform(),
+            processor=platform.machine(),
+            cores=os.cpu_count() or 1,
+            commit=_commit(),
+            versions=_versions(),
+        )
+
+    def lines(self) -> dict[str, str]:
+        """As a table of names and texts."""
+        shown = {
+            "Python": self.python,
+            "platform": self.platform,
+            "cores": str(self.cores or ""),
+            "commit": self.commit,
+        }
+        return {name: text for name, text in shown.items() if text} | dict(self.versions)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def _commit() -> str:
+    """The checkout's commit, with a plus where files differ from it."""
+    if not (PACKAGE.parent / ".git").exists():
+        return ""
+    try:
+        words = ["git", "-C", str(PACKAGE.parent), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,105 @@
+"""What a setting is: one dataset, one mechanism, one epsilon, one task, each with its parameters. Plain types.
+
+Imported by everyone from the configuration to the report, and by the workers; see `run` for what a whole run is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpbench.sources.spec import DatasetSpec
+
+Value = str | int | float | bool | None
+"""A parameter's value, as YAML has it."""
+
+UNSTATED = "not stated"
+"""The guarantee of a mechanism that says nothing about it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One mechanism or one task, with its parameters: what a worker makes an instance of."""
+
+    name: str
+    cls: str
+    """Its registered name, or the dotted path of a user's class."""
+    params: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DatasetUse:
+    """One dataset of a run: how it is made, and what came out of it."""
+
+    name: str
+    kind: str
+    source: str
+    """Its generator or reader: a registered name or a dotted path."""
+    params: Mapping[str, Value] = field(default_factory=dict)
+    seed: int = 0
+    given: tuple[str, ...] = ()
+    """The parameters that the user or the experiment gave; they tell settings apart."""
+    original: bool = False
+    """Read from files, not generated."""
+    fingerprint: str = ""
+    """Of its content; empty while it is not built."""
+    statistics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> DatasetSpec:
+        """What the cache needs to build it."""
+        return DatasetSpec(self.name, self.source, dict(self.params), self.seed)
+
+    @property
+    def origin(self) -> str:
+        """Where the data come from, in words."""
+        return "original files" if self.original else f"generated, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One dataset, one mechanism, one epsilon, one task.
+
+    `key` names what was asked for and seeds the trials. `id` also names the data and the code, and is where the trials are
+    stored: changed code computes new results, from the same noise.
+    """
+
+    dataset: DatasetUse
+    mechanism: Variant
+    epsilon: float
+    task: Variant
+    key: str
+    id: str = ""
+    guarantee: str = UNSTATED
+    """The privacy that the mechanism states: "ε", "(ε, δ)", or that it states none."""
+    not_private: str = ""
+    """Why a release with these parameters is not private, as the mechanism itself declares; empty when it is."""
+
+    def labels(self) -> dict[str, Value]:
+        """The columns that describe this setting in a frame of trials."""
+        row: dict[str, Value] = {"dataset": self.dataset.name, "mechanism": self.mechanism.name}
+        row |= {"epsilon": self.epsilon, "task": self.task.name}
+        row |= {f"dataset.{name}": self.dataset.params[name] for name in self.dataset.given}
+        row |= {f"mechanism.{name}": value for name, value in self.mechanism.params.items()}
+        return row | {f"task.{name}": value for name, value in self.task.params.items()}
+
+    @property
+    def parameters(self) -> str:
+        """What tells this setting from its neighbours besides dataset, mechanism and epsilon."""
+        return ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in self.labels().items() if "." in k)
+
+    @property
+    def private(self) -> bool:
+        """Whether the mechanism states a guarantee that a release with these parameters keeps."""
+        return not self.not_private and self.guarantee not in (UNSTATED, "none")
+
+    @property
+    def caveat(self) -> str:
+        """What a reader must know of its privacy; empty when it is private."""
+        if self.not_private:
+            return self.not_private
+        return "" if self.private else "states no guarantee"
+
+    def __str__(self) -> str:
+        more = f" ({self.parameters})" if self.parameters else ""
+        return f"{self.mechanism.name} on {self.dataset.name}, ε={self.epsilon:.4g}{more}"
