@@ -31,7 +31,8 @@ from dpbench.config.schema import dataset_of
 from dpbench.errors import UserError
 from dpbench.paths import cache
 from dpbench.sources import SOURCES, SkippedLines
-from dpbench.sources.cache import DatasetSpec, open_dataset
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.spec import DatasetSpec
 
 # reader, file, line of the fault, what the message says
 BAD = [
@@ -385,7 +386,7 @@ def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path])
     spec = DatasetSpec("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
     told = f"2 bad lines were skipped; the first: {path}, line 2: "
     with pytest.warns(SkippedLines) as first:
-        _, fingerprint = open_dataset(spec)
+        _, fingerprint, *_ = open_dataset(spec)
     with pytest.warns(SkippedLines) as second:
         assert open_dataset(spec)[1] == fingerprint
     for caught in (first, second):
