@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import fingerprints
+from dpbench.codes import code_of
 from dpbench.config.schema import Dataset, RunConfig, Variant
 from dpbench.data import Data
 from dpbench.mechanisms.base import MECHANISMS
@@ -127,7 +128,7 @@ def _unfit(cell: Cell, data: Data | None) -> str:
 
 def _identify(cell: Cell, seed: int, data: Data | None, fingerprint: str, chunk: int | str) -> Cell:
     """The cell with its id (nothing is stored under a dataset that was never built) and its chunk size."""
-    versions = [fingerprints.code_version(r.get(v.cls)) for v, r in ((cell.mechanism, MECHANISMS), (cell.task, TASKS))]
+    versions = [code_of(r.get(v.cls)).digest for v, r in ((cell.mechanism, MECHANISMS), (cell.task, TASKS))]
     name = fingerprints.digest([cell.key, seed, fingerprint, *versions, SCHEMA]) if data is not None else ""
     return replace(cell, id=name, chunk=_chunk_size(data, chunk))
 

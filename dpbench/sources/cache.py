@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbench import fingerprints
+from dpbench.codes import code_of
 from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
 from dpbench.paths import cache
 from dpbench.sources.base import SOURCES, SkippedLines, Source
@@ -50,7 +51,7 @@ class DatasetSpec:
 
     def folder(self) -> Path:
         source = self.make_source()
-        version = fingerprints.code_version(type(source))
+        version = code_of(type(source)).digest
         place = self.params.get("path")
         key = fingerprints.digest([self.describe(), place, source.stamp(), version, LAYOUT], size=8)
         return cache() / "data" / f"{self.name}-{key}"
