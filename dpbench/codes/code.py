@@ -98,7 +98,8 @@ def _definition(thing: Any, roots: _Roots, own: bool = False) -> None:
         return
     if isinstance(thing, BuiltinFunctionType):
         home = home or "builtins"
-    _located(thing, home, roots, own)
+    if not _located(thing, home, roots, own):
+        return  # its functions were looked at
     seen = {home}
     for function in functions(thing):
         name = function.__globals__.get("__name__")
@@ -108,17 +109,19 @@ def _definition(thing: Any, roots: _Roots, own: bool = False) -> None:
             _located(function, None if odd else name, roots)
 
 
-def _located(thing: Any, home: Any, roots: _Roots, own: bool = False) -> None:
+def _located(thing: Any, home: Any, roots: _Roots, own: bool = False) -> bool:
+    """Count a class or function by its module, or else by its own source; whether it has a module."""
     known = isinstance(home, str) and home not in MAIN and (home in sys.modules or places.locate(home) is not None)
     if known and (home != "builtins" or isinstance(thing, BuiltinFunctionType)):
         roots.modules.add(home)
         if own:
             roots.own.add(home.partition(".")[0])
-        return
+        return True
     found = live_code(thing)
     roots.texts.update(found.modules)
     roots.modules |= found.targets
     roots.unknown += found.unknown
+    return False
 
 
 def _closure(modules: frozenset[str], own: frozenset[str]) -> Code:

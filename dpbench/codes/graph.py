@@ -53,7 +53,7 @@ def stamp(name: str) -> Stamp:
         # The objects are kept, not their ids: an id may be used again.
         return module, getattr(module, "__spec__", None)
     place = locate(name)
-    return place, _written(place)
+    return place, (_written(place), *sys.path)
 
 
 def holds(name: str, was: Stamp) -> bool:
@@ -61,15 +61,16 @@ def holds(name: str, was: Stamp) -> bool:
     module = sys.modules.get(name)
     if module is not None:
         return was[0] is module and was[1] is getattr(module, "__spec__", None)
-    return not isinstance(was[0], ModuleType) and was[1] == _written(was[0])
+    return not isinstance(was[0], ModuleType) and was[1] == (_written(was[0]), *sys.path)
 
 
-def _written(place: Place | None) -> tuple[int, int] | None:
+def _written(place: Place | None) -> tuple[int, ...] | None:
+    """Times and size of a module's file. The time of the inode shows a file whose old time was put back."""
     try:
         status = os.stat(place.file) if place is not None and place.file is not None else None
     except OSError:
         return None
-    return None if status is None else (status.st_mtime_ns, status.st_size)
+    return None if status is None else (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
 
 
 def node(name: str) -> Node:
@@ -113,15 +114,15 @@ def _read(name: str, place: Place | None) -> Facts:
     if file is None or not os.path.isfile(file):
         source = _loader_source(name)
         return Facts("") if source is None else facts.read(source, package, is_package=place.folders is not None)
-    status = os.stat(file)
-    told = _read_file(file, status.st_mtime_ns, status.st_size, package, place.folders is not None)
-    if module is not None and file.endswith(".py") and loaded.changed(module, file, status.st_mtime_ns):
+    written = _written(place) or ()
+    told = _read_file(file, written, package, place.folders is not None)
+    if module is not None and file.endswith(".py") and loaded.changed(module, file, max(written)):
         raise UserError(f"{file} has changed since {name} was loaded: restart Python, or reload the module")
     return told
 
 
 @functools.lru_cache(maxsize=4096)
-def _read_file(file: str, _mtime: int, _size: int, package: str, is_package: bool) -> Facts:
+def _read_file(file: str, _written: tuple[int, ...], package: str, is_package: bool) -> Facts:
     content = Path(file).read_bytes()
     return facts.read(content, package, is_package=is_package) if file.endswith(".py") else facts.opaque(content)
 

@@ -19,10 +19,10 @@ _BEGAN = time.time_ns()
 _SLACK = 60 * 10**9  # clocks of file servers differ
 
 
-def changed(module: ModuleType, file: str, mtime: int) -> bool:
+def changed(module: ModuleType, file: str, written: int) -> bool:
     """Whether functions or constants of the loaded module differ from those of the text in its file now."""
     # A file older than this process cannot have changed since; a loader that rewrites code cannot be compared with.
-    if mtime < _BEGAN - _SLACK or type(getattr(module, "__loader__", None)) is not SourceFileLoader:
+    if written < _BEGAN - _SLACK or type(getattr(module, "__loader__", None)) is not SourceFileLoader:
         return False
     text = Path(file).read_bytes()
     try:
