@@ -61,7 +61,8 @@ CELLS = [
     "import numpy as np\nimport helper as h\nSIZES = {'a': [1, 2.5]}\nWEIGHTS = np.arange(3)\nunused = object()\n",
     "def scale(data):\n    return 2\n",
     "data = object()\nrng = object()\n",
-    "class Mine:\n    size = 1\n    def f(self, data, rng):\n        return scale(data) + SIZES['a'][0] + WEIGHTS.sum() + h.g()\n",
+    "class Mine:\n    size = 1\n    def f(self, data, rng):\n"
+    "        return scale(data) + SIZES['a'][0] + WEIGHTS.sum() + h.g()\n",
     "other = 7\n",
 ]
 HELPER = "def g():\n    return 1\n"
@@ -143,7 +144,8 @@ def test_without_source_nothing_is_resumed(tmp_path: Path) -> None:
         code = code_of(cls)
         assert not code.resumable
         assert any("its source is not known" in reason for reason in code.reasons)
-    typed = "import json; from dpbench.codes import code_of\nclass A:\n  def f(self): return 1\nprint(json.dumps(code_of(A).resumable))"
+    typed = "import json; from dpbench.codes import code_of\nclass A:\n  def f(self): return 1\n"
+    typed += "print(json.dumps(code_of(A).resumable))"
     assert python(tmp_path, "-c", typed) is False
 
 
