@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbench import fingerprints
+from dpbench.codes import code_of
 from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
 from dpbench.paths import cache
 from dpbench.sources.base import SOURCES, SkippedLines, Source
@@ -43,7 +44,7 @@ def describe(spec: DatasetSpec) -> dict[str, Any]:
 
 def folder_of(spec: DatasetSpec) -> Path:
     source = make_source(spec)
-    version = fingerprints.code_version(type(source))
+    version = code_of(type(source)).digest
     place = spec.params.get("path")
     key = fingerprints.digest([describe(spec), place, source.stamp(), version, LAYOUT], size=8)
     return cache() / "data" / f"{spec.name}-{key}"
