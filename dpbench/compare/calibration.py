@@ -18,7 +18,8 @@ from dpbench.data import Catalogue, Contingency, Data, Incidence, Records, TopK
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import CONF
-from dpbench.sources.cache import DatasetSpec
+from dpbench.sources.cache import make_source
+from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -114,7 +115,7 @@ def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
     if not entry.get("generator"):
         return None
     base = dataset_of(name, entry | {"source": "generator", "kind": kind}, "paper").spec
-    own = base.make_source()
+    own = make_source(base)
     valid = {f.name for f in dataclasses.fields(own) if f.init}
     told = sizes_of(data)
     known = {key: value for key, value in told.items() if key in valid}

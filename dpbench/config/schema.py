@@ -17,8 +17,8 @@ from dpbench.errors import UserError, nearest, one_of, positive
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
-from dpbench.sources.cache import DatasetSpec
 from dpbench.sources.cards import fetched
+from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 SCALES = ("smoke", "laptop", "paper")

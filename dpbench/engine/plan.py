@@ -19,7 +19,7 @@ from dpbench.config.schema import Dataset, RunConfig, Variant
 from dpbench.data import Data
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.registry import Registry
-from dpbench.sources.cache import open_dataset, peek
+from dpbench.sources.cache import describe, open_dataset, peek
 from dpbench.tasks.base import TASKS
 
 SCHEMA = 1  # version of the stored rows
@@ -88,11 +88,12 @@ def make_plan(run: RunConfig, *, say: Callable[[str], None] = lambda _: None) ->
 def _open(dataset: Dataset, dry: bool, say: Callable[[str], None]) -> tuple[Data | None, str]:
     if dry and peek(dataset.spec) is None:
         return None, ""
-    return open_dataset(dataset.spec, verify=not dry, say=say)
+    opened = open_dataset(dataset.spec, verify=not dry, say=say)
+    return opened.data, opened.fingerprint
 
 
 def _product(run: RunConfig, dataset: Dataset) -> Iterator[Cell]:
-    described = dataset.spec.describe()
+    described = describe(dataset.spec)
     for mechanism in run.mechanisms:
         for task in run.tasks:
             for epsilon in run.epsilon:

@@ -20,7 +20,8 @@ import numpy as np
 from dpbench.config.schema import Variant
 from dpbench.data import Data
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.sources.cache import DatasetSpec, open_dataset
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 
@@ -115,9 +116,9 @@ def _spread_anew(chunk: Chunk, data: Data, mechanism: Any, task: Any) -> Spread:
 
 @functools.lru_cache(maxsize=2)
 def _data(spec: str) -> Data:
-    # Keyed by its description: a memory map opened once a process serves all cells of the dataset. The plan checked it,
-    # and told of its skipped lines.
-    return open_dataset(DatasetSpec(**json.loads(spec)), verify=False, tell=False)[0]
+    # Keyed by its description: a memory map opened and verified once per process serves all cells of the dataset. The plan
+    # told of its skipped lines.
+    return open_dataset(DatasetSpec(**json.loads(spec)), tell=False).data
 
 
 @functools.cache
