@@ -14,8 +14,8 @@ from dpbench.data.summary import Dense, Entries, Sketched
 from dpbench.errors import UserError
 from dpbench.numerics import dyadic, haar
 from dpbench.sources.cache import open_dataset
-from dpbench.sources.spec import DatasetSpec
 from dpbench.sources.generators.tables import Commuting, Cube, GaussianTable
+from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 COUNTS = {3: 7, 10: 1, 11: 2, 60: 5}

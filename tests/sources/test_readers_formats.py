@@ -16,8 +16,8 @@ from support.paths import real_data
 from dpbench.data import Contingency
 from dpbench.errors import UserError
 from dpbench.sources.cache import open_dataset
-from dpbench.sources.spec import DatasetSpec
 from dpbench.sources.readers import parsing
+from dpbench.sources.spec import DatasetSpec
 
 
 @pytest.fixture(params=[4, 37, 1 << 22], ids=["blocks of 4", "blocks of 37", "one block"])
