@@ -166,6 +166,8 @@ def _could_be(word: str) -> bool:
 def _files_in(folder: str) -> list[str]:
     """All files of a folder, hidden ones and results apart; none when it is too large to be a dataset."""
     found: list[str] = []
+    if folder == os.path.dirname(folder):  # the root: a separator, not a place
+        return found
     for place, folders, names in os.walk(folder):
         if _holds_results(place) or ignored(place):
             folders.clear()
