@@ -22,7 +22,7 @@ from dpbench.data.base import Data
 from dpbench.paths import cache
 from dpbench.sources import asides, inputs, stored
 from dpbench.sources.base import SOURCES, SkippedLines, Source
-from dpbench.sources.recording import recording
+from dpbench.sources.recording import also, recording
 from dpbench.sources.spec import DatasetSpec
 from dpbench.sources.stored import Damaged, Meta
 
@@ -119,6 +119,7 @@ def _cached(
         if files != meta.files:
             with contextlib.suppress(OSError):  # next time nothing has to be hashed
                 stored.write_meta(place, replace(meta, files=files))
+        also(one.path for one in files)
     return _opened(meta, data, verify)
 
 

@@ -12,10 +12,10 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from dpbench.paths import PACKAGE, cache
 
@@ -29,12 +29,18 @@ class Recorder:
     """What was opened for reading and what was listed, each under its full path."""
 
     def __init__(self) -> None:
+        self.thread = threading.current_thread()
+        self.others = WeakSet(threading.enumerate())
         self.read: dict[str, os.stat_result] = {}
         """Files as they were when they were first opened."""
         self.written: set[str] = set()
         self.listed: set[str] = set()
         self.relative: dict[str, str] = {}
         """How a path was given, where that depends on the working folder."""
+
+    def concerns(self, thread: threading.Thread) -> bool:
+        """Whether a thread works for this build: it builds, or was started since."""
+        return thread is self.thread or thread not in self.others
 
     def note(self, event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
         """Take note of one audit event."""
@@ -62,16 +68,23 @@ class Recorder:
 
 @contextlib.contextmanager
 def recording() -> Iterator[Recorder]:
-    """Note what this thread, and every thread that it starts, opens inside the block."""
+    """Note what this thread, and every thread that is started meanwhile, opens inside the block."""
     _install()
-    recorder, before = Recorder(), getattr(_local, "recorder", None)
-    _local.recorder = recorder
+    recorder = Recorder()
+    _active.append(recorder)
     try:
         yield recorder
     finally:
-        _local.recorder = before
-        for thread in [thread for thread, owner in _adopted.items() if owner is recorder]:
-            del _adopted[thread]
+        _active.remove(recorder)
+
+
+def also(paths: Iterable[str]) -> None:
+    """Files behind cached data that a build takes from the cache count as if it had opened them."""
+    concerned = [recorder for recorder in list(_active) if recorder.concerns(threading.current_thread())]
+    for path in paths if concerned else ():
+        if os.path.isfile(path):
+            for recorder in concerned:
+                recorder.read.setdefault(path, os.stat(path))
 
 
 def ignored(path: str) -> bool:
@@ -81,39 +94,27 @@ def ignored(path: str) -> bool:
     return not INSTALLED.isdisjoint(path.split(os.sep))
 
 
-_local = threading.local()
-_adopted: WeakKeyDictionary[threading.Thread, Recorder] = WeakKeyDictionary()
+_active: list[Recorder] = []
 
 
 @functools.cache
 def _install() -> None:
-    """Hooks cannot be removed: one for the process, which costs a comparison when nothing is being built."""
-    local, adopted, events = (
-        _local,
-        _adopted,
-        frozenset(("open", "sqlite3.connect", "_thread.start_new_thread", *LISTS)),
-    )
+    """Hooks cannot be removed: one for the process, which costs next to nothing when nothing is being built."""
+    active, busy, events = _active, threading.local(), frozenset(("open", "sqlite3.connect", *LISTS))
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        if event not in events:
+        if not active or event not in events or getattr(busy, "now", False):
             return
-        recorder = getattr(local, "recorder", None)
-        if recorder is None and len(adopted):
-            recorder = adopted.get(threading.current_thread())
-        if recorder is None or getattr(local, "busy", False):
-            return
-        local.busy = True
+        busy.now = True  # what happens in here is no part of the build
         try:
-            if event == "_thread.start_new_thread":
-                thread = getattr(args[0], "__self__", None)
-                if isinstance(thread, threading.Thread):
-                    adopted[thread] = recorder
-            else:
-                recorder.note(event, args, sys._getframe(1))
-        except Exception:  # an error in here would become one of the code that opens the file
+            thread, frame = threading.current_thread(), sys._getframe(1)
+            for recorder in list(active):
+                if recorder.concerns(thread):
+                    recorder.note(event, args, frame)
+        except Exception:  # it would become an error of the code that opens the file
             pass
         finally:
-            local.busy = False
+            busy.now = False
 
     sys.addaudithook(hook)
 

@@ -38,9 +38,9 @@ class Mine(Source):
 
 # How a source may read visits.csv: its fields, the body of `build`, and the parameters of the test.
 WAYS = {
-    "open": ("", "return rows(open('visits.csv'))"),
-    "read_text": ("", "return rows(Path('visits.csv').read_text().splitlines())"),
-    "os.open": ("", "f = os.open('visits.csv', os.O_RDONLY); return rows(os.read(f, 9999).decode().splitlines())"),
+    "open": ("", "return rows(open('visits' + '.csv'))"),
+    "read_text": ("", "return rows(Path('visits' + '.csv').read_text().splitlines())"),
+    "os.open": ("", "f = os.open('visits' + '.csv', os.O_RDONLY); return rows(os.read(f, 9999).decode().splitlines())"),
     "computed name": ("year: int = 2010", "return rows(open('vis' + 'its' + '.csv'))"),
     "pandas": (
         "",
@@ -83,7 +83,6 @@ HELPERS = """
     def arrow(self, c, path):
         table = c.read_csv(path, read_options=c.ReadOptions(column_names=['a']))
         return rows(str(v) for v in table['a'].to_pylist())
-PLACE = Path(__file__).parent / 'visits.csv'
 """
 
 
@@ -100,9 +99,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def define(place: Path, fields: str, body: str) -> None:
-    (place / "mine.py").write_text(
-        f"{HEAD}    {fields or 'pass'}\n    def build(self, rng):\n        {body}\n{HELPERS}"
-    )
+    constant = "PLACE = Path(__file__).parent / 'visits.csv'" if "PLACE" in body else ""
+    code = f"{HEAD}    {fields or 'pass'}\n    def build(self, rng):\n        {body}\n{HELPERS}{constant}\n"
+    (place / "mine.py").write_text(code)
     sys.modules.pop("mine", None)
     importlib.invalidate_caches()
 
@@ -146,7 +145,7 @@ def test_changed_content_is_read_again(place: Path, way: str) -> None:
     assert use().fingerprint == before
     assert use.said == []
     visits.unlink()
-    with pytest.raises(Exception, match="visits.csv|No such file"):
+    with pytest.raises(Exception, match=r"visits\.csv|No such file"):
         use()
 
 
@@ -292,6 +291,27 @@ def test_only_the_building_thread_is_recorded(place: Path) -> None:
             (place / "mine.csv").read_text()
     (place / "others.csv").read_text()
     assert set(recorder.read) == {str(place / "mine.csv")}
+
+
+def test_a_source_on_top_of_another(place: Path) -> None:
+    """Its data come from the cache; the file behind them counts for both."""
+    define(place, "", "return rows(open('visits' + '.csv'))")
+    code = (
+        (place / "mine.py").read_text()
+        + """
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.spec import DatasetSpec
+class Above(Source):
+    def build(self, rng):
+        return open_dataset(DatasetSpec("below", "mine.Mine")).data
+"""
+    )
+    (place / "mine.py").write_text(code)
+    below, above = DatasetSpec("below", "mine.Mine"), DatasetSpec("above", "mine.Above")
+    for value in (1, 2):
+        (place / "visits.csv").write_text(f"{value}\n")
+        open_dataset(below)
+        assert np.flatnonzero(open_dataset(above).data.counts).tolist() == [value]
 
 
 def test_a_reader_takes_what_comes_into_its_folder(write: Callable[..., Path], place: Path) -> None:
