@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import io
-import json
 import os
 import platform
 import re
@@ -179,11 +178,12 @@ def _datasets(manifests: dict[str, dict[str, Any]]) -> list[Dataset]:
 def _statistics(spec: dict[str, Any]) -> dict[str, float]:
     """Those of the built data, while they are in the cache."""
     from dpbench.errors import UserError
-    from dpbench.sources.cache import DatasetSpec
+    from dpbench.sources.cache import statistics
+    from dpbench.sources.spec import DatasetSpec
 
     try:
-        return dict(json.loads((DatasetSpec(**spec).folder() / "meta.json").read_text())["statistics"])
-    except (OSError, ValueError, KeyError, TypeError, UserError):
+        return statistics(DatasetSpec(**spec))
+    except (TypeError, UserError):
         return {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +24,8 @@ from dpbench.config.schema import dataset_of
 from dpbench.data import Incidence
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
-from dpbench.results.run import Run
 from dpbench.sources import SOURCES, SkippedLines, cards
+from dpbench.results.run import Run
 from dpbench.sources.cache import open_dataset
 
 
@@ -84,7 +85,7 @@ def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
         assert re.fullmatch(r"https?://\S+/\S+", file.address)
         assert file.checksum == "unknown" or re.fullmatch(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})", file.checksum)
     if entry.get("generator") and card.paper:
-        data, _, *_ = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec)
+        data = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec).data
         assert set(card.paper) - {"table"} <= set(data.statistics()), "the card's statistics have the data's names"
 
 
@@ -113,7 +114,7 @@ def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """On files made by the generator itself nothing is off."""
-    data, _, *_ = open_dataset(dataset_of("transactions", calibration.entry_of("transactions"), "smoke").spec)
+    data = open_dataset(dataset_of("transactions", calibration.entry_of("transactions"), "smoke").spec).data
     rows = np.split(data.indices, data.indptr[1:-1])
     path = tmp_path / "made.dat"
     path.write_text("".join(" ".join(map(str, row)) + "\n" for row in rows))
@@ -158,7 +159,7 @@ def test_outline_and_histogram() -> None:
 
 
 def test_the_errors_of_a_report_are_reproducible() -> None:
-    data, _, *_ = open_dataset(dataset_of("trajectory", calibration.entry_of("trajectory"), "smoke").spec)
+    data = open_dataset(dataset_of("trajectory", calibration.entry_of("trajectory"), "smoke").spec).data
     first, second = (calibration.errors(data, 1.0, 2) for _ in range(2))
     assert first == second
     lpa, ranks = first["lpa"], first["joint_topk"]
