@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from support.paths import ROOT
 
@@ -43,6 +46,14 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
+
+
+def alter(results: Path, experiment: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what a results folder says about a smoke run, as its author could."""
+    path = results / "plans" / f"{experiment}@smoke.json"
+    body = json.loads(path.read_text())
+    change(body)
+    path.write_text(json.dumps(body))
 
 
 def small_report(home: Path) -> Path:
