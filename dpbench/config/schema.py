@@ -19,7 +19,6 @@ from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cards import fetched
-from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 SCALES = ("smoke", "laptop", "paper")

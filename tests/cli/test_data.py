@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,8 +23,8 @@ from dpbench.config.schema import dataset_of
 from dpbench.data import Incidence
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
-from dpbench.sources import SOURCES, SkippedLines, cards
 from dpbench.results.run import Run
+from dpbench.sources import SOURCES, SkippedLines, cards
 from dpbench.sources.cache import open_dataset
 
 
