@@ -30,11 +30,11 @@ def changed(module: ModuleType, file: str, written: int) -> bool:
         code = compile(text, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return True
-    written: dict[str, set[Any]] = {}
+    texts: dict[str, set[Any]] = {}
     for inner in _inside(code):
-        written.setdefault(inner.co_qualname, set()).add(_bare(inner))
+        texts.setdefault(inner.co_qualname, set()).add(_bare(inner))
     running = (f.__code__ for f in _functions(vars(module), module.__name__, set()) if f.__code__.co_filename == file)
-    if any(_bare(code) not in written.get(code.co_qualname, ()) for code in running):
+    if any(_bare(code) not in texts.get(code.co_qualname, ()) for code in running):
         return True
     return any(
         name in scope and scope[name] != value
