@@ -16,7 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 _BEGAN = time.time_ns()
-_SLACK = 60 * 10**9  # clocks of file servers differ
+_SLACK = 5 * 10**9  # clocks of file servers differ
 
 
 def changed(module: ModuleType, file: str, written: int) -> bool:
@@ -30,14 +30,14 @@ def changed(module: ModuleType, file: str, written: int) -> bool:
         code = compile(text, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return True
-    written: dict[str, set[Any]] = {}
+    texts: dict[str, set[Any]] = {}
     for inner in _inside(code):
-        written.setdefault(inner.co_qualname, set()).add(_bare(inner))
+        texts.setdefault(inner.co_qualname, set()).add(_bare(inner))
     running = (f.__code__ for f in _functions(vars(module), module.__name__, set()) if f.__code__.co_filename == file)
-    if any(_bare(code) not in written.get(code.co_qualname, ()) for code in running):
+    if any(_bare(code) not in texts.get(code.co_qualname, ()) for code in running):
         return True
     return any(
-        name in scope and scope[name] != value
+        isinstance(found := scope.get(name, value), str | bytes | int | float) and found != value
         for body, scope in _scopes(tree, module)
         for name, value in _constants(body)
     )
