@@ -16,7 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 _BEGAN = time.time_ns()
-_SLACK = 60 * 10**9  # clocks of file servers differ
+_SLACK = 5 * 10**9  # clocks of file servers differ
 
 
 def changed(module: ModuleType, file: str, written: int) -> bool:
@@ -37,7 +37,7 @@ def changed(module: ModuleType, file: str, written: int) -> bool:
     if any(_bare(code) not in texts.get(code.co_qualname, ()) for code in running):
         return True
     return any(
-        name in scope and scope[name] != value
+        isinstance(found := scope.get(name, value), str | bytes | int | float) and found != value
         for body, scope in _scopes(tree, module)
         for name, value in _constants(body)
     )

@@ -18,6 +18,7 @@ from dpbench.tasks.base import TASKS
 
 def forget() -> None:
     code._MEMO.clear()
+    places._SETTLED.clear()
     for cache in (places.version, places._index, places._distributions_of, places._owner_of_file, places._is_plugin):
         cache.cache_clear()
 
