@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -310,3 +311,37 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     assert "was fetched before" in capsys.readouterr().out
     assert main(["data", "where"]) == 0
     assert str(own_cache) in capsys.readouterr().out.replace("\n", "")
+
+
+def test_what_other_transfers_left_is_swept(server: Server, own_cache: Path) -> None:
+    """After a day; an old folder whose new one never came is put back, and nothing of today is touched."""
+    server.files["retail.dat"] = CONTENT
+    downloads = own_cache / "downloads"
+
+    def make(name: str, hours: float) -> None:
+        (downloads / name).mkdir(parents=True)
+        (downloads / name / "x.part").write_bytes(b"1")
+        then = time.time() - hours * 3600
+        for path in (downloads / name / "x.part", downloads / name):
+            os.utime(path, (then, then))
+
+    make(".kos", 25)
+    make(".adult", 23)
+    make(".gowalla.old", 25)
+    make(".retail.old", 25)
+    make("retail", 25)
+    make(".transactions", 25)  # of this very dataset: it is continued, not swept
+    fetch.fetch(card(server, "retail.dat"))
+    assert sorted(path.name for path in downloads.iterdir()) == [".adult", "gowalla", "retail", "transactions"]
+
+
+def test_a_damaged_record_is_seen(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    record = folder / cards.RECORD
+    record.write_text(record.read_text().replace('"retail.dat"', '"retail.dau"'))
+    assert cards.fetched("transactions") is None
+    with pytest.raises(fetch.FetchError, match=r"cannot be compared with what was fetched, .*--again fetches it anew"):
+        fetch.fetch(card(server, "retail.dat"))
+    fetch.fetch(card(server, "retail.dat"), again=True)
+    assert cards.fetched("transactions") == folder
