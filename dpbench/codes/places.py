@@ -13,7 +13,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import NamedTuple
 
-OURS = "dpbench"
+from dpbench.codes.facts import OURS
+
 _INSTALLED = {"site-packages", "dist-packages"}
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 
