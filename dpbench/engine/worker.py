@@ -27,7 +27,7 @@ from dpbench.engine import identity
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.results.setting import DatasetUse, Setting
 from dpbench.sources.base import SOURCES
-from dpbench.sources.cache import Opened, open_dataset
+from dpbench.sources.cache import Opened, OtherData, open_dataset
 from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
@@ -177,18 +177,17 @@ def _foreign(chunk: Chunk, mechanism: Any, task: Any) -> str:
 
 
 def _data(dataset: DatasetUse) -> Data:
-    opened = _opened(json.dumps(dataclasses.asdict(dataset.spec), sort_keys=True), dataset.fingerprint)
-    if opened.fingerprint != dataset.fingerprint:
-        _opened.cache_clear()
-        raise Refused(f"its data of {dataset.name} are not the data of this run")
-    return opened.data
+    try:
+        return _opened(json.dumps(dataclasses.asdict(dataset.spec), sort_keys=True), dataset.fingerprint).data
+    except OtherData:
+        raise Refused(f"its data of {dataset.name} are not the data of this run") from None
 
 
 @functools.lru_cache(maxsize=2)
 def _opened(spec: str, fingerprint: str) -> Opened:
     # A memory map opened and verified once per process serves all settings of the dataset. The parent has told of its
     # skipped lines.
-    return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, tell=False)
+    return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, expected=fingerprint, tell=False)
 
 
 @functools.cache
