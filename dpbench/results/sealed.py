@@ -57,10 +57,9 @@ def _read(path: Path, results: Path) -> Run:
     if not is_inside(results, path):
         raise ValueError("it is a link")
     body = seals.unseal(path.read_bytes())
-    if body.pop("schema", None) != SCHEMA:
+    if body.pop("schema", None) != SCHEMA or "results" in body:  # where it is stored is not for it to say
         raise ValueError("it is of another version of dpbench")
-    body["results"] = results
-    run: Run = _made(Run, body)
+    run: Run = _made(Run, {**body, "results": results})
     for what, name in names(run):
         if not valid_name(name):
             raise ValueError(f"the {what} {name!r} is not valid")
