@@ -64,7 +64,9 @@ def _run(chunk: Chunk, parent: int) -> Outcome:
 
 def _end_with(parent: int) -> None:
     """End this process as soon as the one that sent the work is gone, however it went."""
-    while _alive(parent):
+    # A parent that is dead and not yet waited for still has its number, but no children any more.
+    ours = os.getppid() == parent
+    while os.getppid() == parent if ours else _alive(parent):
         time.sleep(LOOK)
     os._exit(1)
 
