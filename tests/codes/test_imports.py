@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.projects import Project
 
 from dpbench.codes import EXEMPT, code_of
 from dpbench.codes.facts import read
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.tasks.base import TASKS
+
+from support.projects import Project
 
 # One class, and a module behind every way to reach one.
 FILES = {

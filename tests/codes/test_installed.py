@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.projects import Project
 
 from dpbench.codes import code, code_of, places
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
+
+from support.projects import Project
 
 
 def forget() -> None:

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.examples import EXAMPLES
-from support.paths import ROOT
-from support.projects import Project
 
 from dpbench.codes import code_of, loaded
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
+
+from support.examples import EXAMPLES
+from support.paths import ROOT
+from support.projects import Project
 
 SCRIPT = '''
     """A study."""

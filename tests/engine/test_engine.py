@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from support.homes import RUN, only_run, trials
 from support.paths import ROOT
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.homes import RUN, only_run, trials
-from support.stores import filled, name_of, rows, run
 
 from dpbench.errors import Damaged
 from dpbench.results.frame import metric_names, summarise
 from dpbench.results.store import Store
+
+from support.homes import RUN, only_run, trials
+from support.stores import filled, name_of, rows, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 

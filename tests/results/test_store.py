@@ -11,11 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.stores import name_of, row, rows
 
 from dpbench.errors import Failed
 from dpbench.results.folder import OLD_AGE, sweep
 from dpbench.results.store import Conflict, Store, TrialFile, _checksum
+
+from support.stores import name_of, row, rows
 
 ID, OTHER = name_of(0), name_of(1)
 

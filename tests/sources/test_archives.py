@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.server import CONTENT, PAGE, Server, card, left, tarred, zipped
 
 from dpbench.sources import SOURCES, cards
 from dpbench.sources.download import fetch, integrity
+
+from support.server import CONTENT, PAGE, Server, card, left, tarred, zipped
 
 
 def test_archives_are_unpacked(server: Server, own_cache: Path) -> None:

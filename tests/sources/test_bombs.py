@@ -19,10 +19,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.server import Server, card, zipped
 
 from dpbench.sources.cards import Address
 from dpbench.sources.download import archives, fetch, integrity
+
+from support.server import Server, card, zipped
 
 MB = 1_000_000
 BIG = bytes(300 * MB)  # untouched pages: no memory

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.paths import ROOT
-from support.server import CONTENT, PAGE, Server, card, left, zipped
 
 from dpbench.cli import main
 from dpbench.compare import calibration
@@ -23,6 +21,9 @@ from dpbench.sources import SOURCES, cards
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
 from dpbench.sources.download import fetch, transfer
+
+from support.paths import ROOT
+from support.server import CONTENT, PAGE, Server, card, left, zipped
 
 
 def test_good_file(server: Server, own_cache: Path) -> None:
