@@ -171,7 +171,8 @@ def _foreign(chunk: Chunk, mechanism: Any, task: Any) -> str:
     """Why this worker must not compute the chunk: its code gives the setting another id. Empty when it may."""
     setting = chunk.setting
     code = identity.setting_code(SOURCES.get(setting.dataset.source), type(mechanism), type(task))
-    if identity.setting_id(setting.key, chunk.seed, setting.dataset.fingerprint, code) == setting.id:
+    files = identity.declared_files(mechanism, task)
+    if identity.setting_id(setting.key, chunk.seed, setting.dataset.fingerprint, code, files) == setting.id:
         return ""
     return "its code is not the code of this run: another version of dpbench, of a library, or of your own files"
 
