@@ -25,7 +25,8 @@ from dpbench.engine.dispatch import Dispatch, Job
 from dpbench.engine.worker import Chunk, Failure, Outcome
 from dpbench.errors import Failed, UserError
 
-PATIENCE = 10.0  # seconds that a scheduler may take to answer
+REACH = 5.0  # seconds in which something must stand at the address of the scheduler
+PATIENCE = 8.0  # seconds that a scheduler may take to answer
 NO_WORKER = 30.0  # seconds to wait for a worker when there is none
 UNWILLING = 3.0  # seconds to wait for another worker when all that are there refuse
 FETCHERS = 4  # answers fetched at a time
@@ -61,29 +62,60 @@ def _client(config: RunnerConfig, stack: ExitStack) -> Any:
         raise UserError("runner=dask needs Dask, which is not installed: pip install 'dpbench-repro[dask]'") from None
     stack.enter_context(_quiet())
     stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": PATIENCE}))
-    target: Any = config.address
     try:
-        if not target:
+        target: Any = config.address
+        if target:
+            _reach(target)
+        else:
             workers = (os.cpu_count() or 1) if config.jobs == -1 else config.jobs
-            # Dask's own limit of memory counts the mapped data of every worker.
-            target = stack.enter_context(
-                LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    memory_limit=0,
-                    dashboard_address=None,
-                    silence_logs=logging.ERROR,
-                )
+            # Dask's own limit of memory counts the mapped data of every worker: it is left out.
+            target = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=0,
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
             )
+            stack.enter_context(target)
         with warnings.catch_warnings():
             # Workers are compared with this process by the code and the libraries that count.
             warnings.simplefilter("ignore", VersionMismatchWarning)
             return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"runner.address={target!r} is not valid: {error}: expected tcp://host:port") from None
-    except (OSError, TimeoutError, RuntimeError):
-        where = f"answers at {target}" if config.address else "could be started on this machine"
+    except UserError:
+        raise
+    except Exception:  # what stands there may answer anything
+        where = f"answers at {config.address}" if config.address else "can be started on this machine"
         raise Failed(f"no Dask scheduler {where}: is it running, and can this machine reach it?") from None
+
+
+def _reach(address: str) -> None:
+    """Raise unless a scheduler answers there. A client would wait for ever for a server that speaks something else."""
+    from distributed.security import Security
+
+    options = Security().get_connection_args("client")
+    if address.startswith("tls:") and options.get("ssl_context") is None:
+        raise UserError(f"runner.address={address} needs Dask's settings for TLS (distributed.comm.tls)")
+    with ThreadPoolExecutor(1) as aside:  # this thread may have a loop already, as in a notebook
+        kind = aside.submit(asyncio.run, _asked(address, options)).result()
+    if kind != "Scheduler":
+        raise UserError(
+            f"runner.address={address} is the address of a Dask {kind.lower()}: expected that of the scheduler"
+        )
+
+
+async def _asked(address: str, options: dict[str, Any]) -> str:
+    """What is at an address: "Scheduler", "Worker", "Nanny"."""
+    from distributed.comm import connect
+    from distributed.core import send_recv
+
+    async def ask() -> str:
+        comm = await connect(address, timeout=REACH, **options)
+        try:
+            return str((await send_recv(comm, op="identity"))["type"])
+        finally:
+            comm.abort()
+
+    return await asyncio.wait_for(ask(), PATIENCE)
 
 
 @contextlib.contextmanager
