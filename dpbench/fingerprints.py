@@ -1,19 +1,14 @@
-"""Stable names for things: hashes of canonical parameters and of the code behind a class.
+"""Stable names for things: one spelling of every value, and hashes of it. (`dpbench.codes` names code.)
 
-Imported by the cache of datasets and by the engine's plan.
+A leaf: imports nothing of ours. Imported by the cache of datasets, by `codes` and by the engine.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import functools
 import hashlib
-import importlib.util
 import json
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 
@@ -57,73 +52,3 @@ def parameters(instance: Any) -> dict[str, Any]:
 def class_path(cls: type) -> str:
     """The dotted path by which a worker imports the class."""
     return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def code_version(cls: type) -> str:
-    """Hash of the code that `cls` runs: its module and, transitively, the modules of its own package that it imports.
-
-    Comments, docstrings and layout do not count. Nobody has to remember to raise a version number, and results of
-    code that has changed since are never taken for finished.
-    """
-    modules: dict[str, str] = {}
-    for base in cls.__mro__:
-        if base.__module__ != "builtins":
-            _collect(base.__module__, modules)
-    return digest(modules, size=8)
-
-
-def _collect(name: str, seen: dict[str, str]) -> None:
-    if name in seen:
-        return
-    path = _own_source(name)
-    if path is None:
-        return
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    tree_hash, imports = _module_code(str(path), path.stat().st_mtime_ns, package)
-    seen[name] = tree_hash
-    for imported in imports:
-        _collect(imported, seen)
-
-
-def _own_source(name: str) -> Path | None:
-    if name.partition(".")[0] in sys.stdlib_module_names:
-        return None
-    module = sys.modules.get(name)
-    file = getattr(module, "__file__", None)
-    if file is None:
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError):
-            return None
-        file = spec.origin if spec else None
-    path = Path(file) if file else None
-    if path is None or path.suffix != ".py" or not path.is_file():
-        return None
-    if name.partition(".")[0] == "dpbench":
-        # Our package markers only re-export: following them would tie every mechanism to every other.
-        return None if path.name == "__init__.py" else path
-    # Everybody's libraries are not the mechanism's code; what lies in the user's own folders is.
-    return None if {"site-packages", "dist-packages"} & set(path.parts) else path
-
-
-@functools.cache
-def _module_code(file: str, _mtime: int, package: str) -> tuple[str, tuple[str, ...]]:
-    tree = ast.parse(Path(file).read_bytes())
-    imports = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            # A name may be a module (`from dpbench.numerics import grouping`) or live in a re-exporting package.
-            parent = package.rsplit(".", node.level - 1)[0] if node.level else ""
-            base = ".".join(filter(None, [parent, node.module]))
-            imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                first.value.value = ""
-    return hashlib.blake2b(ast.dump(tree).encode(), digest_size=16).hexdigest(), tuple(imports)

@@ -30,6 +30,8 @@ def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) ->
 
     call("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,gs]", "tracking=none")
     assert (home / "results" / "figures" / "gs" / "fig9.png").is_file()
+    call("report")  # its templates, style and script travel too
+    assert "<table" in (home / "results" / "report.html").read_text()
     where = [sys.executable, "-c", "import dpbench; print(dpbench.__file__)"]
     assert str(site) in subprocess.run(where, cwd=home, env=environment, capture_output=True, text=True).stdout
     own = site / "dpbench" / "baselines" / "epicrec" / "example.json"

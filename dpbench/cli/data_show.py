@@ -16,7 +16,7 @@ from dpbench.sources import cards
 
 if TYPE_CHECKING:
     from dpbench.compare.calibration import Measured
-    from dpbench.sources.cache import DatasetSpec
+    from dpbench.sources.spec import DatasetSpec
 
 BAR = 24  # characters of a full bar, where there is room
 SHARE = 8  # characters of the share after a bar
@@ -90,7 +90,7 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
         notes.print(text, markup=False, soft_wrap=True)
 
     def opened(form: str, spec: DatasetSpec) -> Any:
-        return open_dataset(spec, say=lambda text: say(f"{form}: {text}"))[0]
+        return open_dataset(spec, say=lambda text: say(f"{form}: {text}")).data
 
     forms: dict[str, Any] = {}
     if entry.get("generator"):

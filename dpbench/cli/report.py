@@ -22,13 +22,12 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     output_file("--output", args.output)
     from dpbench.report.gather import gather
-    from dpbench.report.page import page
+    from dpbench.report.page import write
 
-    notes = Console(stderr=True, highlight=False)
+    notes = Console(stderr=True, highlight=False, markup=False)
     facts = gather(args.results, args.scale, notes.print)
     output = args.output or args.results / "report.html"
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page(facts), encoding="utf-8")
+    write(facts, output)
     print(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB)")
     for experiment in facts.experiments:
         for remark in experiment.remarks:

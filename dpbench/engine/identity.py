@@ -1,11 +1,28 @@
-"""tmp"""
+"""What a result is named by: parameters and seed, the data's content, and the code that ran.
 
-from dpbench import fingerprints
+Imported by the plan, which names the settings, and by the worker, which refuses what its own code or data would not compute.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpbench.codes import Code, code_of
+from dpbench.fingerprints import digest
+
+SCHEMA = 2  # version of the stored rows
+WORKER = "dpbench.engine.worker"  # by name: the worker imports this module
 
 
-def setting_code(*classes):
-    return fingerprints.digest([fingerprints.code_version(c) for c in classes])
+def setting_code(source: Any, mechanism: Any, task: Any) -> Code:
+    """The code that builds the data, releases, scores, and that seeds and measures all this.
+
+    Each is a class or an instance. An instance also counts the code of what its parameters hold, as a mechanism inside a
+    mechanism. For data that were given and not built, `source` is the class of the data.
+    """
+    return code_of(source, mechanism, task, WORKER)
 
 
-def setting_id(key, seed, fingerprint, code):
-    return fingerprints.digest([key, seed, fingerprint, code, 2])
+def setting_id(key: str, seed: int, fingerprint: str, code: Code, schema: int = SCHEMA) -> str:
+    """The name under which the trials of a setting are stored."""
+    return digest([key, seed, fingerprint, code.digest, schema])

@@ -30,7 +30,7 @@ from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.results.setting import DatasetUse, Setting
 from dpbench.sources.base import SOURCES
-from dpbench.sources.cache import Opened, open_dataset
+from dpbench.sources.cache import Opened, OtherData, open_dataset
 from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
@@ -221,18 +221,17 @@ def _own_id(chunk: Chunk, mechanism: Any, task: Any) -> str:
 
 
 def _data(dataset: DatasetUse) -> Data:
-    opened = _opened(json.dumps(dataclasses.asdict(dataset.spec), sort_keys=True), dataset.fingerprint)
-    if opened.fingerprint != dataset.fingerprint:
-        _opened.cache_clear()  # it may be mended before the next run
-        raise Refused(f"its data of {dataset.name} are not the data of this run")
-    return opened.data
+    try:
+        return _opened(json.dumps(dataclasses.asdict(dataset.spec), sort_keys=True), dataset.fingerprint).data
+    except OtherData:
+        raise Refused(f"its data of {dataset.name} are not the data of this run") from None
 
 
 @functools.lru_cache(maxsize=2)
 def _opened(spec: str, fingerprint: str) -> Opened:
     # A memory map opened and verified once per process serves all settings of the dataset. The fingerprint is part of the
     # key because a cluster's worker outlives runs and their files. The parent has told of skipped lines.
-    return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, tell=False)
+    return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, expected=fingerprint, tell=False)
 
 
 _limited = threading.local()

@@ -1,1 +1,5 @@
-"""One self-contained HTML page of everything: `gather` collects facts from the store, `page` writes them down."""
+"""One self-contained HTML page of all results.
+
+`runs` reads what was run, `gather` collects the facts, `view*` decide what the page says, `page` and templates/ write it.
+Imported by the verb `report`.
+"""

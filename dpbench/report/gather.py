@@ -1,14 +1,13 @@
-"""The facts of a report, from the store: experiments with their numbers and pictures, verdicts, datasets, environment."""
+"""The facts of a report, from the store: experiments with their numbers and pictures, verdicts, datasets, environment.
+
+Draws every figure. Imported by the verb `report`; the views turn the facts into what the page says.
+"""
 
 from __future__ import annotations
 
-import importlib.metadata
 import io
-import json
-import os
-import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +16,12 @@ from typing import TYPE_CHECKING, Any
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import ledger
 from dpbench.config.compose import options
+from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import CONF
-from dpbench.results.frame import remarks, run_command, stored
+from dpbench.report.runs import RunFacts, default_caveat, run_facts, text
+from dpbench.results import commands
+from dpbench.results.environment import Environment
+from dpbench.results.run import DatasetUse, Run
 from dpbench.sources.cards import Card, load
 
 if TYPE_CHECKING:
@@ -32,18 +35,6 @@ PAPERS = {
     "epicrec": "Shen and Jin: EpicRec, CCS 2016",
     "cross": "Across the papers: what none of them compares",
 }
-PACKAGES = (
-    "dpbench-repro",
-    "numpy",
-    "scipy",
-    "numba",
-    "pandas",
-    "pyarrow",
-    "cvxpy",
-    "joblib",
-    "hydra-core",
-    "matplotlib",
-)
 DPI = 140
 COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
 
@@ -55,16 +46,17 @@ class Experiment:
     id: str
     title: str
     command: str
-    """What makes it, as it is defined."""
-    manifest: dict[str, Any] | None = None
+    """What runs it, as it is defined."""
+    run: RunFacts | None = None
     trials: int = 0
+    """Stored."""
     numbers: pd.DataFrame | None = None
     summary: pd.DataFrame | None = None
     picture: bytes | None = None
     problem: str = ""
     """Why it cannot be drawn."""
     remarks: list[str] = field(default_factory=list)
-    """What sets this run apart from the experiment as it is defined."""
+    """How this run differs from the experiment as it is defined."""
     verdicts: list[Verdict] = field(default_factory=list)
 
     @property
@@ -74,13 +66,25 @@ class Experiment:
 
 @dataclass
 class Dataset:
-    """A dataset's card, and for those in the runs where they came from and their statistics."""
+    """A dataset's card, and how the runs used it: each way once, with the scale."""
 
     name: str
     card: Card
-    spec: dict[str, Any] | None = None
-    scale: str = ""
-    statistics: dict[str, float] = field(default_factory=dict)
+    uses: list[tuple[str, DatasetUse]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MechanismFacts:
+    """What an installed mechanism says about itself."""
+
+    name: str
+    origin: str
+    """Paper and place."""
+    kinds: str
+    guarantee: str
+    not_private: str
+    """Why it is not private with its default parameters; empty when it is."""
+    reconstructed: str
 
 
 @dataclass
@@ -90,68 +94,69 @@ class Facts:
     experiments: list[Experiment]
     verdicts: list[Verdict]
     datasets: list[Dataset]
-    mechanisms: list[dict[str, str]]
+    mechanisms: list[MechanismFacts]
     environment: dict[str, str]
     results: Path
     written: str
 
     @property
     def missing(self) -> list[Experiment]:
-        return [e for e in self.experiments if e.manifest is None]
+        return [e for e in self.experiments if e.run is None]
 
 
 def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Facts:
     """All facts; draws every figure from the stored trials. UserError when there are none."""
-    stored(results, scale)
+    commands.stored(results, scale)
     judge = Judge(results, scale)
     verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: _rank(v.claim.paper))
+    runs = {name: run_facts(run) for name, run in judge.runs.items()}
+    known = options("experiment")
     experiments = []
-    for name in dict.fromkeys((*options("experiment"), *judge.manifests)):
-        manifest = judge.manifests.get(name)
-        command = run_command(name, results, manifest["scale"] if manifest else scale)
-        experiment = Experiment(name, _title(name), command, manifest)
+    for name in dict.fromkeys((*known, *runs)):
+        run = runs.get(name)
+        command = commands.run_command(name, results, run.scale if run else scale)
+        experiment = Experiment(name, _title(name) if name in known else name, command, run)
         experiment.verdicts = [v for v in verdicts if v.claim.experiment == name]
-        if manifest is not None:
-            _draw(experiment, manifest, results)
+        if run is not None:
+            _draw(experiment, judge.runs[name])
             say(f"{name}: {experiment.problem or f'{experiment.trials} trials'}")
         experiments.append(experiment)
     experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    datasets = _datasets(judge.manifests)
-    return Facts(experiments, verdicts, datasets, _mechanisms(), _environment(), results, written)
+    return Facts(experiments, verdicts, _datasets(runs), _mechanisms(), Environment.here().lines(), results, written)
 
 
 def _rank(paper: str) -> int:
     return list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
 
 
-def _natural(text: str) -> list[Any]:
+def _natural(name: str) -> list[tuple[int, str]]:
     """fig9 before fig10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _title(experiment: str) -> str:
-    path = CONF / "experiment" / f"{experiment}.yaml"
-    found = re.search(r"^title: *(.*)$", path.read_text(), re.MULTILINE) if path.is_file() else None
+    """The title of an installed experiment."""
+    found = re.search(r"^title: *(.*)$", (CONF / "experiment" / f"{experiment}.yaml").read_text(), re.MULTILINE)
     return found[1].strip("\"'") if found else experiment
 
 
-def _draw(experiment: Experiment, manifest: dict[str, Any], results: Path) -> None:
+def _draw(experiment: Experiment, run: Run) -> None:
     from dpbench.figures.draw import CannotDraw, draw
     from dpbench.figures.style import paper_style, plt
 
-    experiment.title = manifest["title"] or experiment.title
+    experiment.title = text(run.title) or experiment.title
     try:
-        drawing = draw(results, manifest)
+        drawn = draw(run)
     except CannotDraw as problem:  # the rest of the page still stands
-        experiment.problem = str(problem)
+        experiment.problem = text(problem)
         return
-    experiment.trials, experiment.numbers, experiment.summary = drawing.trials, drawing.numbers, drawing.summary
-    experiment.remarks = remarks(manifest, drawing.trials, results)
-    if drawing.figure is not None:
+    experiment.trials, experiment.numbers, experiment.summary = drawn.trials, drawn.numbers, drawn.summary
+    experiment.remarks = [text(remark) for remark in commands.remarks(run, drawn.trials)]
+    if drawn.figure is not None:
         with paper_style():
-            experiment.picture = _png(drawing.figure)
-        plt.close(drawing.figure)
+            experiment.picture = _png(drawn.figure)
+        plt.close(drawn.figure)
 
 
 def _png(figure: Any) -> bytes:
@@ -164,57 +169,27 @@ def _png(figure: Any) -> bytes:
     return small.getvalue()
 
 
-def _datasets(manifests: dict[str, dict[str, Any]]) -> list[Dataset]:
-    used: dict[str, tuple[dict[str, Any], str]] = {}
-    for manifest in manifests.values():
-        used |= {name: (spec, manifest["scale"]) for name, spec in manifest.get("datasets", {}).items()}
-    found = [Dataset(name, load(name)) for name in dict.fromkeys((*options("dataset"), *used))]
-    for dataset in found:
-        if dataset.name in used:
-            dataset.spec, dataset.scale = used[dataset.name]
-            dataset.statistics = _statistics(dataset.spec)
-    return found
+def _datasets(runs: Mapping[str, RunFacts]) -> list[Dataset]:
+    """Every dataset, installed or in a run. Only the cards of installed ones are opened."""
+    known = options("dataset")
+    used = [(run.scale, use) for run in runs.values() for use in run.datasets]
+    found = {name: Dataset(name, load(name)) for name in known}
+    for scale, use in used:
+        dataset = found.setdefault(use.name, Dataset(use.name, Card(use.name)))
+        if (scale, use) not in dataset.uses:
+            dataset.uses.append((scale, use))
+    return list(found.values())
 
 
-def _statistics(spec: dict[str, Any]) -> dict[str, float]:
-    """Those of the built data, while they are in the cache."""
-    from dpbench.errors import UserError
-    from dpbench.sources.cache import DatasetSpec
-
-    try:
-        return dict(json.loads((DatasetSpec(**spec).folder() / "meta.json").read_text())["statistics"])
-    except (OSError, ValueError, KeyError, TypeError, UserError):
-        return {}
-
-
-def _mechanisms() -> list[dict[str, str]]:
-    from dpbench.mechanisms.base import MECHANISMS
-
-    rows = []
-    for name, cls in MECHANISMS.items():
-        try:
-            caveat = cls().not_private()
-        except TypeError:
-            caveat = ""
-        place = f"{cls.paper}, {cls.place}" if cls.place else cls.paper
-        rows.append(
-            {
-                "mechanism": name,
-                "from": place,
-                "data": ", ".join(cls.kinds),
-                "guarantee": f"{cls.privacy}; {cls.neighbours}",
-                "not private by default": caveat,
-                "reconstructed": cls.reconstructed,
-            }
+def _mechanisms() -> list[MechanismFacts]:
+    return [
+        MechanismFacts(
+            name=name,
+            origin=f"{cls.paper}, {cls.place}" if cls.place else cls.paper,
+            kinds=", ".join(cls.kinds),
+            guarantee=f"{cls.privacy}; {cls.neighbours}",
+            not_private=default_caveat(cls),
+            reconstructed=cls.reconstructed,
         )
-    return rows
-
-
-def _environment() -> dict[str, str]:
-    found = {"Python": platform.python_version(), "platform": platform.platform(), "cores": str(os.cpu_count())}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+        for name, cls in MECHANISMS.items()
+    ]

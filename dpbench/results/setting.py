@@ -51,6 +51,11 @@ class DatasetUse:
         return DatasetSpec(self.name, self.source, dict(self.params), self.seed)
 
     @property
+    def choice(self) -> str:
+        """The parameters that the run chose, in words."""
+        return ", ".join(f"{name}={self.params[name]}" for name in self.given)
+
+    @property
     def origin(self) -> str:
         """Where the data come from, in words."""
         return "original files" if self.original else f"generated, seed {self.seed}"

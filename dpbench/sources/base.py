@@ -22,7 +22,11 @@ class SkippedLines(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Base of generators and readers. Fields are parameters; `build` makes the data in memory, the cache stores it."""
+    """Base of generators and readers. Fields are parameters; `build` makes the data in memory, the cache stores it.
+
+    Files that `build` opens, and files that parameters name, are remembered with their content: when it changes, the
+    dataset is built again. A class that knows its files better says so by a method `files()` that returns their paths.
+    """
 
     name: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
@@ -37,7 +41,3 @@ class Source:
     def build(self, rng: np.random.Generator) -> Data:
         """The dataset. Generators take all randomness from `rng` (the data seed); readers ignore it."""
         raise NotImplementedError
-
-    def stamp(self) -> dict[str, Any]:
-        """What else decides the content: a reader gives names, sizes and times of its files. Part of the cache key."""
-        return {}

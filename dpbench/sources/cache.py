@@ -1,31 +1,51 @@
 """Built datasets on disk: made once, verified, memory-mapped, shared by all workers.
 
-One folder a dataset: an .npy file an array and `meta.json` with their checksums, written aside and renamed, so that a
-folder that exists is whole. Imported by the engine and by the `data` verb.
+A dataset is named by its source, parameters, seed and code, and is built again when a file that it was made from has
+other content. Imported by the engine and by the `data` verb.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
-import shutil
-import uuid
+import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dpbench import fingerprints
-from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
+from dpbench.codes import code_of
+from dpbench.data.base import Data
 from dpbench.paths import cache
+from dpbench.sources import asides, inputs, stored
 from dpbench.sources.base import SOURCES, SkippedLines, Source
+from dpbench.sources.recording import also, recording
 from dpbench.sources.spec import DatasetSpec
+from dpbench.sources.stored import Damaged, Meta
 
-LAYOUT = 1  # version of the folder's layout
+LAYOUT = 2  # version of the folder's layout
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A dataset, ready to use."""
+
+    data: Data
+    fingerprint: str
+    """Of its content, made from the checksums of its files."""
+    verified: bool
+    """Whether this process has compared every byte with these checksums: then `fingerprint` is proven."""
+    statistics: dict[str, float]
+    skipped: tuple[str, ...] = ()
+    """Warnings of lines that were skipped when it was read from files."""
+
+
+class OtherData(Exception):
+    """The data that is here, or that can be built here, is not the data that was asked for."""
 
 
 def make_source(spec: DatasetSpec) -> Source:
@@ -41,145 +61,122 @@ def describe(spec: DatasetSpec) -> dict[str, Any]:
     return {"source": source.name or cls, "params": params, "seed": spec.seed}
 
 
-def folder_of(spec: DatasetSpec) -> Path:
+def folder(spec: DatasetSpec) -> Path:
+    """Where the built dataset is, or will be."""
     source = make_source(spec)
-    version = fingerprints.code_version(type(source))
-    place = spec.params.get("path")
-    key = fingerprints.digest([describe(spec), place, source.stamp(), version, LAYOUT], size=8)
+    version = code_of(type(source)).digest
+    key = fingerprints.digest([describe(spec), inputs.places_of(source), version, LAYOUT], size=8)
     return cache() / "data" / f"{spec.name}-{key}"
 
 
-class Opened(NamedTuple):
-    data: Data
-    fingerprint: str
-    statistics: dict[str, float]
-
-
-class Built(NamedTuple):
-    """What a cached folder holds."""
-
-    data: Data
-    fingerprint: str
-    skipped: list[str]
-    """Warnings of lines that were skipped when it was read from files."""
-
-
-class Damaged(Exception):
-    """A cached folder does not hold what its checksums say."""
-
-
 def open_dataset(
-    spec: DatasetSpec, *, verify: bool = True, tell: bool = True, say: Callable[[str], None] = lambda _: None
+    spec: DatasetSpec,
+    *,
+    verify: bool = True,
+    expected: str | None = None,
+    tell: bool = True,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Opened:
-    """The dataset and its fingerprint, from the cache or built now. `verify` reads every byte against its checksum.
+    """The dataset, from the cache or built now.
 
+    `verify` compares every byte with its checksum; a process does that once for each file. `expected` is a fingerprint:
+    cached data that has it is taken even when its source's files changed since, and other data raises OtherData.
     `tell` warns of lines that were skipped when it was built, now or ever before: a worker leaves that to its parent.
     """
-    folder = folder_of(spec)
-    built = None
-    if folder.is_dir():
-        try:
-            built = _load(folder, verify)
-        except Damaged as problem:
-            say(f"{spec.name}: cached data is damaged ({problem}); building it again")
-            shutil.rmtree(folder, ignore_errors=True)
-    if built is None:
-        say(f"building {spec.name}")
-        _save(*_build(spec), folder, spec.params.get("path"))
-        built = _load(folder, verify=False)
-    for skipped in built.skipped if tell else ():
+    place = folder(spec)
+    with _lock(place):
+        opened = _cached(spec, place, verify, expected, say) if place.is_dir() else None
+        if opened is None:
+            opened = _built(spec, place, verify, say)
+    if expected is not None and opened.fingerprint != expected:
+        raise OtherData(f"{spec.name}: the data here has the fingerprint {opened.fingerprint}, expected {expected}")
+    for skipped in opened.skipped if tell else ():
         warnings.warn(skipped, SkippedLines, stacklevel=2)
-    return Opened(built.data, built.fingerprint, built.data.statistics())
+    return opened
 
 
-def _build(spec: DatasetSpec) -> tuple[Data, list[str]]:
-    """The dataset, made in memory, and what it warned of lines it skipped."""
-    with warnings.catch_warnings(record=True) as caught:
+_locks: dict[Path, threading.Lock] = {}
+
+
+def _lock(place: Path) -> threading.Lock:
+    """Threads of one process build a dataset once. Processes may build it at the same time: the first one's is taken."""
+    return _locks.setdefault(place, threading.Lock())
+
+
+def _cached(
+    spec: DatasetSpec, place: Path, verify: bool, expected: str | None, say: Callable[[str], None]
+) -> Opened | None:
+    try:
+        meta, data = stored.load(place, verify=verify)
+    except Damaged as problem:
+        aside = asides.set_aside(place)
+        say(f"{spec.name}: cached data is damaged ({problem}){f', kept as {aside.name}' if aside else ''}")
+        return None
+    if meta.fingerprint != expected:
+        change, files = inputs.compare(meta.files, inputs.declared_by(make_source(spec)))
+        if change:
+            say(f"building {spec.name} again: {change}")
+            return None
+        if files != meta.files:
+            with contextlib.suppress(OSError):  # next time nothing has to be hashed
+                stored.write_meta(place, replace(meta, files=files))
+        also(one.path for one in files)
+    return _opened(meta, data, verify)
+
+
+def _built(spec: DatasetSpec, place: Path, verify: bool, say: Callable[[str], None]) -> Opened:
+    if not place.is_dir():  # else somebody said already that it is built again
+        say(f"building {spec.name}")
+    given = spec.params.get("path")
+    path = os.path.abspath(os.path.expanduser(given)) if isinstance(given, str) and given else None
+    data, facts = _build(spec)
+    stored.save(data, place, path=path, **facts)
+    return _opened(*stored.load(place, verify=verify), verify)
+
+
+def _opened(meta: Meta, data: Data, verified: bool) -> Opened:
+    return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped)
+
+
+def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:
+    """The dataset, made in memory; what it warned of lines it skipped, and the files it was made from."""
+    with warnings.catch_warnings(record=True) as caught, recording() as recorder:
         warnings.simplefilter("always", SkippedLines)
-        data = make_source(spec).build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
+        source = make_source(spec)
+        declared = inputs.declared_by(source)
+        rng = np.random.default_rng(np.random.SeedSequence(spec.seed))
+        data = source.build(rng)
     for other in caught:
         if not issubclass(other.category, SkippedLines):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
-    return data, [str(w.message) for w in caught if issubclass(w.category, SkippedLines)]
+    skipped = tuple(str(w.message) for w in caught if issubclass(w.category, SkippedLines))
+    return data, {"skipped": skipped, "files": inputs.collect(source, recorder, declared)}
 
 
 def peek(spec: DatasetSpec) -> str | None:
-    """The fingerprint of a dataset that is built already, without opening it; None when it is not."""
+    """The fingerprint of a dataset that is built already, without opening it; None when it must be built."""
     try:
-        return str(json.loads((folder_of(spec) / "meta.json").read_text())["fingerprint"])
-    except (OSError, ValueError, KeyError):
+        meta = stored.read_meta(folder(spec))
+    except Damaged:
         return None
+    change, _ = inputs.compare(meta.files, inputs.declared_by(make_source(spec)))
+    return None if change else meta.fingerprint
+
+
+def statistics(spec: DatasetSpec) -> dict[str, float]:
+    """The statistics of a dataset that is built already; none when it is not."""
+    try:
+        return stored.read_meta(folder(spec)).statistics
+    except Damaged:
+        return {}
 
 
 def origins(name: str) -> set[Path | None]:
     """Where what is cached of a dataset came from: the files it was read from, as far as they are still there, and None
     for a generator."""
     found: set[Path | None] = set()
-    for meta in (cache() / "data").glob(f"{name}-*/meta.json"):
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            path = json.loads(meta.read_text())["path"]
+    for meta in (cache() / "data").glob(f"{name}-*/{stored.META}"):
+        with contextlib.suppress(Damaged):
+            path = stored.read_meta(meta.parent).path
             found |= {None} if path is None else {Path(path)} if Path(path).exists() else set()
     return found
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def _save(data: Data, skipped: list[str], folder: Path, path: str | None = None) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep_leftovers(folder.parent)
-    aside = folder.parent / f".tmp-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    aside.mkdir()
-    try:
-        arrays = arrays_of(data) | {name: getattr(data, name) for name in data.derived}
-        for name, array in arrays.items():
-            np.save(aside / f"{name}.npy", array)
-        checksums = {name: _file_digest(aside / f"{name}.npy") for name in sorted(arrays)}
-        scalars = fingerprints.canonical(scalars_of(data))
-        meta = {
-            "kind": data.kind,
-            "scalars": scalars,
-            "arrays": checksums,
-            "fingerprint": fingerprints.digest([data.kind, scalars, {n: checksums[n] for n in arrays_of(data)}]),
-            "statistics": fingerprints.canonical(data.statistics()),
-            "skipped": skipped,
-            "path": path and os.path.abspath(os.path.expanduser(path)),
-        }
-        (aside / "meta.json").write_text(json.dumps(meta, indent=1))
-        with contextlib.suppress(OSError):  # somebody else built the same in the meantime: theirs is as good
-            os.rename(aside, folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _sweep_leftovers(parent: Path) -> None:
-    """Remove what builds that were killed on this machine left aside."""
-    for path in parent.glob(".tmp-*-*"):
-        try:
-            os.kill(int(path.name.split("-")[1]), 0)
-        except ProcessLookupError:
-            shutil.rmtree(path, ignore_errors=True)
-        except (ValueError, PermissionError):
-            pass
-
-
-def _load(folder: Path, verify: bool) -> Built:
-    try:
-        meta = json.loads((folder / "meta.json").read_text())
-        cls, derived = KINDS[meta["kind"]], set(KINDS[meta["kind"]].derived)
-        arrays = {}
-        for name, checksum in meta["arrays"].items():
-            path = folder / f"{name}.npy"
-            if verify and _file_digest(path) != checksum:
-                raise Damaged(f"checksum of {path.name}")
-            arrays[name] = np.load(path, mmap_mode="r", allow_pickle=False)
-        scalars = {k: tuple(v) if isinstance(v, list) else v for k, v in meta["scalars"].items()}
-        fingerprint, skipped = str(meta["fingerprint"]), [str(told) for told in meta.get("skipped", ())]
-        data = cls(**{n: a for n, a in arrays.items() if n not in derived}, **scalars)
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        raise Damaged(f"{type(error).__name__}: {error}") from error
-    for name in derived:
-        data.__dict__[name] = arrays[name]  # takes the place of the cached property
-    return Built(data, fingerprint, skipped)

@@ -1,4 +1,7 @@
-"""A dataset before it is built, as plain data. Imported by the cache and by settings; knows no registry."""
+"""A dataset before it is built, as plain values: what a plan names and a worker is sent.
+
+Imported by configuration and engine; imports nothing of ours. The cache makes data of it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A source class, its parameters and the data seed. Small enough to send anywhere."""
+    """A source by its name or dotted path, its parameters and the data seed. Small enough to send anywhere."""
 
     name: str
     source: str

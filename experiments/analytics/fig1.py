@@ -11,7 +11,9 @@ from dpbench.figures import shapes, style
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, trial in trials.drop_duplicates("dataset").iterrows():
-        steps_of = {name: name.removeprefix("metric.at_least_") for name in trials if name.startswith("metric.at_least_")}
+        steps_of = {
+            name: name.removeprefix("metric.at_least_") for name in trials if name.startswith("metric.at_least_")
+        }
         reached = {int(step): trial[name] for name, step in steps_of.items()}
         # The last step is the largest user, who belongs to the last bin.
         (*steps, (largest, _)) = sorted((k, n) for k, n in reached.items() if n == n)

@@ -57,7 +57,10 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def label(mechanism: str) -> str:
-    marks = ["(trivial)" if mechanism in TRIVIAL else "(modern)" if mechanism in MODERN else "", WEAKER.get(mechanism, "")]
+    marks = [
+        "(trivial)" if mechanism in TRIVIAL else "(modern)" if mechanism in MODERN else "",
+        WEAKER.get(mechanism, ""),
+    ]
     return " ".join([style.name(mechanism), *filter(None, marks)])
 
 

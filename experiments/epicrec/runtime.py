@@ -19,7 +19,9 @@ LABELS = {
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     once = trials["mechanism.solve_once"]
     variant = once.map({False: "both", True: "sanitise"}).where(trials["mechanism"] == "s_dpdp", "laplace")
-    groups = trials.assign(variant=variant, items=trials["metric.items"]).groupby(["variant", "items"], sort=False)["seconds"]
+    groups = trials.assign(variant=variant, items=trials["metric.items"]).groupby(["variant", "items"], sort=False)[
+        "seconds"
+    ]
     table = pd.DataFrame({"trials": groups.size(), "seconds": groups.median(), "seconds_p95": groups.quantile(0.95)})
     return table.reset_index()
 

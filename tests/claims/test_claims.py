@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support import runs
+from support.runs import as_stored, run
 
 from dpbench.check import baselines as utility
 from dpbench.claims.cells import Cell, cells_of
@@ -175,10 +177,10 @@ def test_a_frame_becomes_cells() -> None:
         {
             "dataset": ["a", "a", "b"],
             "mechanism.l": [10, 10, np.nan],
-            "cell": ["x", "x", "y"],
+            "setting": ["x", "x", "y"],
             "trial": [0, 1, 0],
             "seconds": [0.1, 0.2, 0.3],
-            "mae": [1.0, 3.0, 5.0],
+            "metric.mae": [1.0, 3.0, 5.0],
             "info.name": ["u", "v", "w"],
         }
     )
@@ -195,9 +197,16 @@ def test_sizes_of_queries_are_parts_of_the_domain() -> None:
         for mechanism, factor in (("filter", 1.0), ("geometric", 2.0)):
             errors = {f"abs_error/{int(domain * part)}": factor * part for part in (0.01, 0.1, 0.5)}
             rows.append(
-                {"mechanism": mechanism, "task.upto": 0.5, "cell": mechanism, "trial": 0, "abs_error": factor, **errors}
+                {
+                    "mechanism": mechanism,
+                    "task.upto": 0.5,
+                    "setting": mechanism,
+                    "trial": 0,
+                    "abs_error": factor,
+                    **errors,
+                }
             )
-        cells = cells_of(pd.DataFrame(rows).assign(seconds=1.0))
+        cells = cells_of(as_stored(pd.DataFrame(rows).assign(seconds=1.0)))
         assert value("abs_error(mechanism=geometric)", cells) == 2, "the mean over all sizes"
         assert value("abs_error(mechanism=geometric, part=0.1)", cells) == pytest.approx(0.2)
         assert value("argmax(abs_error(mechanism=filter), over=part)", cells) == 0.5
@@ -244,9 +253,7 @@ class Stored(Judge):
     """A judge of cells in memory."""
 
     def __init__(self, cells: list[Cell], scale: str = "laptop") -> None:
-        self.manifests = {
-            "x/fig": {"scale": scale, "datasets": {"real": {"params": {"path": "there"}}, "one": {"params": {}}}}
-        }
+        self.runs = {"x/fig": run("x/fig", [runs.dataset("real", original=True), runs.dataset("one")], scale=scale)}
         self._cells = {"x/fig": cells}
         self.results = Path("results")
 
@@ -324,12 +331,18 @@ def test_a_claim_about_the_original_files_is_not_tested_on_generated_data() -> N
     assert judge.verdict(claim(original="real", **RATIO)).verdict == REPRODUCED
     made_up = judge.verdict(claim(original="one", **RATIO))
     assert made_up.verdict == UNTESTABLE
-    assert "dataset.one.source=files" in made_up.reason
+    assert "dataset.one.path=FOLDER" in made_up.reason
 
 
 def test_a_first_trial_that_loads_code_is_no_time_of_the_mechanism() -> None:
     frame = pd.DataFrame(
-        {"mechanism": "a", "cell": "x", "trial": range(5), "seconds": [0.9, 0.01, 0.012, 0.011, 0.009], "mae": 1.0}
+        {
+            "mechanism": "a",
+            "setting": "x",
+            "trial": range(5),
+            "seconds": [0.9, 0.01, 0.012, 0.011, 0.009],
+            "metric.mae": 1.0,
+        }
     )
     assert value("seconds()", cells_of(frame)) == pytest.approx(0.0106)
 
@@ -341,7 +354,7 @@ def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
     def judge(**ratios: float) -> Judge:
         found = Stored(ratio_cells(ratios, 0.05), scale="laptop")
         sizes = {n: yaml.safe_load((CONF / "dataset" / f"{n}.yaml").read_text())[n]["sizes"]["laptop"] for n in ratios}
-        found.manifests["x/fig"]["datasets"] = {name: {"params": size} for name, size in sizes.items()}
+        found.runs["x/fig"] = run("x/fig", [runs.dataset(name, size) for name, size in sizes.items()])
         return found
 
     each = claim(scale="paper", each=("dataset",), **RATIO)
@@ -365,7 +378,7 @@ def run_of_fig9(ratios: dict[str, float], epsilons: tuple[float, ...] = (0.1, LN
         Cell(f"{c.id},{e}", {**c.labels, "epsilon": e}, c.values) for e in epsilons for c in ratio_cells(ratios, 0.05)
     ]
     judge = Stored(cells)
-    judge.manifests = {"gs/fig9": {"scale": "paper", "datasets": {name: {"params": {}} for name in ratios}}}
+    judge.runs = {"gs/fig9": run("gs/fig9", [runs.dataset(name) for name in ratios], scale="paper")}
     judge._cells = {"gs/fig9": cells}
     return judge
 
@@ -434,7 +447,7 @@ def cells_of_parts() -> list[Cell]:
 def test_a_run_with_other_parameters_decides_nothing() -> None:
     judge = Stored(ratio_cells({"one": 2.0}, 0.1))
     assert judge.verdict(claim(**RATIO)).verdict == CONTRADICTED
-    judge.manifests["x/fig"]["altered"] = ["lpa: bound = 5 instead of default"]
+    judge.runs["x/fig"] = replace(judge.runs["x/fig"], altered=("lpa: bound = 5 instead of default",))
     found = judge.verdict(claim(**RATIO))
     assert found.verdict == INCONCLUSIVE
     assert found.reason == "contradicted by a run that is not as defined (lpa: bound = 5 instead of default)"
@@ -544,7 +557,7 @@ def smoke(experiment: str) -> list[Cell]:
     if numbers is None:
         return []
     rows = [
-        {**c.labels, "cell": key, "trial": i, **{metric: values[i] for metric, values in c.values.items()}}
+        {**c.labels, "setting": key, "trial": i, **{f"metric.{name}": values[i] for name, values in c.values.items()}}
         for key, c in numbers.cells.items()
         for i in range(len(next(iter(c.values.values()))))
     ]
@@ -559,9 +572,8 @@ def test_every_measure_finds_its_numbers(claim: Claim) -> None:
     if not (cells := smoke(claim.experiment)):
         pytest.skip(f"{claim.experiment} has no baseline")
     judge = Stored(cells)
-    judge.manifests = {
-        claim.experiment: {"scale": "paper", "datasets": {claim.original: {"params": {"path": "there"}}}}
-    }
+    original = runs.dataset(claim.original or "none", original=True)
+    judge.runs = {claim.experiment: run(claim.experiment, [original], scale="paper")}
     judge._cells = {claim.experiment: cells}
     found: Verdict = judge.verdict(claim)
     if claim.scale == "paper" and found.reason.startswith("no metric"):
@@ -619,17 +631,19 @@ def test_every_claim_is_readable_at_any_width(width: int) -> None:
 def test_unfinished_runs_are_known() -> None:
     """Never run, without some dataset, interrupted, or whole."""
     judge = run_of_fig9(dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5))
-    manifest, cells = judge.manifests["gs/fig9"], judge.cells("gs/fig9")
-    manifest |= {"trials": 20, "cells": [{"id": c.id, "labels": dict(c.labels)} for c in cells]}
+    cells = judge.cells("gs/fig9")
+    uses, labels = judge.runs["gs/fig9"].datasets.values(), [(c.id, c.labels) for c in cells]
+    whole = judge.runs["gs/fig9"] = run("gs/fig9", uses, labels, scale="paper")
     assert judge.unfinished("gs/fig7"), "never run"
     assert not judge.unfinished("gs/fig9")
-    manifest["trials"] = 21
+    judge.runs["gs/fig9"] = replace(whole, repetitions=21)
     assert judge.unfinished("gs/fig9"), "a trial is missing"
-    manifest["trials"] = 20
+    judge.runs["gs/fig9"] = whole
     judge._cells["gs/fig9"] = cells[1:]
-    assert judge.unfinished("gs/fig9"), "a cell is missing"
+    assert judge.unfinished("gs/fig9"), "a setting is missing"
     judge._cells["gs/fig9"] = [c for c in cells if c.labels["dataset"] != "checkin"]
-    manifest["cells"] = [c for c in manifest["cells"] if c["labels"]["dataset"] != "checkin"]
+    left = tuple(s for s in whole.settings if s.dataset.name != "checkin")
+    judge.runs["gs/fig9"] = replace(whole, settings=left)
     assert judge.unfinished("gs/fig9"), "a dataset of the experiment is missing"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ from dpbench.config.schema import dataset_of
 from dpbench.data import Incidence
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
+from dpbench.results.run import Run
 from dpbench.sources import SOURCES, SkippedLines, cards
 from dpbench.sources.cache import open_dataset
 
@@ -84,7 +84,7 @@ def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
         assert re.fullmatch(r"https?://\S+/\S+", file.address)
         assert file.checksum == "unknown" or re.fullmatch(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})", file.checksum)
     if entry.get("generator") and card.paper:
-        data, _ = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec)
+        data = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec).data
         assert set(card.paper) - {"table"} <= set(data.statistics()), "the card's statistics have the data's names"
 
 
@@ -113,7 +113,7 @@ def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """On files made by the generator itself nothing is off."""
-    data, _ = open_dataset(dataset_of("transactions", calibration.entry_of("transactions"), "smoke").spec)
+    data = open_dataset(dataset_of("transactions", calibration.entry_of("transactions"), "smoke").spec).data
     rows = np.split(data.indices, data.indptr[1:-1])
     path = tmp_path / "made.dat"
     path.write_text("".join(" ".join(map(str, row)) + "\n" for row in rows))
@@ -158,7 +158,7 @@ def test_outline_and_histogram() -> None:
 
 
 def test_the_errors_of_a_report_are_reproducible() -> None:
-    data, _ = open_dataset(dataset_of("trajectory", calibration.entry_of("trajectory"), "smoke").spec)
+    data = open_dataset(dataset_of("trajectory", calibration.entry_of("trajectory"), "smoke").spec).data
     first, second = (calibration.errors(data, 1.0, 2) for _ in range(2))
     assert first == second
     lpa, ranks = first["lpa"], first["joint_topk"]
@@ -180,8 +180,8 @@ def test_experiments_run_on_original_files(dpbench: Callable, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "6906" in done.stdout.replace(",", "")
     assert "88162" in done.stdout.replace(",", "")
-    plan = json.loads((tmp_path / "results" / "plans" / "gs" / "table2@smoke.json").read_text())
-    assert {d["source"] for d in plan["datasets"].values()} == {"uci_bag_of_words", "fimi"}
+    found = Run.load(tmp_path / "results", "gs/table2", files=["document", "transactions"])
+    assert {d.source for d in found.datasets.values()} == {"uci_bag_of_words", "fimi"}
 
 
 def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +194,7 @@ def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         make_plan(compose_run(words))
     with pytest.warns(SkippedLines, match=r"1 bad line was skipped; the first: .*bad.dat, line 2: ") as caught:
-        assert make_plan(compose_run([*words, "dataset.transactions.on_bad_line=skip"])).cells
+        assert make_plan(compose_run([*words, "dataset.transactions.on_bad_line=skip"])).run.settings
     assert _warning(caught[0].message, caught[0].category, "x.py", 1) == f"dpbench: {caught[0].message}\n"
     assert _warning("old", DeprecationWarning, "x.py", 1).startswith("x.py:1: DeprecationWarning: old")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpbench.config.compose import compose_run
+from dpbench.results.run import Run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -24,8 +24,8 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
         (("dataset=[netflix]",), ("datasets left out: checkin, document, trajectory",)),
         (("mechanism=[lpa,fpa,gs_r,gs_s,gs,gs_mean,alpa]",), ("mechanisms added: alpa",)),
         (("epsilon=[ln2,0.5]",), ("epsilons left out: 0.1, 1.099", "epsilons added: 0.5")),
-        (("trials=3",), ("trials a cell: 3 instead of 6",)),
-        (("trials=300",), ("trials a cell: 300 instead of 6",)),
+        (("trials=3",), ("trials per setting: 3 instead of 6",)),
+        (("trials=300",), ("trials per setting: 300 instead of 6",)),
         (("seed=5", "data_seed=2"), ("seed of the noise: 5 instead of 0", "seed of the data: 2 instead of 0")),
         (("mechanism.gs.w=[5,10]",), ("gs: w = 5, 10 instead of default",)),
         (("dataset.trajectory.columns=700",), ("trajectory: columns = 700 instead of 1402",)),
@@ -70,14 +70,13 @@ def test_an_experiment_that_cannot_be_had_as_defined_tells_the_overrides(tmp_pat
 
 def test_a_narrowed_run_says_so_until_the_whole_is_run_again(dpbench: Call, tmp_path: Path) -> None:
     quick = ("run", "experiment=sparse/table1", "scale=smoke", "tracking=none", "figure=false", "runner.jobs=1")
-    plan = tmp_path / "results" / "plans" / "sparse" / "table1@smoke.json"
     narrowed = dpbench(*quick, "dataset=[adult]")
     line = (
         "Not sparse/table1 as defined (datasets left out: census, onthemap, telecom); figures and report show this run "
         "until: python -m dpbench run experiment=sparse/table1 scale=smoke\n"
     )
     assert line in narrowed.stdout
-    assert json.loads(plan.read_text())["changes"] == ["datasets left out: census, onthemap, telecom"]
+    assert Run.load(tmp_path / "results", "sparse/table1").changes == ("datasets left out: census, onthemap, telecom",)
     assert "note: sparse/table1: not as the experiment is defined" in dpbench("figures").stdout
     whole = dpbench(*quick)
     assert "3 trials computed, 1 found finished" in whole.stdout

@@ -110,15 +110,15 @@ def test_refuses_arrays_that_do_not_fit() -> None:
 
 def test_survives_the_cache(data_cache) -> None:
     """Fields, labels and derived counts come back from the disk as they were."""
-    from dpbench.sources.cache import _load, _save
+    from dpbench.sources.stored import load, save
 
     data = Records.from_rows(USERS, items=5, contexts=3)
     data = Records(
         data.indptr, data.items, data.contexts, 5, 3, item_labels=tuple("abcde"), context_labels=("x", "y", "ü")
     )
     folder = data_cache / "data" / "records-round-trip"
-    _save(data, [], folder)
-    again = _load(folder, verify=True).data
+    save(data, folder)
+    again = load(folder, verify=True)[1]
     assert again.item_labels == tuple("abcde")
     assert again.context_labels == ("x", "y", "ü")
     assert again.repeats is True

@@ -1,16 +1,17 @@
-"""Names of things: one spelling a value, and code versions that follow the code and nothing else."""
+"""Names of things: one spelling of a value, and ids that name everything that decides a result."""
 
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from dpbench import fingerprints
+from dpbench.codes import Code, code_of
+from dpbench.engine.identity import setting_code, setting_id
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.sources.base import SOURCES
+from dpbench.tasks.base import TASKS
 
 
 def test_one_value_has_one_digest() -> None:
@@ -36,31 +37,25 @@ def test_parameters_leave_out_defaults() -> None:
     assert fingerprints.parameters(Sample(a=1, b="y")) == {"b": "y"}
 
 
-@pytest.mark.parametrize(
-    ("file", "before", "after", "same"),
-    [
-        ("outer", '"""doc"""', '"""other words"""  # a comment', True),
-        ("outer", "return 1", "return 2", False),
-        ("inner", "return 3", "return 4", False),
-        ("apart", "return 5", "return 6", True),
-    ],
-)
-def test_code_version_follows_own_imports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, before: str, after: str, same: bool
-) -> None:
-    package = tmp_path / "pkg_under_test"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "outer.py").write_text(
-        '"""doc"""\nfrom pkg_under_test import inner\nclass A:\n    def f(self):\n        return 1\n    g = inner.g\n'
-    )
-    (package / "inner.py").write_text("def g():\n    return 3\n")
-    (package / "apart.py").write_text("def h():\n    return 5\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    for name in [n for n in sys.modules if n.startswith("pkg_under_test")]:
-        del sys.modules[name]
-    cls = importlib.import_module("pkg_under_test.outer").A
-    first = fingerprints.code_version(cls)
-    path = package / f"{file}.py"
-    path.write_text(path.read_text().replace(before, after))
-    assert (fingerprints.code_version(cls) == first) is same
+def test_an_id_names_everything_that_decides_a_result() -> None:
+    code = Code("1", {}, {}, True)
+    first = ("ab", 0, "data", code, 2)
+    others = [
+        ("ac", 0, "data", code, 2),
+        ("ab", 1, "data", code, 2),
+        ("ab", 0, "other", code, 2),
+        ("ab", 0, "data", Code("2", {}, {}, True), 2),
+        ("ab", 0, "data", code, 3),
+    ]
+    assert len({setting_id(*given) for given in [first, first, *others]}) == 6
+
+
+def test_the_code_of_a_setting_is_that_of_its_parts_and_of_the_worker() -> None:
+    parts = SOURCES.get("incidence"), MECHANISMS.get("lpa"), TASKS.get("column_counts")
+    code = setting_code(*parts)
+    for part in (*parts, "dpbench.engine.worker"):
+        assert code_of(part).modules.items() <= code.modules.items()
+    assert {"dpbench.engine.worker", "dpbench.sources.cache", "dpbench.fingerprints"} <= set(code.modules)
+    assert code.digest != setting_code(SOURCES.get("gaussian"), *parts[1:]).digest
+    assert code.digest != setting_code(parts[0], MECHANISMS.get("gs"), parts[2]).digest
+    assert code.digest == setting_code(parts[0], parts[1](bound=7), parts[2]()).digest

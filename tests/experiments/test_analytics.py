@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.runs import as_stored
 
 from dpbench.cli import main
 from dpbench.figures.draw import load_script, script
@@ -110,7 +111,9 @@ def test_table5_marks_the_tie_for_the_tenth_place() -> None:
         f"info.top_{i}": f"movie {i + 2}" for i in range(1, 11)
     }
     row |= {f"raw_count_{i}": 30.0 - min(i, 10) for i in range(1, 12)} | {"listed": 11.0, "trial": 0}
-    numbers = table5.numbers(pd.DataFrame([{**row, "mechanism": "hpa"}, {**row, "trial": 1, "mechanism": "hpa"}]))
+    numbers = table5.numbers(
+        as_stored(pd.DataFrame([{**row, "mechanism": "hpa"}, {**row, "trial": 1, "mechanism": "hpa"}]))
+    )
     assert numbers["rank"].tolist() == [*map(str, range(1, 10)), "10=", "10="]
     assert numbers["hpa_right"].sum() == 9  # movie 12 is not among the eleven
     assert table5.draw(numbers) is not None

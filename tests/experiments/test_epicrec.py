@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from support.runs import as_stored
 
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
@@ -13,7 +14,9 @@ from dpbench.paths import EXPERIMENTS
 def drawn(experiment, rows):
     """The numbers of a script and the texts of its panels: titles, table cells, legends."""
     script = load_script(EXPERIMENTS / f"{experiment}.py")
-    numbers = script.numbers(pd.DataFrame([{"task": "t", "seconds": 0.1, "trial": 0, **row} for row in rows]))
+    numbers = script.numbers(
+        as_stored(pd.DataFrame([{"task": "t", "seconds": 0.1, "trial": 0, **row} for row in rows]))
+    )
     with paper_style():
         figure = script.draw(numbers)
         figure.draw_without_rendering()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from support.runs import as_stored
 
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
@@ -23,7 +24,7 @@ def drawn(experiment, trials):
 
 
 def frame(rows):
-    return pd.DataFrame([{"task": "column_counts", "seconds": 0.1, **row} for row in rows])
+    return as_stored(pd.DataFrame([{"task": "column_counts", "seconds": 0.1, **row} for row in rows]))
 
 
 def test_quality_tells_the_price_of_trusting_q():

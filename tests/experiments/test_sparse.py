@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.runs import as_stored
 
 from dpbench.engine.suite import run_experiment
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
 from dpbench.paths import EXPERIMENTS
-from dpbench.results.frame import load_trials, manifests
 
 RANGES = {"Geometric", "Filter", "Priority sampling", "Filter-priority"}
 TREES = {"Geometric", "Geometric, dyadic", "Filter, dyadic", "Priority sampling, dyadic", "Filter-priority, dyadic"}
@@ -48,9 +48,8 @@ def test_experiment_runs_and_is_drawn(name: str, results: Path) -> None:
         f"sparse/{name}", results=results, scale="smoke", jobs=1, overrides=("trials=2",) if name != "table1" else ()
     )
     assert not outcome.failures
-    assert not plan.left_out
-    trials = load_trials(results, manifests(results)[f"sparse/{name}"])
-    numbers, labels = drawn(name, trials)
+    assert not plan.run.left_out
+    numbers, labels = drawn(name, plan.run.trials())
     assert labels == SERIES[name]
     for column in ("abs_error", "median_relative_error", "rate", "density"):
         assert column not in numbers or np.isfinite(numbers[column]).all()
@@ -70,7 +69,7 @@ def drawn(name: str, trials: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
 def test_errors_by_size_are_those_of_the_trials() -> None:
     made = {"mechanism": "filter", "abs_error": 9.0, "median_relative_error/10": 0.1, "median_relative_error/100": 0.2}
     rows = [{**made, "trial": t, "abs_error/10": 1.0 + t, "abs_error/100": 10.0 + t} for t in range(3)]
-    numbers, _ = drawn("ranges_small", pd.DataFrame(rows))
+    numbers, _ = drawn("ranges_small", as_stored(pd.DataFrame(rows)))
     assert numbers["cells"].tolist() == [10, 100]
     assert numbers["abs_error"].tolist() == [2, 11]
     assert numbers["abs_error_se"].tolist() == pytest.approx([3**-0.5] * 2)
@@ -84,7 +83,7 @@ def test_consistency_says_what_is_saved() -> None:
         {**made, "dataset.places": places, "mechanism.consistent": checked, "abs_error/10": error}
         for places, checked, error in cases
     ]
-    numbers, _ = drawn("consistency", pd.DataFrame(rows))
+    numbers, _ = drawn("consistency", as_stored(pd.DataFrame(rows)))
     assert numbers["saved"].tolist() == pytest.approx([0, 0.4, 0, 0.1])
 
 
@@ -95,7 +94,7 @@ def test_throughput_is_non_zero_entries_a_second_without_the_slow_first_release(
         for d in (0.001, 0.1)
         for t, s in enumerate((7.0, each, each, each))
     ]
-    numbers, labels = drawn("throughput", pd.DataFrame(rows))
+    numbers, labels = drawn("throughput", as_stored(pd.DataFrame(rows)))
     table = numbers.set_index(["mechanism", "form", "density"])["rate"]
     assert table["filter", "shortcut", 0.001] == pytest.approx(1e6)
     assert table["filter", "laborious", 0.1] == pytest.approx(5e5)
@@ -105,7 +104,7 @@ def test_throughput_is_non_zero_entries_a_second_without_the_slow_first_release(
 
 def test_table_shows_how_much_larger_the_noisy_table_is() -> None:
     rows = [{"dataset": "telecom", "density": 0.01, "cells": 1000.0, "nonzeros": 10.0, "mean": 2.0}]
-    numbers, _ = drawn("table1", pd.DataFrame(rows))
+    numbers, _ = drawn("table1", as_stored(pd.DataFrame(rows)))
     assert numbers["blow_up"].tolist() == [100]
     assert numbers["stated"].tolist() == ["0.5 % to 2 %"]
 
@@ -126,7 +125,7 @@ def test_an_error_of_nought_draws_no_line_off_a_logarithmic_panel() -> None:
     made = {"mechanism": "filter", "trial": 0, "median_relative_error/10": 0.0, "median_relative_error/100": 0.2}
     rows = [{**made, "abs_error/10": 1.0, "abs_error/100": 10.0}]
     script = load_script(EXPERIMENTS / "sparse" / "ranges_small.py")
-    figure = script.draw(script.numbers(pd.DataFrame(rows)))
+    figure = script.draw(script.numbers(as_stored(pd.DataFrame(rows))))
     absolute, relative = (ax.get_lines()[0].get_xdata().tolist() for ax in figure.axes)
     plt.close(figure)
     assert absolute == [10, 100]

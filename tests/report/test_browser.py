@@ -13,8 +13,8 @@ from support.browser import browse
 from support.reports import MOST_BYTES, MOST_SECONDS, Page, run, small_report
 
 from dpbench.claims.ledger import ledger
-from dpbench.report import html
-from dpbench.report.html import Raw, Row
+from dpbench.report.page import HERE, table_html
+from dpbench.report.tables import Cell, table
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +84,16 @@ CELLS = {
     "words": (["fig10", "Fig9", "", "table1"], ["Fig9", "fig10", "table1", ""]),
     "mixed": (["auto", "100", "20", ""], ["20", "100", "auto", ""]),
     "endless": ([math.inf, 2.0, math.nan, -math.inf], ["-∞", "2", "∞", ""]),
-    "shown otherwise": ([Raw("b", 2), Raw("a", 10), Raw("c", ""), Raw("d", -1.5)], ["d", "b", "a", "c"]),
+    "shown otherwise": ([Cell("b", 2), Cell("a", 10), Cell("c", ""), Cell("d", -1.5)], ["d", "b", "a", "c"]),
 }
 
 
 def test_columns_sort_by_what_they_mean(window: Any, tmp_path: Path) -> None:
     """Numbers with units, percentages, spreads, exponents, borders and infinities; empty cells last in both directions."""
-    from dpbench.report.page import HERE
-
-    made = [Row([cells[i] for cells, _ in CELLS.values()]) for i in range(4)]
-    table = html.table(list(CELLS), made, id="t", caption="c")
+    made = table(list(CELLS), [[cells[i] for cells, _ in CELLS.values()] for i in range(4)], id="t", caption="c")
     path = tmp_path / "table.html"
     script = (HERE / "page.js").read_text()
-    path.write_text(f'<meta charset="utf-8"><button id="theme"></button>{table}<script>{script}</script>')
+    path.write_text(f'<meta charset="utf-8"><button id="theme"></button>{table_html(made)}<script>{script}</script>')
     window.get(path.as_uri())
     for column, (_, wanted) in enumerate(CELLS.values()):
         button = f"#t th:nth-child({column + 1}) button"

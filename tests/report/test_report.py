@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from support.reports import MOST_BYTES, Page, run, small_report
+from support.reports import MOST_BYTES, Page, alter, run, small_report
 
 from dpbench.claims.ledger import ledger
 from dpbench.config.compose import options
-from dpbench.report import html
-from dpbench.report.html import Raw, Row
+from dpbench.report.page import prose
+from dpbench.report.text import number, slug
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def test_what_is_on_it(text: str, folder: Path) -> None:
     ):
         assert f"<h2>{title}</h2>" in text
     for claim in ledger():
-        assert f'id="claim-{html.slug(claim.id)}"' in text
+        assert f'id="claim-{slug(claim.id)}"' in text
     assert text.count("data:image/png;base64,") == 3
     assert "NOT PRIVATE" not in text
     assert "declare <code>bound</code>" in text
@@ -113,9 +112,7 @@ def test_an_experiment_that_cannot_be_drawn_does_not_stop_the_others(folder: Pat
     shutil.copytree(folder / "results", tmp_path / "results")
     (tmp_path / "experiments" / "gs").mkdir(parents=True)
     (tmp_path / "experiments" / "gs" / "fig9.py").write_text("def numbers(trials):\n    return nowhere\n")
-    plan = tmp_path / "results" / "plans" / "gs" / "table2@smoke.json"
-    body = json.loads(plan.read_text())
-    plan.write_text(json.dumps(body | {"cells": [cell | {"id": "none"} for cell in body["cells"]]}))
+    alter(tmp_path / "results", "gs/table2", lambda run: [setting.update(id="0" * 32) for setting in run["settings"]])
     for verb in ("figures", "report"):
         done = run(tmp_path, verb)
         said = done.stdout + done.stderr
@@ -131,9 +128,7 @@ def test_an_experiment_that_cannot_be_drawn_does_not_stop_the_others(folder: Pat
 
 def test_an_unfinished_run_is_told(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "results", tmp_path / "results")
-    plan = tmp_path / "results" / "plans" / "gs" / "fig9@smoke.json"
-    body = json.loads(plan.read_text())
-    plan.write_text(json.dumps(body | {"trials": body["trials"] + 4}))
+    alter(tmp_path / "results", "gs/fig9", lambda run: run.update(repetitions=run["repetitions"] + 4))
     done = run(tmp_path, "figures", "gs/fig9")
     assert "note: gs/fig9: not finished: 36 of 60 trials are stored" in done.stdout
 
@@ -150,8 +145,8 @@ def test_what_is_reconstructed_or_not_private_is_all_there(text: str) -> None:
         assert set(re.findall(r">(\w+)</a>", listed)) == wanted
     assert "where we differ from the papers" in paragraph
     for _, cls in MECHANISMS.items():
-        assert html.prose(cls.reconstructed) in text
-        assert html.prose(cls().not_private()) in text
+        assert str(prose(cls.reconstructed)) in text
+        assert str(prose(cls().not_private())) in text
 
 
 def test_environment_and_errata(text: str) -> None:
@@ -161,7 +156,7 @@ def test_environment_and_errata(text: str) -> None:
     assert re.search(r"Written 20\d\d-\d\d-\d\d \d\d:\d\d UTC", text)
     errata = text.partition('<section id="errata">')[2].partition("</section>")[0]
     for claim in ledger():
-        assert (f'href="#claim-{html.slug(claim.id)}">more<' in errata) == (claim.basis == "erratum")
+        assert (f'href="#claim-{slug(claim.id)}">more<' in errata) == (claim.basis == "erratum")
     assert "Where we differ from the papers, and why" in errata
 
 
@@ -169,17 +164,6 @@ def test_statistics_stand_beside_the_papers(text: str) -> None:
     card = text.partition('<details id="data-trajectory">')[2].partition("</details>")[0]
     assert ">gs, Table 2<" in card
     assert "62,956" in card
-
-
-def test_what_users_write_is_text() -> None:
-    assert html.text("<script>&\"'") == "&lt;script&gt;&amp;&quot;&#x27;"
-    assert html.prose("`a<b` & c") == "<code>a&lt;b</code> &amp; c"
-    table = html.table(["<h>"], [Row(["<b>"], {"x": '"'}), Row([Raw("<i>", '">')])], id="t", caption="<c>")
-    assert "<b>" not in table
-    assert "&quot;&gt;" in table
-    assert "<c>" not in table
-    assert "<script>" not in html.markdown("# T\n<script>alert(1)</script>\n[x](javascript:alert(1))")
-    assert 'href="javascript' not in html.markdown("[x](javascript:alert(1))")
 
 
 @pytest.mark.parametrize(
@@ -194,4 +178,33 @@ def test_what_users_write_is_text() -> None:
     ],
 )
 def test_numbers_are_readable(value: float, shown: str) -> None:
-    assert html.number(value) == shown
+    assert number(value) == shown
+
+
+def test_nothing_is_called_reproduced_as_a_whole(text: str) -> None:
+    title = text.partition("<h1>")[2].partition("</h1>")[0]
+    assert "five papers" in title
+    assert "reproduced" not in title
+
+
+def test_every_dataset_says_where_it_came_from(text: str) -> None:
+    """Generated with its seed: in the header, in the facts of an experiment, in the list of datasets and in the runs."""
+    assert "All data are generated, none are the original files." in text.partition("</header>")[0]
+    article = text.partition('<article id="exp-gs-fig9">')[2].partition("</article>")[0]
+    assert "6 settings; 6 trials per setting; noise seed 0; trajectory: generated, seed 0<" in article
+    listed = text.partition('<details id="data-trajectory">')[2].partition("</summary>")[0]
+    assert ">generated, seed 0; scale smoke<" in listed
+    assert "(not in these runs)" in text.partition('<details id="data-netflix">')[2].partition("</summary>")[0]
+    environment = text.partition('<table class="sortable" id="runs">')[2].partition("</table>")[0]
+    assert environment.count(">generated<") == 3
+
+
+def test_what_is_not_private_as_run_is_marked(text: str) -> None:
+    article = text.partition('<article id="exp-gs-fig9">')[2].partition("</article>")[0]
+    facts, _, rest = article.partition('<div class="beside')
+    assert re.search(r">not private as run:</span> lpa, gs <span[^>]*>\(Δ is the largest observed row", facts)
+    cells = re.findall(r'<td data-head="mechanism"[^>]*>(.*?)</td>', rest)
+    assert len(cells) == 6
+    assert all(re.fullmatch(r'(lpa|gs) <span class="mark" title="Δ is .*">not private</span>', cell) for cell in cells)
+    private = text.partition('<article id="exp-epicrec-example">')[2].partition("</article>")[0]
+    assert 'class="mark"' not in private

@@ -37,7 +37,7 @@ CARDS = {name: cards.load(name) for name in options("dataset")}
 
 def original(name: str, place: tuple[str, ...]) -> Data:
     entry = calibration.entry_of(name) | {"source": "files", "path": str(Path(real_data(*place)))}
-    return open_dataset(dataset_of(name, entry, "paper").spec)[0]
+    return open_dataset(dataset_of(name, entry, "paper").spec).data
 
 
 def digits(value: Any) -> int:
@@ -67,7 +67,7 @@ def test_ratios_are_those_measured(name: str) -> None:
     files = original(name, (COUNTED | SAMPLES)[name])
     spec = calibration.matched(name, files.kind, files)
     assert spec is not None
-    generated = open_dataset(spec)[0]
+    generated = open_dataset(spec).data
     ours, theirs = (calibration.errors(data, math.log(2), 10) for data in (generated, files))
     measured = {key: round(ours[key].mean / theirs[key].mean, 2) for key in CARDS[name].ratios}
     assert measured == pytest.approx(dict(CARDS[name].ratios), abs=0.011)

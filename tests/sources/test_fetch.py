@@ -538,7 +538,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     assert out.index("for research") < out.index("checksum sha256:" + known + " holds")
     assert "transactions is here now" in out
     entry = calibration.entry_of("transactions")
-    data, _ = open_dataset(dataset_of("transactions", entry | {"source": "files"}, "smoke").spec)
+    data = open_dataset(dataset_of("transactions", entry | {"source": "files"}, "smoke").spec).data
     assert data.rows == 60_000
     assert main(["data", "list"]) == 0
     assert re.search(r"transactions.*files.*fetched", capsys.readouterr().out)

@@ -335,7 +335,7 @@ def test_empty_data() -> None:
 PROBE = """
 import json, resource, sys, time
 import numpy as np
-from dpbench.numerics import margins
+from dpbench.sources.generators import _margins as margins
 from dpbench.sources import SOURCES
 source = SOURCES.make("incidence", **json.loads(sys.argv[1]))
 SOURCES.make("incidence", rows=50, columns=20, largest=9, average=5, top=0.5).build(np.random.default_rng(0))

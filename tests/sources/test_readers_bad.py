@@ -31,7 +31,8 @@ from dpbench.config.schema import dataset_of
 from dpbench.errors import UserError
 from dpbench.paths import cache
 from dpbench.sources import SOURCES, SkippedLines
-from dpbench.sources.cache import DatasetSpec, open_dataset
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.spec import DatasetSpec
 
 # reader, file, line of the fault, what the message says
 BAD = [
@@ -376,7 +377,7 @@ def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> Non
         open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))
     assert sorted(cache().glob("data/*")) == before
     write("retail.dat", "1 2\n5\n")
-    assert open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))[0].rows == 2
+    assert open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)})).data.rows == 2
 
 
 def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path]) -> None:
@@ -385,9 +386,9 @@ def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path])
     spec = DatasetSpec("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
     told = f"2 bad lines were skipped; the first: {path}, line 2: "
     with pytest.warns(SkippedLines) as first:
-        _, fingerprint = open_dataset(spec)
+        fingerprint = open_dataset(spec).fingerprint
     with pytest.warns(SkippedLines) as second:
-        assert open_dataset(spec)[1] == fingerprint
+        assert open_dataset(spec).fingerprint == fingerprint
     for caught in (first, second):
         assert [str(w.message).startswith(told) for w in caught] == [True]
     with warnings.catch_warnings():
@@ -395,5 +396,5 @@ def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path])
         open_dataset(spec, tell=False)  # a worker, whose parent told it
         path.write_text("1 2\n3\n")
         # What is told is no part of the data: the same rows from a good file have the same fingerprint.
-        assert open_dataset(spec)[1] == fingerprint
-        assert open_dataset(spec)[1] == fingerprint
+        assert open_dataset(spec).fingerprint == fingerprint
+        assert open_dataset(spec).fingerprint == fingerprint

@@ -15,8 +15,9 @@ from support.paths import real_data
 
 from dpbench.data import Contingency
 from dpbench.errors import UserError
-from dpbench.sources.cache import DatasetSpec, open_dataset
+from dpbench.sources.cache import open_dataset
 from dpbench.sources.readers import parsing
+from dpbench.sources.spec import DatasetSpec
 
 
 @pytest.fixture(params=[4, 37, 1 << 22], ids=["blocks of 4", "blocks of 37", "one block"])
@@ -218,13 +219,13 @@ def test_second_use_comes_from_the_cache_until_the_file_changes(write: Callable[
     path = write("retail.dat", "1 2\n2 3\n")
     spec = DatasetSpec("transactions", "fimi", {"path": str(path)})
     said: list[str] = []
-    first, fingerprint = open_dataset(spec, say=said.append)
-    assert open_dataset(spec, say=said.append)[1] == fingerprint
+    first = open_dataset(spec, say=said.append)
+    assert open_dataset(spec, say=said.append).fingerprint == first.fingerprint
     assert len(said) == 1
     write("retail.dat", "1 2\n2 3\n4\n")
-    again, other = open_dataset(spec, say=said.append)
-    assert (first.rows, again.rows, len(said)) == (2, 3, 2)
-    assert other != fingerprint
+    again = open_dataset(spec, say=said.append)
+    assert (first.data.rows, again.data.rows, said[1:]) == (2, 3, ["building transactions again: retail.dat changed"])
+    assert again.fingerprint != first.fingerprint
 
 
 def test_a_large_ratings_file_is_fast(write: Callable[..., Path]) -> None:
@@ -239,7 +240,7 @@ def test_a_large_ratings_file_is_fast(write: Callable[..., Path]) -> None:
     read("netflix_prize", write("combined_data_2.txt", "1:\n1,1,2005-12-12\n"), kind="records")
     spec = DatasetSpec("big", "netflix_prize", {"path": str(path), "kind": "records"})
     began = time.perf_counter()
-    data, _ = open_dataset(spec)
+    data = open_dataset(spec).data
     built = time.perf_counter() - began
     assert data.records == lines
     began = time.perf_counter()

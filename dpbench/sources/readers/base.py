@@ -1,4 +1,4 @@
-"""The contract of a reader: where its files are, what they are called, and their stamp in the cache's key.
+"""The contract of a reader: where its files are and what they are called.
 
 Imported by every reader. A reader takes a file, or a folder in which it knows the format's own names.
 """
@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpbench.errors import UserError, one_of
 from dpbench.sources.base import Source
@@ -40,13 +40,8 @@ class Reader(Source):
             one_of("kind", getattr(self, "kind"), self.kinds)  # noqa: B009 (only readers of several kinds have it)
 
     def files(self) -> list[Path]:
-        """The files to read, in order."""
+        """The files to read, in order. The cache compares their content with what it was built from."""
         return find(self.path, self.names, self.what, many=self.many)
-
-    def stamp(self) -> dict[str, Any]:
-        """Name, size and time of each file, so that changed files are read again."""
-        stats = [(file.name, file.stat()) for file in self.files()]
-        return {"files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]}
 
     def bad_lines(self) -> BadLines:
         return BadLines(self.on_bad_line)

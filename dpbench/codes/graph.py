@@ -1,0 +1,201 @@
+"""The graph of modules: what each one's code is, and which others it takes part of. Imported by `codes.code`.
+
+A loaded module stands for the code that was loaded, whatever becomes of its file: a worker that runs the code of this
+morning says so, even when the file has changed at noon.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dpbench.codes import facts, loaded
+from dpbench.codes.facts import Facts, Use
+from dpbench.codes.places import OURS, Place, locate, owner
+from dpbench.errors import UserError
+
+# Whoever takes one of these can make any class of a family by its name, so that all of the family take part.
+_LOOKUPS = {
+    ("dpbench.mechanisms.base", "MECHANISMS"): "dpbench.mechanisms",
+    ("dpbench.mechanisms.base", "mechanism"): "dpbench.mechanisms",
+    ("dpbench.sources.base", "SOURCES"): "dpbench.sources",
+    ("dpbench.tasks.base", "TASKS"): "dpbench.tasks",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One module. `digest` is empty for an `__init__` that only exports, and for what has no source."""
+
+    digest: str
+    targets: frozenset[str]
+    unknown: tuple[str, ...] = ()
+    """Why the code is not known for certain."""
+
+
+Stamp = tuple[Any, Any]
+_FACTS: dict[str, tuple[Stamp, Facts]] = {}
+_NODES: dict[str, tuple[Stamp, Node]] = {}
+
+
+def stamp(name: str) -> Stamp:
+    """What changes when a module is loaded again or, while it is not loaded, when its file changes."""
+    module = sys.modules.get(name)
+    if module is not None:
+        # The objects are kept, not their ids: an id may be used again.
+        return module, getattr(module, "__spec__", None)
+    place = locate(name)
+    return place, (_written(place), *sys.path)
+
+
+def holds(name: str, was: Stamp) -> bool:
+    """Whether a stamp still is the module's. Looks for no module anew."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return was[0] is module and was[1] is getattr(module, "__spec__", None)
+    return not isinstance(was[0], ModuleType) and was[1] == (_written(was[0]), *sys.path)
+
+
+def _written(place: Place | None) -> tuple[int, ...] | None:
+    """Times and size of a module's file. The time of the inode shows a file whose old time was put back."""
+    try:
+        status = os.stat(place.file) if place is not None and place.file is not None else None
+    except OSError:
+        return None
+    return None if status is None else (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+
+
+def node(name: str) -> Node:
+    """The module by its source."""
+    known = _NODES.get(name)
+    if known is not None and holds(name, known[0]):
+        return known[1]
+    now, place = stamp(name), locate(name)
+    told = _facts(name)
+    targets = {name.rpartition(".")[0]} - {""}
+    for use in told.uses:
+        targets |= _resolve(use, name, set())
+    unknown: tuple[str, ...] = ()
+    if told.computed and name.partition(".")[0] != OURS and place is not None:
+        unknown = tuple(f"{place.file}, line {line}: loads a module by a computed name" for line in told.computed)
+    made = Node(told.digest, frozenset(targets - {name}), unknown)
+    _NODES[name] = now, made
+    return made
+
+
+def targets_of(uses: frozenset[Use], importer: str) -> frozenset[str]:
+    """The modules that these uses take part of."""
+    return frozenset(target for use in uses for target in _resolve(use, importer, set()))
+
+
+def _facts(name: str) -> Facts:
+    known = _FACTS.get(name)
+    if known is None or not holds(name, known[0]):
+        known = _FACTS[name] = stamp(name), _read(name, locate(name))
+    return known[1]
+
+
+def _read(name: str, place: Place | None) -> Facts:
+    if place is None or (place.file is None and place.folders is not None):
+        return Facts("")  # a namespace package
+    module = sys.modules.get(name)
+    package = name if place.folders is not None else name.rpartition(".")[0]
+    if name == "__main__":
+        package = getattr(module, "__package__", None) or ""
+    file = place.file
+    if file is None or not os.path.isfile(file):
+        source = _loader_source(name)
+        return Facts("") if source is None else facts.read(source, package, is_package=place.folders is not None)
+    written = _written(place) or ()
+    told = _read_file(file, written, package, place.folders is not None)
+    if module is not None and file.endswith(".py") and loaded.changed(module, file, max(written)):
+        raise UserError(f"{file} has changed since {name} was loaded: restart Python, or reload the module")
+    return told
+
+
+@functools.lru_cache(maxsize=4096)
+def _read_file(file: str, _written: tuple[int, ...], package: str, is_package: bool) -> Facts:
+    content = Path(file).read_bytes()
+    return facts.read(content, package, is_package=is_package) if file.endswith(".py") else facts.opaque(content)
+
+
+def _loader_source(name: str) -> str | None:
+    """The text of a module that is in no file of its own: in a zip archive, for example."""
+    module = sys.modules.get(name)
+    loader = getattr(module, "__loader__", None)
+    try:
+        return loader.get_source(name) if loader is not None else None
+    except (AttributeError, ImportError):
+        return None
+
+
+def _resolve(use: Use, importer: str, seen: set[Use]) -> set[str]:
+    """The modules behind a use: through the exports of packages to the one that defines the name."""
+    if use in seen:
+        return set()
+    seen.add(use)
+    name, attributes = use
+    found = {name}
+    whose = owner(name)
+    # Of an installed package only its own modules and ours look at more than its version.
+    inside = whose.plugin or (whose.kind == "installed" and name.partition(".")[0] == importer.partition(".")[0])
+    place = locate(name) if whose.kind == "source" or inside else None
+    if not attributes or place is None:
+        return found
+    first, rest = attributes[0], attributes[1:]
+    if place.folders is None:
+        family = _LOOKUPS.get((name, first))
+        if family is not None and importer.partition(".")[0] != OURS:
+            found |= set(_family(family))
+        return found
+    told = _facts(name)
+    if first == "*":
+        exported = [one for uses in told.exports.values() for one in uses] + [(star, ("*",)) for star in told.stars]
+        return found.union(*(_resolve(one, importer, seen) for one in exported))
+    uses = [(module, (*taken, *rest)) for module, taken in told.exports.get(first, ())]
+    if first not in told.names:
+        uses += [(star, attributes) for star in told.stars if _provides(star, first, set())]
+    inner = f"{name}.{first}"
+    if locate(inner) is not None:  # a part of the package, or both a part and a name
+        uses.append((inner, rest))
+    if not uses and first not in told.names:
+        uses += _at_run_time(name, first)
+    return found.union(*(_resolve(one, importer, seen) for one in uses))
+
+
+def _provides(name: str, wanted: str, seen: set[str]) -> bool:
+    """Whether `from name import *` may bring a name. Of what is installed one cannot say: then it may."""
+    if name in seen:
+        return False
+    seen.add(name)
+    if owner(name).kind != "source":
+        return True
+    told = _facts(name)
+    return wanted in told.names or any(_provides(star, wanted, seen) for star in told.stars)
+
+
+def _at_run_time(package: str, name: str) -> Iterator[Use]:
+    """Where a name comes from that no statement of the package binds: one made by its `__getattr__`."""
+    value = getattr(sys.modules.get(package), name, None)
+    if isinstance(value, ModuleType):
+        yield value.__name__, ()
+    elif isinstance(home := getattr(value, "__module__", None), str) and home != package:
+        yield home, (name,)
+
+
+def _family(package: str) -> Iterator[str]:
+    place = locate(package)
+    for part in pkgutil.iter_modules(place.folders if place else (), f"{package}."):
+        yield part.name
+        if part.ispkg:
+            yield from _family(part.name)
+    for point in entry_points(group=package):
+        yield point.module

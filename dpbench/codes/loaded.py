@@ -1,0 +1,91 @@
+"""Whether a module that this process has loaded is still what its file says. Imported by `codes.graph`.
+
+Someone who edits a file after `import mine` and before the first run would otherwise get the old code's numbers under the
+new code's name.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_BEGAN = time.time_ns()
+_SLACK = 60 * 10**9  # clocks of file servers differ
+
+
+def changed(module: ModuleType, file: str, written: int) -> bool:
+    """Whether functions or constants of the loaded module differ from those of the text in its file now."""
+    # A file older than this process cannot have changed since; a loader that rewrites code cannot be compared with.
+    if written < _BEGAN - _SLACK or type(getattr(module, "__loader__", None)) is not SourceFileLoader:
+        return False
+    text = Path(file).read_bytes()
+    try:
+        tree = ast.parse(text)
+        code = compile(text, file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return True
+    texts: dict[str, set[Any]] = {}
+    for inner in _inside(code):
+        texts.setdefault(inner.co_qualname, set()).add(_bare(inner))
+    running = (f.__code__ for f in _functions(vars(module), module.__name__, set()) if f.__code__.co_filename == file)
+    if any(_bare(code) not in texts.get(code.co_qualname, ()) for code in running):
+        return True
+    return any(
+        name in scope and scope[name] != value
+        for body, scope in _scopes(tree, module)
+        for name, value in _constants(body)
+    )
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _inside(constant)
+
+
+def _bare(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, without its line numbers and its docstring."""
+    constants = [_bare(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts]
+    if constants and not code.co_name.startswith("<") and isinstance(code.co_consts[0], str | None):
+        del constants[0]
+    return (code.co_code, tuple(constants), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+
+
+def _functions(scope: Mapping[str, Any], module: str, seen: set[type]) -> Iterator[FunctionType]:
+    for value in list(scope.values()):
+        if isinstance(value, type) and value.__module__ == module and value not in seen:
+            seen.add(value)
+            yield from _functions(vars(value), module, seen)
+        # Methods of classes, properties, and what our kernels and functools keep.
+        for part in (
+            value,
+            *(getattr(value, at, None) for at in ("__func__", "fget", "func", "function", "__wrapped__")),
+        ):
+            if isinstance(part, FunctionType):
+                yield part
+
+
+def _scopes(tree: ast.Module, module: ModuleType) -> Iterator[tuple[list[ast.stmt], Mapping[str, Any]]]:
+    yield tree.body, vars(module)
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef) and isinstance(cls := vars(module).get(statement.name), type):
+            yield statement.body, vars(cls)
+
+
+def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
+    """Names that are given a plain number or word, once."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    often = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    often += Counter(name for node in nodes if isinstance(node, ast.Global) for name in 2 * node.names)
+    for statement in body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Constant):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            if isinstance(target, ast.Name) and often[target.id] == 1:
+                yield target.id, statement.value.value

@@ -1,0 +1,107 @@
+"""Which names in an experiment's tables must carry a privacy mark, and what the experiment's facts say about privacy.
+
+Imported by the views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpbench.figures import style
+from dpbench.report.runs import MechanismUse
+from dpbench.report.tables import Mark
+from dpbench.results.run import UNSTATED
+
+NOT_PRIVATE, IN_PART, NO_GUARANTEE = "not private", "not private in part", "no guarantee stated"
+PURE = "ε"
+NAMING = ("mechanism", "series", "variant")
+"""Columns whose cells name a mechanism."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line on privacy: what is the matter, then which mechanisms and why, those with one reason together."""
+
+    what: str
+    groups: tuple[tuple[tuple[str, ...], str], ...]
+    warn: bool = True
+
+
+class Marks:
+    """The privacy marks of one run."""
+
+    def __init__(self, uses: Sequence[MechanismUse]) -> None:
+        self._uses: dict[str, list[MechanismUse]] = {}
+        for use in uses:
+            for known in dict.fromkeys((use.name, style.name(use.name))):
+                self._uses.setdefault(known, []).append(use)
+        self._only = list(uses) if len({use.name for use in uses}) == 1 else []
+
+    def head(self, column: str) -> Mark | None:
+        """Some tables have one column for each mechanism."""
+        return _mark(self._uses.get(column, []))
+
+    def cell(self, column: str, row: Mapping[str, Any]) -> Mark | None:
+        """The mark of the mechanism that this cell names, with the parameters that the row shows."""
+        if column not in NAMING or not isinstance(row[column], str):
+            return None
+        return _mark(_narrowed(self._named(row[column]), row))
+
+    def _named(self, shown: str) -> list[MechanismUse]:
+        """`GS (mean row)` is gs_mean and not gs; `Filter, dyadic` is filter."""
+        shown = shown.replace(style.MARK, "")
+        for known in sorted(self._uses, key=len, reverse=True):
+            if shown == known or (shown.startswith(known) and shown[len(known)] in " ,("):
+                return self._uses[known]
+        return self._only
+
+
+def notes(uses: Sequence[MechanismUse]) -> list[Note]:
+    """What a run's facts say about privacy: what is not private, what states no guarantee, what has a weaker one."""
+    not_private: dict[str, list[str]] = {}
+    guarantees: dict[str, list[str]] = {}
+    for name in dict.fromkeys(use.name for use in uses):
+        mine = [use for use in uses if use.name == name]
+        caveats = dict.fromkeys(use.not_private for use in mine)
+        for reason in filter(None, caveats):
+            not_private.setdefault(reason, []).append(f"{name} in some settings" if "" in caveats else name)
+        for guarantee in dict.fromkeys(use.guarantee for use in mine):
+            guarantees.setdefault(guarantee, []).append(name)
+    found = []
+    if not_private:
+        found.append(Note("not private as run", tuple((tuple(who), why) for why, who in not_private.items())))
+    if UNSTATED in guarantees:
+        found.append(Note(NO_GUARANTEE, ((tuple(guarantees.pop(UNSTATED)), ""),)))
+    for guarantee, who in guarantees.items():
+        if guarantee != PURE:
+            found.append(Note(f"weaker guarantee {guarantee}", ((tuple(who), ""),), warn=False))
+    return found
+
+
+def _mark(uses: Sequence[MechanismUse]) -> Mark | None:
+    if not uses:
+        return None
+    reasons = "; ".join(dict.fromkeys(use.not_private for use in uses if use.not_private))
+    if reasons:
+        return Mark(NOT_PRIVATE if all(use.not_private for use in uses) else IN_PART, reasons)
+    if any(use.guarantee == UNSTATED for use in uses):
+        return Mark(NO_GUARANTEE, "the mechanism does not say what it guarantees")
+    return None
+
+
+def _narrowed(uses: list[MechanismUse], row: Mapping[str, Any]) -> list[MechanismUse]:
+    """Those with the parameters that a row shows. A column that fits none of them is something else of the same name."""
+    for name in dict.fromkeys(name for use in uses for name in use.params):
+        for column in (f"mechanism.{name}", name):
+            if column in row:
+                uses = [use for use in uses if _same(row[column], use.params.get(name))] or uses
+    return uses
+
+
+def _same(shown: Any, value: Any) -> bool:
+    try:
+        return bool(shown == value) or str(shown) == str(value) or float(shown) == float(value)
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,30 @@
+"""Names, anchors and numbers as the page writes them. Plain text only: templates escape it. Imported by the views."""
+
+from __future__ import annotations
+
+import math
+
+
+def slug(value: object) -> str:
+    return "".join(c if c.isalnum() else "-" for c in str(value))
+
+
+def anchor(kind: str, name: object) -> str:
+    """The id on the page of the thing of that kind and name."""
+    return f"{kind}-{slug(name)}"
+
+
+def number(value: float) -> str:
+    """Four significant digits, commas between thousands, an exponent only where it is needed."""
+    if not math.isfinite(value):
+        return "" if math.isnan(value) else "∞" if value > 0 else "-∞"
+    if float(value).is_integer() and abs(value) < 1e12:
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3e}"
+    return f"{value:.4g}"
+
+
+def listed(names: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,0 +1,232 @@
+"""The view model: all that the page says, as typed data without any markup. Built from the facts; templates draw it.
+
+A section is one field of `PageView`, one entry of SECTIONS and one template in templates/sections. Imported by `page`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpbench.claims.ledger import VERDICTS
+from dpbench.report.gather import Dataset, Facts, MechanismFacts
+from dpbench.report.tables import Cell, Head, Table, heads, table
+from dpbench.report.text import anchor, listed
+from dpbench.report.view_claims import ClaimsView, ErrataView, claims_view, errata_view
+from dpbench.report.view_experiments import LEADERBOARD, PaperView, paper_view, papers_view
+
+TITLE = "Publishing counts under differential privacy: five papers, run again"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: its template and its field of the page are called like its id."""
+
+    id: str
+    title: str
+    short: str = ""
+    """In the navigation."""
+
+
+SECTIONS = (
+    Section("claims", "Claims"),
+    Section("figures", "Figures and tables", "Figures"),
+    Section("leaderboard", "Leaderboard"),
+    Section("datasets", "Datasets"),
+    Section("mechanisms", "Mechanisms"),
+    Section("errata", "Errata"),
+    Section("environment", "Environment and seeds", "Environment"),
+)
+
+
+@dataclass(frozen=True)
+class HeaderView:
+    """What the page opens with."""
+
+    done: int
+    experiments: int
+    scales: str
+    trials: int
+    changed: tuple[str, ...]
+    """Experiments whose run is not as defined, not finished, or without a figure."""
+    claims: int
+    verdicts: str
+    data: str
+    """Which datasets were generated, which were read from original files."""
+    written: str
+
+
+@dataclass(frozen=True)
+class DatasetView:
+    """A dataset: how the runs used it, its statistics and its card."""
+
+    name: str
+    title: str
+    uses: tuple[tuple[bool, str], ...]
+    """For each way it was used: whether from original files, and all of it in words."""
+    statistics: Table | None
+    card: str
+    """Markdown."""
+
+
+@dataclass(frozen=True)
+class MechanismView:
+    """A row of the table of mechanisms."""
+
+    facts: MechanismFacts
+
+    @property
+    def anchor(self) -> str:
+        return anchor("mechanism", self.facts.name)
+
+    @property
+    def filters(self) -> Mapping[str, str]:
+        privacy = "not private" if self.facts.not_private else "private"
+        return {"privacy": privacy, "origin": "reconstructed" if self.facts.reconstructed else "as published"}
+
+
+@dataclass(frozen=True)
+class MechanismsView:
+    """The section of mechanisms."""
+
+    rows: tuple[MechanismView, ...]
+    heads: tuple[Head, ...]
+    choices: Mapping[str, Sequence[str]]
+    reconstructed: tuple[str, ...]
+    not_private: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EnvironmentView:
+    """The section of runs, seeds and versions."""
+
+    runs: Table
+    versions: Table
+
+
+@dataclass(frozen=True)
+class PageView:
+    """The whole page."""
+
+    title: str
+    sections: tuple[Section, ...]
+    header: HeaderView
+    claims: ClaimsView
+    figures: tuple[PaperView, ...]
+    leaderboard: PaperView
+    datasets: tuple[DatasetView, ...]
+    mechanisms: MechanismsView
+    errata: ErrataView
+    environment: EnvironmentView
+
+
+def page_view(facts: Facts) -> PageView:
+    return PageView(
+        title=TITLE,
+        sections=SECTIONS,
+        header=_header(facts),
+        claims=claims_view(facts),
+        figures=papers_view(facts.experiments),
+        leaderboard=paper_view(LEADERBOARD, facts.experiments),
+        datasets=tuple(map(_dataset, facts.datasets)),
+        mechanisms=_mechanisms(facts.mechanisms),
+        errata=errata_view(facts),
+        environment=_environment(facts),
+    )
+
+
+def _header(facts: Facts) -> HeaderView:
+    counts = ", ".join(f"{sum(v.verdict == name for v in facts.verdicts)} {name}" for name in VERDICTS)
+    return HeaderView(
+        done=len(facts.experiments) - len(facts.missing),
+        experiments=len(facts.experiments),
+        scales=listed(sorted({e.run.scale for e in facts.experiments if e.run})),
+        trials=sum(e.trials for e in facts.experiments),
+        changed=tuple(e.id for e in facts.experiments if e.remarks or e.problem),
+        claims=len(facts.verdicts),
+        verdicts=counts,
+        data=_data(facts.datasets),
+        written=facts.written,
+    )
+
+
+def _data(datasets: Sequence[Dataset]) -> str:
+    """One sentence on where the data of all runs came from."""
+    original = [d.name for d in datasets if any(use.original for _, use in d.uses)]
+    generated = [d.name for d in datasets if any(not use.original for _, use in d.uses)]
+    if not original:
+        return "All data are generated, none are the original files."
+    read = f"Read from original files: {', '.join(original)}."
+    return f"{read} Generated: {', '.join(generated)}." if generated else read
+
+
+def _dataset(d: Dataset) -> DatasetView:
+    uses = dict.fromkeys((use.original, _use(scale, use.origin, use.choice)) for scale, use in d.uses)
+    card = re.sub(r"\A# .*\n", "", d.card.markdown()) if d.card.text else ""
+    return DatasetView(d.name, d.card.title, tuple(uses), _statistics(d), card)
+
+
+def _use(scale: str, origin: str, given: str) -> str:
+    return "; ".join(filter(None, [origin, given, f"scale {scale}"]))
+
+
+def _statistics(d: Dataset) -> Table | None:
+    """Those of the data in the runs beside those of the paper and of the original files, as the card has them."""
+    columns: dict[str, Mapping[str, Any]] = {}
+    for scale, use in d.uses:
+        if use.statistics:
+            columns.setdefault(f"these runs ({_use(scale, use.origin, use.choice)})", use.statistics)
+    for facts, about in ((d.card.paper, "table"), (d.card.original, "of")):
+        if facts:
+            columns[str(facts.get(about) or "the original")] = {k: v for k, v in facts.items() if k != about}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    if not names:
+        return None
+    rows = [[name, *(column.get(name) for column in columns.values())] for name in names]
+    return table(["statistic", *columns], rows, id=anchor("stat", d.name), caption=f"Statistics of {d.name}")
+
+
+def _mechanisms(mechanisms: Sequence[MechanismFacts]) -> MechanismsView:
+    return MechanismsView(
+        rows=tuple(map(MechanismView, mechanisms)),
+        heads=heads("mechanism", "from", "data", "guarantee", "not private by default", "reconstructed"),
+        choices={"privacy": ("private", "not private"), "origin": ("as published", "reconstructed")},
+        reconstructed=tuple(m.name for m in mechanisms if m.reconstructed),
+        not_private=tuple(m.name for m in mechanisms if m.not_private),
+    )
+
+
+def _environment(facts: Facts) -> EnvironmentView:
+    rows = []
+    for e in facts.experiments:
+        if (run := e.run) is None:
+            continue
+        name = Cell(e.id, e.id, href=f"#{anchor('exp', e.id)}")
+        seeds = ", ".join(map(str, sorted({use.seed for use in run.datasets if not use.original})))
+        data = listed([word for word, is_it in (("generated", False), ("original", True)) if _has(run.datasets, is_it)])
+        rows.append([name, run.scale, run.settings, run.trials, e.trials, run.seed, data, seeds, run.written])
+    names = [
+        "experiment",
+        "scale",
+        "settings",
+        "trials per setting",
+        "stored trials",
+        "noise seed",
+        "data",
+        "data seed",
+    ]
+    return EnvironmentView(
+        runs=table([*names, "run (UTC)"], rows, id="runs", caption="Runs and their seeds"),
+        versions=table(
+            ["what", "version"],
+            list(facts.environment.items()),
+            id="machine",
+            caption="The machine and the versions that wrote this page",
+        ),
+    )
+
+
+def _has(uses: Sequence[Any], original: bool) -> bool:
+    return any(use.original == original for use in uses)

@@ -1,0 +1,204 @@
+"""What the page says about claims: all of them, their counts by paper, those beside a figure, and the errata.
+
+Imported by `view`.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpbench.claims.judge import Verdict
+from dpbench.claims.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
+from dpbench.config.schema import SCALES
+from dpbench.paths import EXPERIMENTS
+from dpbench.report.gather import PAPERS, Facts
+from dpbench.report.tables import Head, heads
+from dpbench.report.text import anchor
+from dpbench.results.commands import RESULTS
+
+FEW = 3  # up to this many untestable claims stand beside a figure, more are folded away
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim with its verdict. What ends in `_sort` is what its column sorts by, whatever unit is shown."""
+
+    id: str
+    paper: str
+    place: str
+    basis: str
+    says: str
+    note: str
+    verdict: str
+    reason: str
+    measured: str
+    measured_sort: float | str
+    where: str
+    interval: str
+    interval_sort: float | str
+    expects: str
+    expects_sort: float | str
+    experiment: str
+    evidence: str
+    scale: str
+
+    @property
+    def anchor(self) -> str:
+        return anchor("claim", self.id)
+
+    @property
+    def filters(self) -> Mapping[str, str]:
+        return {"verdict": self.verdict, "paper": self.paper, "basis": self.basis}
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many claims of a paper have a verdict."""
+
+    verdict: str
+    count: int
+    percent: float
+
+
+@dataclass(frozen=True)
+class PaperShares:
+    """The verdicts of one paper's claims."""
+
+    paper: str
+    title: str
+    shares: tuple[Share, ...]
+
+    @property
+    def words(self) -> str:
+        return ", ".join(f"{share.count} {share.verdict}" for share in self.shares)
+
+
+@dataclass(frozen=True)
+class TooSmall:
+    """How many claims need larger runs, and the command for those."""
+
+    count: int
+    need: str
+    command: str
+
+
+@dataclass(frozen=True)
+class ClaimsView:
+    """The section of all claims."""
+
+    claims: tuple[ClaimView, ...]
+    heads: tuple[Head, ...]
+    papers: tuple[PaperShares, ...]
+    paper_heads: tuple[Head, ...]
+    bases: Mapping[str, str]
+    choices: Mapping[str, Sequence[str]]
+    too_small: TooSmall | None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The claims of one experiment, for its figure: those listed, and those folded away because this run cannot test them."""
+
+    listed: tuple[ClaimView, ...]
+    folded: tuple[ClaimView, ...]
+
+
+@dataclass(frozen=True)
+class ErrataView:
+    """The section of what is wrong in the papers, and of what we do differently."""
+
+    known: tuple[ClaimView, ...]
+    heads: tuple[Head, ...]
+    others: tuple[ClaimView, ...]
+    """Contradicted here, and not known as an erratum."""
+    differences_title: str
+    differences: str
+    """Markdown; empty when there is none."""
+
+
+def claims_view(facts: Facts) -> ClaimsView:
+    papers = list(dict.fromkeys(v.claim.paper for v in facts.verdicts))
+    return ClaimsView(
+        claims=tuple(claim_view(v) for v in facts.verdicts),
+        heads=heads("claim", "verdict", "measured", "95 % interval", "paper expects", "decided by"),
+        papers=tuple(_shares(paper, facts.verdicts) for paper in papers),
+        paper_heads=heads("paper", *VERDICTS, "share"),
+        bases=BASES,
+        choices={"verdict": VERDICTS, "paper": papers, "basis": list(BASES)},
+        too_small=_too_small(facts),
+    )
+
+
+def claim_view(v: Verdict) -> ClaimView:
+    claim = v.claim
+    return ClaimView(
+        id=claim.id,
+        paper=claim.paper,
+        place=claim.place,
+        basis=claim.basis,
+        says=claim.says,
+        note=claim.note,
+        verdict=v.verdict,
+        reason=v.reason,
+        measured=v.measured,
+        measured_sort=v.decider.value if v.decider else "",
+        where=v.where,
+        interval=v.interval,
+        interval_sort=v.decider.low if v.decider and v.interval else "",
+        expects=claim.expect,
+        expects_sort=_border(v),
+        experiment=claim.experiment,
+        evidence=claim.evidence,
+        scale=v.scale,
+    )
+
+
+def _border(v: Verdict) -> float | str:
+    """The border of where the paper expects the value, or the lower one of two."""
+    if not v.claim.expect:
+        return ""
+    region = v.claim.region
+    return region.low if math.isfinite(region.low) else region.high
+
+
+def _shares(paper: str, verdicts: Sequence[Verdict]) -> PaperShares:
+    mine = [v for v in verdicts if v.claim.paper == paper]
+    counts = {name: sum(v.verdict == name for v in mine) for name in VERDICTS}
+    shares = tuple(Share(name, count, 100 * count / len(mine)) for name, count in counts.items())
+    return PaperShares(paper, PAPERS.get(paper, paper), shares)
+
+
+def _too_small(facts: Facts) -> TooSmall | None:
+    """Many untestable claims need nothing but a larger run: the page says so once, with the command."""
+    waiting = [v for v in facts.verdicts if v.verdict == UNTESTABLE and "needs scale=" in v.reason]
+    if not waiting:
+        return None
+    scales = {scale: sum(v.claim.scale == scale for v in waiting) for scale in SCALES}
+    scales = {scale: count for scale, count in scales.items() if count}
+    need = ", ".join(f"{count} need scale {scale}" for scale, count in scales.items())
+    words = ["--scale", next(iter(scales)), *(["--results", str(facts.results)] if facts.results != RESULTS else [])]
+    return TooSmall(len(waiting), need, shlex.join(["python", "-m", "dpbench", "claims", "--run", *words]))
+
+
+def beside(verdicts: Sequence[Verdict]) -> Beside:
+    """The claims that an experiment decides; those that this run cannot test come last."""
+    tested = [claim_view(v) for v in verdicts if v.verdict != UNTESTABLE]
+    rest = [claim_view(v) for v in verdicts if v.verdict == UNTESTABLE]
+    if len(rest) <= FEW:
+        return Beside((*tested, *rest), ())
+    return Beside(tuple(tested), tuple(rest))
+
+
+def errata_view(facts: Facts, differences: Path = EXPERIMENTS / "DIFFERENCES.md") -> ErrataView:
+    title, _, body = differences.read_text(encoding="utf-8").partition("\n") if differences.is_file() else ("", "", "")
+    return ErrataView(
+        known=tuple(claim_view(v) for v in facts.verdicts if v.claim.basis == "erratum"),
+        heads=heads("the paper says", "place", "verdict", "measured", "paper expects", "why"),
+        others=tuple(claim_view(v) for v in facts.verdicts if v.verdict == CONTRADICTED and v.claim.basis != "erratum"),
+        differences_title=title.lstrip("# "),
+        differences=body,
+    )

@@ -1,0 +1,224 @@
+"""Which modules a class's code is made of: every change that can change a number changes the digest, and no other."""
+
+from __future__ import annotations
+
+import pytest
+from support.projects import Project
+
+from dpbench.codes import EXEMPT, code_of
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.tasks.base import TASKS
+
+# One class, and a module behind every way to reach one.
+FILES = {
+    "shop____init__": "from shop.counter import *\nfrom .front import Front as Door\nfrom shop import apart\n",
+    "shop__front": "from .deep import Deep\nclass Front:\n    size = Deep\n",
+    "shop__counter": "from shop.till import price\nfrom shop.idle import idle\n",
+    "shop__till": "def price():\n    return 1\n",
+    "shop__idle": "def idle():\n    return 1\n",
+    "shop__apart": "def apart():\n    return 1\n",
+    "shop__deep____init__": "try:\n    from ._fast import Deep\nexcept ImportError:\n    from ._slow import Deep\n",
+    "shop__deep___slow": "Deep = 1\n",
+    "shop__tools____init__": "from shop.tools import hammer, saw\nSIZE = 1\n",
+    "shop__tools__hammer": "def hit():\n    return 1\n",
+    "shop__tools__saw": "def cut():\n    return 1\n",
+    "open_space__part": "def part():\n    return 1\n",
+    "literal": "def answer():\n    return 1\n",
+    "lazy": "def answer():\n    return 1\n",
+    "checked": "class Checked:\n    size = 1\n",
+    "base": "class Base:\n    size = 1\n",
+    "meta": "class Meta(type):\n    size = 1\n",
+    "mine": '''
+        """What it is."""
+        import importlib
+        from typing import TYPE_CHECKING
+
+        import shop.tools as tools
+        import open_space.part
+        from base import Base
+        from meta import Meta
+        from shop import Door, price
+
+        if TYPE_CHECKING:
+            from checked import Checked
+
+        class Mine(Base, metaclass=Meta):
+            """What it does."""
+
+            size: int = 1
+            """How large."""
+
+            def run(self):
+                """What comes out."""
+                from lazy import answer
+
+                importlib.import_module("literal")
+                return answer() + tools.hammer.hit() + open_space.part.part()
+    ''',
+}
+
+
+@pytest.fixture
+def mine(project: Project) -> Project:
+    project.write(**FILES)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("mine.py", "size: int = 1", "size: int = 2"),
+        ("base.py", "1", "2"),
+        ("meta.py", "1", "2"),
+        ("lazy.py", "1", "2"),
+        ("literal.py", "1", "2"),
+        ("open_space/part.py", "1", "2"),
+        ("shop/front.py", "size", "width"),
+        ("shop/till.py", "1", "2"),
+        ("shop/deep/_slow.py", "1", "2"),
+        ("shop/tools/hammer.py", "1", "2"),
+        ("shop/tools/__init__.py", "SIZE = 1", "SIZE = 2"),
+        ("shop/__init__.py", "from .front import Front", "from .other import Front"),
+    ],
+)
+def test_what_takes_part_counts(mine: Project, file: str, before: str, after: str) -> None:
+    mine.write(shop__other="class Front:\n    pass\n")
+    first = mine.code("mine:Mine")
+    assert first.resumable
+    assert first.digest == mine.code("mine:Mine").digest
+    mine.change(file, before, after)
+    assert mine.code("mine:Mine").digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("mine.py", '"""What it is."""', "# a comment"),
+        ("mine.py", '"""What it does."""', '"""What it\n    really does."""'),
+        ("mine.py", '"""How large."""', ""),
+        ("mine.py", '"""What comes out."""', ""),
+        ("mine.py", "(Base, metaclass=Meta)", "(\n    Base, metaclass=Meta  # bases\n)"),
+        ("base.py", "class", "\n\n# a comment\nclass"),
+        ("shop/apart.py", "1", "2"),
+        ("shop/tools/saw.py", "1", "2"),
+        ("shop/__init__.py", "from shop import apart", "__all__ = ['Door']"),
+        ("checked.py", "1", "2"),
+        ("mine.py", "    from checked import Checked", "    import nothing_at_all"),
+    ],
+)
+def test_what_takes_no_part_does_not_count(mine: Project, file: str, before: str, after: str) -> None:
+    first = mine.code("mine:Mine")
+    mine.change(file, before, after)
+    assert mine.code("mine:Mine").digest == first.digest
+
+
+def test_modules_are_named(mine: Project) -> None:
+    # shop.counter is no package: all of it counts, with what it imports. shop.tools has code of its own.
+    assert set(mine.code("mine:Mine").modules) == {
+        *("mine", "base", "meta", "lazy", "literal", "open_space.part"),
+        *("shop.front", "shop.deep._slow", "shop.till", "shop.counter", "shop.idle", "shop.tools", "shop.tools.hammer"),
+    }
+
+
+def test_an_init_with_code_of_its_own_counts_for_what_it_contains(project: Project) -> None:
+    project.write(
+        firm____init__="from firm.used import used\nfrom firm.unused import unused\n\ndef total():\n    return used()\n",
+        firm__used="def used():\n    return 1\n",
+        firm__unused="def unused():\n    return 1\n",
+        firm__part="class Part:\n    pass\n",
+    )
+    assert set(project.code("firm.part:Part").modules) == {"firm", "firm.used", "firm.part"}
+
+
+def test_a_package_used_as_a_whole_brings_all_that_it_exports(project: Project) -> None:
+    project.write(
+        firm____init__="from firm.one import one\nfrom firm.two import two\n",
+        firm__one="def one():\n    return 1\n",
+        firm__two="def two():\n    return 1\n",
+        named="import firm\nclass A:\n    def f(self):\n        return firm.one()\n",
+        whole="import firm\nclass A:\n    def f(self, name):\n        return getattr(firm, name)()\n",
+    )
+    assert set(project.code("named:A").modules) == {"named", "firm.one"}
+    assert set(project.code("whole:A").modules) == {"whole", "firm.one", "firm.two"}
+
+
+def test_a_name_that_a_package_makes_at_run_time(project: Project) -> None:
+    project.write(
+        firm____init__="""
+            import importlib
+            def __getattr__(name):
+                if name != "Lazy":
+                    raise AttributeError(name)
+                return importlib.import_module("firm.lazy").Lazy
+        """,
+        firm__lazy="class Lazy:\n    size = 1\n",
+        mine="from firm import Lazy\nclass A(Lazy):\n    pass\n",
+    )
+    assert "firm.lazy" in project.code("mine:A").modules
+
+
+def test_a_name_of_both_a_module_and_a_function(project: Project) -> None:
+    project.write(
+        firm____init__="from firm.both import both\n",
+        firm__both="def both():\n    return 1\n",
+        mine="from firm import both\nfrom firm.both import both as again\nclass A:\n    pass\n",
+    )
+    assert set(project.code("mine:A").modules) == {"mine", "firm.both"}
+
+
+def test_modules_that_import_each_other(project: Project) -> None:
+    project.write(one="import two\nclass A:\n    pass\n", two="import one\n")
+    assert set(project.code("one:A").modules) == {"one", "two"}
+
+
+def test_functions_put_into_a_class_and_objects_held_by_it(project: Project) -> None:
+    project.write(
+        plain="class A:\n    def __init__(self, held=None):\n        self.held = held\n    def f(self):\n        return 1\n",
+        patch="def f(self):\n    return 2\n",
+        inner="class Inner:\n    pass\n\ndef g():\n    return 1\n",
+    )
+    cls = project.load("plain:A")
+    import inner
+    import patch
+
+    assert set(code_of(cls).modules) == {"plain"}
+    assert set(code_of(cls(held=[inner.Inner()])).modules) == {"plain", "inner"}
+    assert set(code_of(cls(held=inner.g)).modules) == {"plain", "inner"}
+    cls.f = patch.f
+    assert set(code_of(cls).modules) == {"plain", "patch"}
+
+
+def test_a_module_loaded_by_a_computed_name_is_never_resumed(project: Project) -> None:
+    project.write(
+        mine="import importlib\nclass A:\n    def f(self, name):\n        return importlib.import_module(name)\n"
+    )
+    code = project.code("mine:A")
+    assert not code.resumable
+    assert "mine.py, line 4: loads a module by a computed name" in code.reasons[0]
+
+
+def test_a_mechanism_by_name_brings_its_family(project: Project) -> None:
+    """Whoever can make any mechanism by its name may run any of them."""
+    project.write(
+        wraps="import dpbench\nclass A:\n    def f(self):\n        return dpbench.mechanism('gs')\n",
+        plain="from dpbench import Mechanism\nclass A(Mechanism):\n    pass\n",
+    )
+    assert "dpbench.mechanisms.gs.grouping" in project.code("wraps:A").modules
+    assert set(project.code("plain:A").modules) == {
+        *("plain", "dpbench.mechanisms.base", "dpbench.data.base", "dpbench.data.release"),
+    }
+
+
+def test_ours_are_independent_of_each_other() -> None:
+    lpa = code_of(MECHANISMS.get("lpa"))
+    assert "dpbench.data.incidence" in lpa.modules
+    assert not any("gs" in name.split(".") for name in lpa.modules)
+    assert "dpbench.mechanisms.gs._grouping" in code_of(MECHANISMS.get("gs")).modules
+    assert not any(name in EXEMPT for name, _ in MECHANISMS.items() for name in code_of(MECHANISMS.get(name)).modules)
+    assert all(not name.startswith("dpbench.mechanisms") for name in code_of(TASKS.get("column_counts")).modules)
+
+
+def test_kernels_count_numba() -> None:
+    assert "numba" in code_of(MECHANISMS.get("gs")).distributions
+    assert "numba" not in code_of(MECHANISMS.get("lpa")).distributions
+    assert "cvxpy" in code_of(MECHANISMS.get("s_dpdp")).distributions

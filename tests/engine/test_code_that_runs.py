@@ -1,0 +1,207 @@
+"""Every file of ours that runs in a trial is part of the trial's code: traced for every mechanism, task and source."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.examples import EXAMPLES, VARIANTS
+from support.formats import GOOD
+from support.paths import ROOT
+from support.tracing import files_that_run
+
+import dpbench.mechanisms.base as mechanism_base
+import dpbench.numerics.welch  # noqa: F401 (a module that no trial needs)
+from dpbench.codes import EXEMPT, Code, code_of
+from dpbench.engine.identity import setting_code
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.sources.base import SOURCES
+from dpbench.tasks.base import TASKS
+
+CHECK_INS = {"users": 60, "items": 20, "records": 900, "largest": 60}
+SMALL: dict[str, dict[str, Any]] = {
+    "check_ins": {**CHECK_INS, "median": 12, "skew": 0.7},
+    "gowalla": CHECK_INS,
+    "foursquare": CHECK_INS,
+    "ratings": {"users": 151, "items": 300, "records": 6250, "largest": 190, "smallest": 10, "median": 28},
+    "gaussian": {"cells": 500},
+    "commuting": {"locations": 150, "largest": 5000},
+    "cube": {"shape": "9x8x4", "density": 0.1, "largest": 50, "zipf": 1.0},
+    "incidence": {"rows": 50, "columns": 20, "largest": 9, "average": 5, "top": 0.5},
+    "catalogue": {"items": 100, "users": 10, "largest": 30},
+    "running_example": {},
+}
+
+
+def uncovered(ran: set[str], code: Code) -> set[str]:
+    exempt = {name for name in ran if any(name == e or name.startswith(f"{e}.") for e in EXEMPT)}
+    return ran - exempt - set(code.modules)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def trials() -> Iterator[Any]:
+    for name, cls in MECHANISMS.items():
+        for kind in cls.kinds:
+            for parameters in VARIANTS.get(name, [{}]):
+                words = "-".join([name, kind, *(f"{key}={value}" for key, value in parameters.items())])
+                yield pytest.param(name, kind, parameters, id=words)
+
+
+@pytest.mark.parametrize(("name", "kind", "parameters"), list(trials()))
+def test_releases_and_scores(name: str, kind: str, parameters: dict[str, Any]) -> None:
+    """On data of its own, made anew, under every task that fits."""
+    scored = 0
+    for task_class in (cls for _, cls in TASKS.items() if kind in cls.kinds):
+        with files_that_run() as ran:
+            data = EXAMPLES[kind].data()
+            mechanism, task = MECHANISMS.make(name, **parameters), task_class()
+            assert not mechanism.unfit(data)
+            mechanism.not_private()
+            release = mechanism.release(data, epsilon=1.0, rng=rng())
+            with contextlib.suppress(Exception):  # a task may want another form of release than a list of the largest
+                task.score(data, release, rng())
+                task.errors(data, release)
+                scored += 1
+        assert type(mechanism).__module__ in ran
+        assert not uncovered(ran, setting_code(type(data), type(mechanism), type(task)))
+    assert scored
+
+
+@pytest.mark.parametrize("name", [name for name, cls in SOURCES.items() if "path" not in cls.__dataclass_fields__])
+def test_generators(name: str) -> None:
+    cls = SOURCES.get(name)
+    for kind in cls.kinds if "kind" in cls.__dataclass_fields__ else [None]:
+        source = SOURCES.make(name, **SMALL[name], **({} if kind is None else {"kind": kind}))
+        with files_that_run() as ran:
+            source.build(rng()).statistics()
+        assert ran
+        assert not uncovered(ran, code_of(cls))
+
+
+def movielens(folder: Path) -> None:
+    rest = "|01-Jan-1995||http://x|" + "|".join("0" * 19)
+    files = {
+        "u.item": f"1|Toy Story (1995){rest}\n5|Casino{rest}\n",
+        "u.user": "1|24|M|technician|85711\n2|25|F|other|94043\n",
+        "u.data": "1\t5\t1\t881250949\n2\t1\t5\t0\n",
+        "movies.dat": "1::Toy Story (1995)::Animation|Comedy\n5::Casino (1995)::Drama\n",
+        "users.dat": "1::F::1::10::48067\n2::M::56::16::70072\n",
+        "ratings.dat": "1::5::5::978300760\n2::1::3::978302109\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize("name", [name for name, cls in SOURCES.items() if "path" in cls.__dataclass_fields__])
+def test_readers(name: str, tmp_path: Path) -> None:
+    path = tmp_path
+    if name in GOOD:
+        path = tmp_path / "file.txt"
+        path.write_bytes(GOOD[name].encode("latin-1"))
+    elif name.startswith("movielens"):
+        movielens(tmp_path)
+    else:
+        pytest.skip(f"tests/support/formats.py has no small file for {name}")
+    cls = SOURCES.get(name)
+    for kind in cls.kinds if "kind" in cls.__dataclass_fields__ else [None]:
+        source = SOURCES.make(name, path=str(path), **({} if kind is None else {"kind": kind}))
+        with files_that_run() as ran:
+            source.build(rng()).statistics()
+        assert ran
+        assert not uncovered(ran, code_of(cls))
+
+
+DRIVER = """
+import json, sys
+from support.tracing import files_that_run
+from dpbench.engine import worker
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.sources.base import SOURCES
+from dpbench.tasks.base import TASKS
+
+SOURCES.names(), MECHANISMS.names(), TASKS.names()
+run, ran = worker.run_chunk, set()
+
+def traced(chunk):
+    with files_that_run() as names:
+        outcome = run(chunk)
+    ran.update(names)
+    assert outcome.rows, outcome.failures
+    return outcome
+
+worker.run_chunk = traced
+from dpbench.cli import main
+assert main(sys.argv[1:]) == 0
+from dpbench.engine.identity import setting_code
+code = setting_code(SOURCES.get("incidence"), MECHANISMS.get("gs"), TASKS.get("column_counts"))
+open("traced.json", "w").write(json.dumps([sorted(ran), dict(code.modules)]))
+"""
+
+
+def test_a_chunk_in_a_worker(tmp_path: Path) -> None:
+    """The worker's own code, which opens the data, seeds and measures."""
+    words = ["run", "dataset=[trajectory]", "mechanism=[gs]", "task=[column_counts]", "scale=smoke", "trials=2"]
+    words += ["runner.jobs=1", "tracking=none", "figure=false"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    command = [sys.executable, "-c", DRIVER, *words]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran, modules = json.loads((tmp_path / "traced.json").read_text())
+    assert {"dpbench.engine.worker", "dpbench.sources.cache", "dpbench.mechanisms.gs._grouping"} <= set(ran)
+    assert not uncovered(set(ran), Code("", modules, {}, True))
+
+
+def test_the_trace_finds_what_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plants: a helper that no import leads to, and a code that leaves out what an `__init__` re-exports."""
+    lpa, counts, data = MECHANISMS.get("lpa"), TASKS.get("column_counts"), EXAMPLES["incidence"].data()
+    code = setting_code(type(data), lpa, counts)
+    parse = mechanism_base.parse_epsilon
+    hidden = sys.modules["dpbench.numerics.welch"]
+
+    def helped(epsilon: object) -> float:
+        hidden.welch([1.0, 2.0, 4.0], [1.0, 3.0, 4.0])
+        return parse(epsilon)
+
+    with files_that_run() as ran:
+        release = lpa().release(data, epsilon=1.0, rng=rng())
+        counts().score(data, release, rng())
+    assert not uncovered(ran, code)
+    blind = {name: value for name, value in code.modules.items() if name != "dpbench.data.incidence"}
+    assert uncovered(ran, Code("", blind, {}, True)) == {"dpbench.data.incidence"}
+    monkeypatch.setattr(mechanism_base, "parse_epsilon", helped)
+    with files_that_run() as ran:
+        lpa().release(data, epsilon=1.0, rng=rng())
+    assert uncovered(ran, code) == {"dpbench.numerics.welch"}
+
+
+def test_the_trace_sees_kernels_every_time() -> None:
+    """Compiled or not, called by name or through their module."""
+    for _ in range(2):
+        with files_that_run() as ran:
+            MECHANISMS.make("hpa").release(EXAMPLES["records"].data(), epsilon=1.0, rng=rng())
+        assert "dpbench.mechanisms.analytics._samples" in ran
+
+
+def test_the_worker_needs_no_configuration() -> None:
+    """Neither the command line nor Hydra takes part in a trial: a new option there computes nothing again."""
+    code = code_of("dpbench.engine.worker")
+    assert not {name.split(".")[1] for name in code.modules} & {
+        "cli",
+        "figures",
+        "report",
+        "claims",
+        "check",
+        "compare",
+    }
+    assert not {"hydra-core", "omegaconf", "mlflow", "matplotlib", "rich"} & set(code.distributions)

@@ -1,0 +1,125 @@
+"""Somebody else's results folder: what it says is shown as text, and nothing that it names is called, opened or written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.reports import Page, alter, run, small_report
+
+from dpbench import seals
+from dpbench.claims.judge import Group, Verdict
+from dpbench.claims.ledger import CONTRADICTED, Claim
+from dpbench.report.gather import Dataset, Experiment, Facts
+from dpbench.report.page import markdown, page, prose, write
+from dpbench.report.runs import MechanismUse, RunFacts
+from dpbench.results.run import DatasetUse
+from dpbench.sources.cards import Card
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' onload='alert(3) {{ 7*7 }} {% raw %} </style>"
+
+
+def facts(hostile: str) -> Facts:
+    """A report in which every text that comes from a results folder is `hostile`."""
+    claim = Claim(
+        id="gs/one", paper="gs", place="1", says="It holds.", experiment="gs/fig9", measure="mae", expect="< 1"
+    )
+    group = Group({"dataset": hostile}, 2.0, 1.5, 2.5, CONTRADICTED)
+    verdict = Verdict(claim, CONTRADICTED, hostile, (group, group), group, scale=hostile, trials=6)
+    done = RunFacts(
+        experiment="gs/fig9",
+        title=hostile,
+        scale=hostile,
+        trials=6,
+        seed=0,
+        settings=2,
+        written=hostile,
+        datasets=(
+            DatasetUse(hostile, "incidence", hostile, {hostile: hostile}, 1, (hostile,), statistics={hostile: 1.0}),
+        ),
+        mechanisms=(MechanismUse(hostile, {hostile: hostile}, hostile, hostile),),
+        left_out=((hostile, hostile),),
+    )
+    numbers = pd.DataFrame({"mechanism": [hostile], "series": [hostile], hostile: [hostile], "mae": [1.5]})
+    shown = Experiment("gs/fig9", hostile, hostile, done, 12, numbers, numbers, None, "", [hostile], [verdict])
+    broken = Experiment("gs/fig10", hostile, hostile, done, problem=hostile)
+    missing = Experiment("cross/leaderboard", hostile, hostile)
+    dataset = Dataset(hostile, Card(hostile), [(hostile, done.datasets[0])])
+    return Facts([shown, broken, missing], [verdict], [dataset], [], {hostile: hostile}, Path(hostile), hostile)
+
+
+def test_what_a_folder_says_is_shown_as_text() -> None:
+    """The page of hostile texts has the same elements and attributes as the page of harmless ones."""
+    text, harmless = page(facts(HOSTILE)), page(facts("harmless"))
+    assert "{{ 7*7 }}" in text
+    assert text.count("<script") == harmless.count("<script") == 1
+    assert elements(text) == elements(harmless)
+
+
+def elements(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    found: list[tuple[str, tuple[str, ...]]] = []
+
+    class Reader(Page):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            super().handle_starttag(tag, attrs)
+            found.append((tag, tuple(name for name, _ in attrs)))
+
+    assert Reader(text).open == []
+    return found
+
+
+def test_code_and_markdown_are_escaped() -> None:
+    assert prose("`a<b` & c") == "<code>a&lt;b</code> &amp; c"
+    assert "<script>" not in markdown("# T\n<script>alert(1)</script>\n[x](javascript:alert(1))")
+    assert 'href="javascript' not in markdown("[x](javascript:alert(1))")
+
+
+def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
+    """Who sends a folder in which report.html is a link must not choose a file that is overwritten."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "report.html").symlink_to(precious)
+    write(facts("harmless"), tmp_path / "report.html")
+    assert precious.read_text() == "mine"
+    assert "<!doctype html>" in (tmp_path / "report.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "report.html"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_report(tmp_path_factory.mktemp("report"))
+
+
+def test_nothing_named_in_a_folder_is_called_or_opened(folder: Path, tmp_path: Path) -> None:
+    """A source that is a program, a dataset whose card is a file elsewhere, an experiment whose script is elsewhere."""
+    results = tmp_path / "inside" / "results"
+    shutil.copytree(folder / "results", results)
+    touched = tmp_path / "touched"
+    (tmp_path / "evil.md").write_text("read from elsewhere")
+    (tmp_path / "evil.py").write_text(f"open({str(touched)!r}, 'w')")
+    source = {"source": "subprocess.Popen", "params": {"args": ["touch", str(touched)]}}
+
+    def change(run: dict[str, Any]) -> None:
+        run["title"] = HOSTILE
+        run["changes"] = [HOSTILE, "\x1b[31mred"]
+        for setting in run["settings"]:
+            setting["dataset"].update(source, given=[])
+            setting["mechanism"]["cls"] = setting["task"]["cls"] = "subprocess.Popen"
+
+    alter(results, "gs/table2", change)
+    foreign = seals.unseal((results / "runs" / "gs" / "fig9@smoke.json").read_bytes())
+    foreign["name"] = str(tmp_path / "evil")
+    (results / "runs" / "evil@smoke.json").write_text(seals.seal(foreign))
+    done = run(tmp_path / "inside", "report")
+    assert "Traceback" not in done.stderr
+    assert not touched.exists()
+    assert "\x1b" not in done.stdout
+    text = (results / "report.html").read_text()
+    assert "{{ 7*7 }}" in text
+    assert "<script>alert" not in text
+    assert "read from elsewhere" not in text
+    assert 'id="exp-gs-table2"' in text
+    assert "evil@smoke.json is damaged" in done.stderr
