@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine import identity
 from dpbench.engine.dispatch import Dispatch, Job
-from dpbench.engine.worker import Chunk, Failure, Outcome
+from dpbench.engine.worker import Chunk, Failure, Outcome, code_of
 from dpbench.errors import Failed, UserError
 
 REACH = 5.0  # seconds in which something must stand at the address of the scheduler
@@ -285,8 +286,10 @@ class _Cluster:
     def _answered(self, answer: dict[str, Any], sent: _Sent) -> Iterator[Outcome]:
         """The outcome of one chunk; none when it has to be sent again."""
         worker, job = sent.worker, sent.job
-        reason = answer["refused"]
-        if not reason and answer["setting"] != job.chunk.setting.id:
+        reason = answer.get("refused")
+        if answer.get("code"):
+            reason = f"{reason}: {identity.differences(code_of(job.chunk), **answer['code'])}"
+        if not reason and answer.get("setting") != job.chunk.setting.id:
             reason = "it does not compare its code with the code of this run"
         if reason:
             if self.dispatch.refuse(worker, job, reason):

@@ -5,11 +5,13 @@ Imported by the plan, which names the settings, and by the worker, which refuses
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dpbench.codes import Code, code_of
 from dpbench.fingerprints import digest
 
+MOST = 4  # differences named in a message
 SCHEMA = 2  # version of the stored rows
 WORKER = "dpbench.engine.worker"  # by name: the worker imports this module
 
@@ -26,3 +28,15 @@ def setting_code(source: Any, mechanism: Any, task: Any) -> Code:
 def setting_id(key: str, seed: int, fingerprint: str, code: Code, schema: int = SCHEMA) -> str:
     """The name under which the trials of a setting are stored."""
     return digest([key, seed, fingerprint, code.digest, schema])
+
+
+def differences(ours: Code, modules: Mapping[str, str], distributions: Mapping[str, str]) -> str:
+    """In what another process's code is not ours, in a few words."""
+    found = []
+    for name in sorted({*ours.distributions, *distributions}):
+        here, there = (known.get(name) for known in (ours.distributions, distributions))
+        if here != there:
+            found.append(f"{name} {there or 'is not there'} instead of {here}" if here else f"{name} {there} as well")
+    names = {*ours.modules, *modules}
+    found += sorted(name for name in names if ours.modules.get(name) != modules.get(name))
+    return ", ".join(found[:MOST]) + (f" and {len(found) - MOST} more" if len(found) > MOST else "")

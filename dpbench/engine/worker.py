@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.codes import Code
 from dpbench.data import Data
 from dpbench.engine import identity
 from dpbench.errors import UserError
@@ -38,6 +39,7 @@ Row = Mapping[str, float | int | str | None]
 """One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
 
 
+OTHER_CODE = "its code is not the code of this run"
 DIED = "the worker process died (killed, out of memory, or ended by the code itself)"
 
 
@@ -72,6 +74,8 @@ class Outcome:
     worker: str = ""
     setting: str = ""
     """The id that the worker's own code and data give the setting."""
+    code: Code | None = None
+    """The worker's own code, when that is why it refuses."""
 
 
 def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -87,7 +91,7 @@ def run_chunk(chunk: Chunk) -> Outcome:
     try:
         bench, setting = _prepared(chunk)
     except Refused as refusal:
-        return Outcome(chunk, refused=str(refusal), worker=worker)
+        return Outcome(chunk, refused=str(refusal), worker=worker, code=refusal.code)
     outcome = Outcome(chunk, worker=worker, setting=setting)
     for trial in chunk.trials:
         try:
@@ -106,6 +110,7 @@ def answer(work: bytes) -> str:
     except Exception as error:
         return json.dumps({"refused": f"it cannot read the work: {_told_error(error)}"})
     outcome = run_chunk(chunk)
+    code = outcome.code
     return json.dumps(
         {
             "rows": outcome.rows,
@@ -113,6 +118,7 @@ def answer(work: bytes) -> str:
             "refused": outcome.refused,
             "worker": outcome.worker,
             "setting": outcome.setting,
+            "code": code and {"modules": dict(code.modules), "distributions": dict(code.distributions)},
         }
     )
 
@@ -184,6 +190,10 @@ class Bench:
 class Refused(Exception):
     """This worker's code or data are not those of the plan."""
 
+    def __init__(self, reason: str, code: Code | None = None) -> None:
+        super().__init__(reason)
+        self.code = code
+
 
 _preparing = threading.Lock()
 """Workers may have several threads. One at a time loads registries, parses code and opens data."""
@@ -199,11 +209,10 @@ def _prepared(chunk: Chunk) -> tuple[Bench, str]:
         try:
             mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
             task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
-            setting = _own_id(chunk, mechanism, task)
+            code = code_of(chunk)
+            setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code)
             if setting != chunk.setting.id:
-                raise Refused(
-                    "its code is not the code of this run: another version of dpbench, of a library, or of your own files"
-                )
+                raise Refused(OTHER_CODE, code)
             return Bench(chunk, _data(chunk.setting.dataset), mechanism, task), setting
         except Refused:
             raise
@@ -213,11 +222,12 @@ def _prepared(chunk: Chunk) -> tuple[Bench, str]:
             raise Refused(_told_error(error)) from error
 
 
-def _own_id(chunk: Chunk, mechanism: Any, task: Any) -> str:
-    """The setting's id as this worker's own code gives it."""
+def code_of(chunk: Chunk) -> Code:
+    """The code that computes a chunk, as this process has it."""
     setting = chunk.setting
-    code = identity.setting_code(SOURCES.get(setting.dataset.source), type(mechanism), type(task))
-    return str(identity.setting_id(setting.key, chunk.seed, setting.dataset.fingerprint, code))
+    return identity.setting_code(
+        SOURCES.get(setting.dataset.source), MECHANISMS.get(setting.mechanism.cls), TASKS.get(setting.task.cls)
+    )
 
 
 def _data(dataset: DatasetUse) -> Data:
