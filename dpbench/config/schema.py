@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from dpbench.sources.cards import fetched
 from dpbench.tasks.base import TASKS
 
 SCALES = ("smoke", "laptop", "paper")
+ADDRESS = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:.%]+\]):(\d{1,5})", re.ASCII)
 # Keys of a dataset's YAML that choose the source; all others are parameters of it.
 DATASET_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
 
@@ -41,6 +43,11 @@ class RunnerConfig:
             )
         if self.chunk != "auto":
             positive("runner.chunk", self.chunk, whole=True)
+        found = ADDRESS.fullmatch(self.address) if isinstance(self.address, str) else None
+        if self.address is not None and (found is None or not 0 < int(found[3]) < 65536):
+            raise UserError(
+                f"runner.address={self.address!r} is not valid: expected a Dask scheduler, such as tcp://host:8786"
+            )
 
 
 @dataclass(frozen=True)

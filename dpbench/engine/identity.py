@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from dpbench.codes import Code, code_of
 from dpbench.fingerprints import digest
 from dpbench.seals import files_digest
 
+MOST = 4  # differences named in a message
 SCHEMA = 2  # version of the stored rows
 WORKER = "dpbench.engine.worker"  # by name: the worker imports this module
 
@@ -40,3 +42,15 @@ def setting_id(key: str, seed: int, fingerprint: str, code: Code, files: str = "
 def _session(code: Code) -> str:
     """Code that cannot be read may have changed since: its results hold for this process and the workers it starts."""
     return "" if code.resumable else os.environ.setdefault("DPBENCH_SESSION", uuid.uuid4().hex)
+
+
+def differences(ours: Code, modules: Mapping[str, str], distributions: Mapping[str, str]) -> str:
+    """In what another process's code is not ours, in a few words."""
+    found = []
+    for name in sorted({*ours.distributions, *distributions}):
+        here, there = (known.get(name) for known in (ours.distributions, distributions))
+        if here != there:
+            found.append(f"{name} {there or 'is not there'} instead of {here}" if here else f"{name} {there} as well")
+    names = {*ours.modules, *modules}
+    found += sorted(name for name in names if ours.modules.get(name) != modules.get(name))
+    return ", ".join(found[:MOST]) + (f" and {len(found) - MOST} more" if len(found) > MOST else "")
