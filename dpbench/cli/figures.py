@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.errors import UserError, nearest
 from dpbench.results.frame import RESULTS, manifests, run_command, stored
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
+from dpbench.cli.common import notes
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_file
 from dpbench.results.frame import RESULTS
@@ -24,8 +23,7 @@ def main(argv: list[str]) -> int:
     from dpbench.report.gather import gather
     from dpbench.report.page import page
 
-    notes = Console(stderr=True, highlight=False)
-    facts = gather(args.results, args.scale, notes.print)
+    facts = gather(args.results, args.scale, notes().print)
     output = args.output or args.results / "report.html"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page(facts), encoding="utf-8")

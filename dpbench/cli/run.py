@@ -15,7 +15,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dpbench.config.compose import GROUPS, config_dirs, hydra_main, options
+from dpbench.cli.words import check_words
+from dpbench.config.catalogue import GROUPS, options
+from dpbench.config.compose import config_dirs, hydra_main
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Cell, Plan, make_plan, save_manifest
 from dpbench.engine.runner import Result, execute, todo
@@ -53,6 +55,7 @@ def main(argv: list[str]) -> int:
     if "--help" in argv or "-h" in argv:
         print(help_text(config_dirs(argv)))
         return 0
+    check_words(argv, config_dirs(argv))
     return hydra_main(argv, run_once)
 
 

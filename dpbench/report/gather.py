@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.paths import CONF
 from dpbench.results.frame import remarks, run_command, stored
 from dpbench.sources.cards import Card, load

@@ -11,7 +11,7 @@ import pytest
 from support.reports import MOST_BYTES, Page, run, small_report
 
 from dpbench.claims.ledger import ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.report import html
 from dpbench.report.html import Raw, Row
 
