@@ -31,18 +31,23 @@ def nearest(word: object, valid: Iterable[str]) -> str:
     return f"expected one of: {', '.join(sorted(names))}"
 
 
+def placed(place: str, message: object) -> UserError:
+    """An error about something that stands in a file: `place` is its file and line, or empty."""
+    return UserError(f"{place}: {message}" if place else str(message))
+
+
 def unknown(what: str, name: object, valid: Iterable[str], place: str = "") -> UserError:
     """The error for a name that is not among the valid ones. `place`: the file and line that hold it."""
     names = [str(one) for one in valid]
     hint = nearest(name, names) if names else "expected none"
-    return UserError(f"{place}{': ' if place else ''}unknown {what} {str(name)!r}: {hint}")
+    return placed(place, f"unknown {what} {str(name)!r}: {hint}")
 
 
 def no_parameter(what: str, key: object, valid: Iterable[str], place: str = "") -> UserError:
     """The error for a parameter that a class does not have. `what`: `mechanism 'gs'`."""
     names = [str(one) for one in valid]
     hint = nearest(key, names) if names else "it takes none"
-    return UserError(f"{place}{': ' if place else ''}{what} has no parameter {str(key)!r}: {hint}")
+    return placed(place, f"{what} has no parameter {str(key)!r}: {hint}")
 
 
 def one_of(what: str, value: object, valid: Iterable[str]) -> None:

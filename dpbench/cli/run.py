@@ -65,7 +65,7 @@ def help_text(folders: list[Path]) -> str:
     for group in GROUPS:
         names = f"{group}: {', '.join(options(group, *folders))}"
         groups.append(textwrap.fill(names, 116, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
-    body = (CONF / "run.yaml").read_text().partition("\nhydra:")[0].split("\n\n", 1)[1]
+    body = (CONF / "run.yaml").read_text(encoding="utf-8").partition("\nhydra:")[0].split("\n\n", 1)[1]
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 

@@ -12,11 +12,16 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
-from dpbench.config.compose import VALUED, all_settings
-from dpbench.errors import UserError, nearest, unknown
+from dpbench.config.compose import INFO, VALUED, all_settings
+from dpbench.errors import UserError, nearest, one_of, unknown
 
 # Flags of Hydra that make sense here. Not among them: those that take another configuration than ours, or unpickle a file.
 FLAGS = ("--help", "-h", "--hydra-help", "--multirun", "-m", "--resolve", "--info", "-i", "--run", "-r")
+VALUES = {
+    "--cfg": ("job", "hydra", "all"),
+    "--info": INFO,
+}
+SHORT = {"-c": "--cfg", "-i": "--info"}
 # What other programs call our settings.
 ALIASES = {"jobs": "runner.jobs", "uri": "tracking.uri", "dry_run": "dry", "output": "results", "eps": "epsilon"}
 BRIEF = {"dry": "true", "figure": "true"}  # what a flag without a value means
@@ -53,15 +58,16 @@ class _Words:
 
     def _flag(self, word: str) -> list[str]:
         name, equals, value = word.partition("=")
-        if name in VALUED:
-            if equals:
-                return [word]
-            if not self.rest:
+        if name in VALUED or (name in ("--info", "-i") and self.rest and self.rest[0] in VALUES["--info"]):
+            if not equals and (not self.rest or ("=" in self.rest[0] and "config" not in name)):
                 raise UserError(f"{word} needs a value: see python -m dpbench run --help")
-            return [word, self.rest.pop(0)]
+            value = value if equals else self.rest.pop(0)
+            one_of(name, value, VALUES.get(SHORT.get(name, name), (value,)))
+            return [word] if equals else [word, value]
         if name in FLAGS:
-            takes = name in ("--info", "-i") and self.rest and "=" not in self.rest[0] and self.rest[0][:1] != "-"
-            return [word, self.rest.pop(0)] if takes else [word]
+            if equals:
+                raise UserError(f"{name} takes no value, found {value!r}")
+            return [word]
         key = self._setting(name.lstrip("-").replace("-", "_"))
         if key is None:
             raise unknown("option", name, [*VALUED, *FLAGS, *(f"--{s}" for s in self.settings)])

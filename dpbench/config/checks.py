@@ -17,7 +17,7 @@ from dpbench.config.catalogue import ENTRIES, MARKERS, SCALES, DatasetEntry, Var
 from dpbench.config.entries import datasets, source_class, variants
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import Dataset, RunConfig, RunnerConfig, TrackingConfig, Variant, known_metric
-from dpbench.errors import UserError, nearest, one_of, output_folder, positive, unknown
+from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
@@ -136,7 +136,8 @@ def _section(name: str, cfg: Mapping[str, Any], origins: Origins) -> Any:
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
-        raise UserError(f"{name}={given!r} is not valid: expected one of: {', '.join(catalogue.options(name))}")
+        expected = f"expected one of: {', '.join(catalogue.options(name))}"
+        raise placed(origins.place(name), f"{name}={given!r} is not valid: {expected}")
     for key in given:
         if key not in valid:
             raise unknown("setting", f"{name}.{key}", [f"{name}.{v}" for v in valid], origins.place(name, str(key)))
@@ -151,9 +152,8 @@ def _check_keys(cfg: Mapping[str, Any], origins: Origins) -> None:
     for key in map(str, cfg):
         if key in valid:
             continue
-        documents = origins.experiments()
-        if key == "experiment" and documents:
-            path = documents[-1].path
+        if key == "experiment" and origins.experiments:
+            path = origins.experiments[-1].path
             raise UserError(f"{path}: expected `# @package _global_` as its first line, as every experiment has")
         raise unknown("setting", key, valid, origins.place(key))
     if isinstance(cfg.get("scale"), Mapping):
@@ -166,27 +166,25 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
     entries, marker = cfg.get(group), MARKERS[group]
     if entries is not None and not isinstance(entries, Mapping):
         place = origins.place(group)
-        form = f"`- override /{group}: [NAME, ...]` under `defaults`" if place else f"{group}=[NAME,...]"
-        raise UserError(f"{place + ': ' if place else ''}{group}={entries!r} chooses nothing: expected {form}")
+        form = f"`- override /{group}: [NAME, ...]` in `defaults`" if place else f"{group}=[NAME,...]"
+        raise placed(place, f"{group}={entries!r} chooses nothing: expected {form}")
     chosen = [name for name, entry in (entries or {}).items() if isinstance(entry, Mapping) and marker in entry]
-    documents = origins.experiments()
-    listed = {name for document in documents for name in document.chosen(group) or ()}
-    for name, entry in (entries or {}).items():
-        place = origins.place(group, str(name))
-        if name in chosen:
-            continue
-        if origins.word(group, str(name)) or origins.given(group, str(name)):
-            word = next(w for w in reversed(origins.words) if key_of(w).split(".")[:2] == [group, name])
-            raise UserError(f"{key_of(word)}: {group} {name!r} is not in this run: {nearest(name, chosen)}")
-        if not isinstance(entry, Mapping):
-            at = f"{place}: " if place else ""
-            raise UserError(f"{at}{group}.{name}={entry!r} is not valid: expected parameters")
-        if name not in listed and (listed or name not in catalogue.options(group, *origins.folders)):
-            raise unknown(group, name, dict.fromkeys([*listed, *chosen]), place)
-    for word in origins.words:  # a word that takes an entry's marker away would leave nothing of it
+    for word in origins.words:
         parts = key_of(word).split(".")
         if parts[0] == group and len(parts) > 1 and parts[1] not in chosen:
             raise UserError(f"{key_of(word)}: {group} {parts[1]!r} is not in this run: {nearest(parts[1], chosen)}")
+    listed = {name for document in origins.experiments for name in document.chosen(group) or ()}
+    for name, entry in (entries or {}).items():
+        if not isinstance(entry, Mapping):
+            message = f"{group}.{name}={entry!r} is not valid: expected parameters"
+            raise placed(origins.place(group, str(name)), message)
+        if name in chosen or name in listed:
+            continue
+        if name not in catalogue.options(group, *origins.folders):
+            raise unknown(group, name, dict.fromkeys([*listed, *chosen]), origins.place(group, str(name)))
+        if listed:
+            message = f"parameters of {group} {name!r} have no effect: the experiment does not choose it"
+            raise placed(origins.place(group, str(name)), message)
     _check_chosen(entries or {}, group, origins)
     if not chosen:
         raise UserError(f"no {group} is chosen: give {group}=[NAME,...] or experiment=NAME")
@@ -212,14 +210,15 @@ def _selected(cfg: Mapping[str, Any], group: str) -> Iterator[tuple[str, Mapping
 def _variants(cfg: Mapping[str, Any], group: str, registry: Registry[Any], origins: Origins) -> Iterator[Variant]:
     for name, body in _selected(cfg, group):
         place = functools.partial(origins.place, group, name)
-        yield from variants(VariantEntry.of(group, name, body), registry, place)
+        yield from variants(VariantEntry.of(group, name, body, place), registry, place)
 
 
 def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins) -> Iterator[Dataset]:
     seed = _whole(cfg, "data_seed")
     for name, body in _selected(cfg, "dataset"):
-        entry = _with_source(DatasetEntry.of(name, body), origins)
-        yield from datasets(entry, scale, seed, functools.partial(origins.place, "dataset", name))
+        place = functools.partial(origins.place, "dataset", name)
+        entry = _with_source(DatasetEntry.of(name, body, place), origins)
+        yield from datasets(entry, scale, seed, place)
         _check_dataset_words(entry, scale, origins)
 
 
@@ -235,7 +234,7 @@ def _with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
         raise UserError(
             f"{key}.path={entry.path} has no effect: {entry.name} is generated, and no files of it are read"
         )
-    documents = origins.experiments()
+    documents = origins.experiments
     stated = origins.given("dataset", entry.name, "source")
     stated |= any(document.has("dataset", entry.name, "source") for document in documents)
     if stated or not (
@@ -244,7 +243,7 @@ def _with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
     ):
         place = origins.place("dataset", entry.name, "path")
         contradiction = f"{key}.source=generator and {key}.path={entry.path} contradict each other"
-        raise UserError(f"{place + ': ' if place else ''}{contradiction}: leave out one of them")
+        raise placed(place, f"{contradiction}: leave out one of them")
     return dataclasses.replace(entry, source="files")
 
 

@@ -32,6 +32,7 @@ Value = None | bool | int | float | str | Path | Sequence["Value"] | Mapping[str
 # Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
 UNCHANGING = ("experiment", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 # Flags of Hydra that take a value in the next word.
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 VALUED = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
 
 
@@ -134,7 +135,11 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     overrides: list[str] = []
     rest = iter(argv)
     for word in rest:
-        if word.startswith("-"):
+        if word in ("--info", "-i"):  # its value may be left out, and it would take an override for it
+            value = next(rest, None)
+            flags.append(f"--info={value if value in INFO else 'all'}")
+            overrides += [value] if value is not None and value not in INFO else []
+        elif word.startswith("-"):
             flags.append(word)
             flags.extend([value for value in [next(rest, None)] if value is not None] if word in VALUED else [])
         else:
@@ -180,14 +185,17 @@ def add_folder(folder: Path) -> None:
 
 def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
 
     about = hydra_cfg if hydra_cfg is not None else HydraConfig.get()
     choices = {str(group): name for group, name in about.runtime.choices.items() if isinstance(name, str)}
     folders = [Path(s.path) for s in about.runtime.config_sources if s.schema == "file" and Path(s.path) != CONF]
-    words = list(about.overrides.task)
+    # As they were typed: an interpolation in a word would be looked up here, and lead nowhere.
+    as_typed: Any = OmegaConf.to_container(about.overrides, resolve=False)
+    words: list[str] = as_typed["task"]
     origins = Origins(words, choices.get("experiment"), choices, folders)
     run = check(_plain(cfg, origins), origins)
-    searched = [word for word in about.overrides.hydra if word.startswith("hydra.searchpath=")]
+    searched = [word for word in as_typed["hydra"] if word.startswith("hydra.searchpath=")]
     return _compared(run, origins, searched) if origins.experiment else run
 
 
@@ -258,8 +266,10 @@ def _file_problem(words: Sequence[str], folders: Sequence[Path]) -> str:
         for document in catalogue.chain(names[-1], *folders) if names else ():
             for group in ENTRIES:
                 if document.has(group) and not isinstance(document.mapping[group], Mapping):
-                    place, value = document.place(group), document.mapping[group]
-                    return f"{place}: `{group}: {value}` chooses nothing: expected `- override /{group}: {value}` in `defaults`"
+                    value = document.mapping[group]
+                    shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+                    right = f"expected `- override /{group}: {shown}` in `defaults`"
+                    return f"{document.place(group)}: `{group}: {shown}` chooses nothing: {right}"
             for group, cls in SECTIONS.items():
                 if document.has(group) and not isinstance(document.mapping[group], Mapping):
                     valid = ", ".join(f.name for f in fields(cls))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpbench.config.catalogue import DatasetEntry, VariantEntry
+from dpbench.config.catalogue import DatasetEntry, Place, VariantEntry, nowhere
 from dpbench.config.schema import Dataset, Variant
-from dpbench.errors import UserError, no_parameter, one_of
+from dpbench.errors import UserError, no_parameter, one_of, placed
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import DatasetSpec
@@ -36,16 +36,15 @@ def axes(params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(lists, values, strict=True))
 
 
-def _nowhere(*keys: str) -> str:
-    return ""
-
-
-def variants(entry: VariantEntry, registry: Registry[Any], place: Callable[..., str] = _nowhere) -> Iterator[Variant]:
+def variants(entry: VariantEntry, registry: Registry[Any], place: Place = nowhere) -> Iterator[Variant]:
     """A mechanism or task with each combination of its parameters; a wrong name or value ends here.
 
     `place` tells the file and line of a parameter, for the error.
     """
-    valid = registry.parameters(entry.cls)
+    try:
+        valid = registry.parameters(entry.cls)
+    except UserError as error:  # nothing of that name, or something that is no mechanism at all
+        raise placed(place("class"), error) from error
     for key in entry.parameters:
         if valid is not None and key not in valid:
             raise no_parameter(f"{registry.what} {entry.name!r}", key, valid, place(key))
@@ -59,7 +58,7 @@ def dataset_of(entry: DatasetEntry, scale: str, seed: int = 0) -> Dataset:
     return next(datasets(entry, scale, seed))
 
 
-def datasets(entry: DatasetEntry, scale: str, seed: int, place: Callable[..., str] = _nowhere) -> Iterator[Dataset]:
+def datasets(entry: DatasetEntry, scale: str, seed: int, place: Place = nowhere) -> Iterator[Dataset]:
     """A dataset with each combination of its parameters."""
     name, cls = entry.name, source_class(entry)
     _check_parameters(entry, place)
@@ -67,7 +66,7 @@ def datasets(entry: DatasetEntry, scale: str, seed: int, place: Callable[..., st
     sizes = dict(entry.sizes.get(scale) or {}) if entry.source == "generator" else {}
     given = dict(entry.parameters)
     if taken is None or "path" in taken:
-        given |= {"path": _path(entry)} if entry.path or entry.source == "files" else {}
+        given |= {"path": _path(entry, place)} if entry.path or entry.source == "files" else {}
     if taken is not None and "kind" in taken and entry.kind:
         given["kind"] = entry.kind
     for params in axes({k: v for k, v in (sizes | given).items() if taken is None or k in taken}):
@@ -83,7 +82,7 @@ def source_class(entry: DatasetEntry) -> str:
     return entry.generator if entry.source == "generator" else entry.files
 
 
-def _path(entry: DatasetEntry) -> str:
+def _path(entry: DatasetEntry, place: Place) -> str:
     """Where the files are, and that something is there: known before anything runs."""
     path = entry.path or fetched(entry.name)
     if not path:
@@ -91,13 +90,13 @@ def _path(entry: DatasetEntry) -> str:
         raise UserError(
             f"{key}.source=files needs {key}.path=FILE or FOLDER, or: python -m dpbench data get {entry.name}"
         )
-    place = os.path.realpath(os.path.expanduser(str(path)))  # pathlib's raise on loops of links
-    if not os.path.exists(place):
-        raise UserError(f"dataset.{entry.name}.path={entry.path}: there is no such file or folder")
-    return place
+    found = os.path.realpath(os.path.expanduser(str(path)))  # pathlib's raise on loops of links
+    if not os.path.exists(found):
+        raise placed(place("path"), f"dataset.{entry.name}.path={path}: there is no such file or folder")
+    return found
 
 
-def _check_parameters(entry: DatasetEntry, place: Callable[..., str]) -> None:
+def _check_parameters(entry: DatasetEntry, place: Place) -> None:
     """A parameter must belong to the generator or to the reader of this dataset, a size to the generator."""
     valid: dict[str, list[str] | None] = {}
     for key in ("generator", "files"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from dpbench.config import catalogue
@@ -37,6 +38,7 @@ class Origins:
         """Whether a word gives this setting, something that holds it, or something inside it."""
         return bool(self.word(*keys)) or any(tuple(key_of(w).split("."))[: len(keys)] == keys for w in self.words)
 
+    @cached_property
     def experiments(self) -> list[Document]:
         """The experiment's YAML after those that it builds upon."""
         return catalogue.chain(self.experiment, *self.folders) if self.experiment else []
@@ -52,7 +54,7 @@ class Origins:
 
     def _documents(self, keys: tuple[str, ...]) -> Iterator[tuple[Document, tuple[str, ...]]]:
         """The files that may hold a setting, those that count most first, and the keys under which they would."""
-        for document in reversed(self.experiments()):
+        for document in reversed(self.experiments):
             yield document, keys
         group = keys[0]
         name = self.choices.get(group) or (keys[1] if group in catalogue.ENTRIES and len(keys) > 1 else None)
