@@ -210,15 +210,17 @@ _EXPECTED = {dict: "keys and values", list: "a list", str: "a text", bool: "true
 
 def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> Claim:
     valid = [f.name for f in dataclasses.fields(Claim) if f.name not in ("id", "paper")]
+    at = ""  # the key that is wrong, as far as it is known
     try:
         if not isinstance(entry, dict):
             raise UserError(f"{entry!r} is no claim: expected {', '.join(valid[:2])} and so on")
-        for key, value in entry.items():
-            if key not in valid:
-                raise unknown("key", key, valid)
-            if not isinstance(value, _TYPES.get(key, (str,))):
-                expected = " or ".join(_EXPECTED[kind] for kind in _TYPES.get(key, (str,)))
-                raise UserError(f"{key}={value!r} is not valid: expected {expected}")
+        for at, value in entry.items():
+            if at not in valid:
+                raise unknown("key", at, valid)
+            if not isinstance(value, _TYPES.get(at, (str,))):
+                expected = " or ".join(_EXPECTED[kind] for kind in _TYPES.get(at, (str,)))
+                raise UserError(f"{at}={value!r} is not valid: expected {expected}")
+        at = ""
         given = dict(entry)
         for key in ("each", "some"):
             value = given.get(key, [])
@@ -226,5 +228,5 @@ def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> C
         return Claim(id=f"{paper}/{name}", paper=paper, **given)
     except (UserError, TypeError) as error:
         told = str(error).removeprefix(f"claim {paper}/{name}: ")
-        key = next((key for key in entry if str(key) in told), "") if isinstance(entry, dict) else ""
-        raise UserError(f"claim {paper}/{name}: {told} ({document.place(name, key)})") from None
+        at = at or next((key for key in valid if re.match(rf"(cannot read the )?{key}\b", told)), "")
+        raise UserError(f"claim {paper}/{name}: {told} ({document.place(name, at)})") from None

@@ -12,10 +12,6 @@ import unicodedata
 # What stands for a letter that a terminal does not have.
 PLAIN = {
     "ε": "eps",
-    "δ": "delta",
-    "Δ": "Delta",
-    "θ": "theta",
-    "σ": "sigma",
     "λ": "lambda",
     "±": "+-",
     "∞": "inf",
@@ -58,6 +54,10 @@ def plain(letter: str) -> str:
     """Something in ASCII that can be read in place of a letter."""
     if letter in PLAIN:
         return PLAIN[letter]
+    name = unicodedata.name(letter, "")
+    for case, written in (("GREEK SMALL LETTER ", str.lower), ("GREEK CAPITAL LETTER ", str.title)):
+        if name.startswith(case):
+            return written(name.removeprefix(case))
     simple = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return simple or "?"
 

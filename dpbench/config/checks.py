@@ -169,15 +169,16 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
         form = f"`- override /{group}: [NAME, ...]` in `defaults`" if place else f"{group}=[NAME,...]"
         raise placed(place, f"{group}={entries!r} chooses nothing: expected {form}")
     chosen = [name for name, entry in (entries or {}).items() if isinstance(entry, Mapping) and marker in entry]
+    for name, entry in (entries or {}).items():
+        if not isinstance(entry, Mapping):
+            message = f"{group}.{name}={entry!r} is not valid: expected parameters"
+            raise placed(origins.place(group, str(name)), message)
     for word in origins.words:
         parts = key_of(word).split(".")
         if parts[0] == group and len(parts) > 1 and parts[1] not in chosen:
             raise UserError(f"{key_of(word)}: {group} {parts[1]!r} is not in this run: {nearest(parts[1], chosen)}")
     listed = {name for document in origins.experiments for name in document.chosen(group) or ()}
-    for name, entry in (entries or {}).items():
-        if not isinstance(entry, Mapping):
-            message = f"{group}.{name}={entry!r} is not valid: expected parameters"
-            raise placed(origins.place(group, str(name)), message)
+    for name in entries or {}:
         if name in chosen or name in listed:
             continue
         if name not in catalogue.options(group, *origins.folders):

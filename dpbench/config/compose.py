@@ -6,6 +6,7 @@ them sees `RunConfig` only.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import re
@@ -87,12 +88,15 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
             problems.append(problem)
 
     before, sys.argv = sys.argv, ["dpbench run", *flags, *words]
+    log = logging.getLogger()
+    logged = list(log.handlers), log.level  # `--info` makes Hydra write every step to the log, from then on
     try:
         hydra.main(config_path=str(CONF), config_name="run", version_base="1.3")(task)()
     except Exception as error:
         raise _translated(error, words, folders) from error
     finally:
         sys.argv = before
+        log.handlers[:], log.level = logged
     if problems:
         raise problems[0]
     return max(status, default=0)
@@ -250,8 +254,9 @@ def _translated(error: Exception, words: Sequence[str], folders: Sequence[Path])
     if problem := _file_problem(words, folders):
         return UserError(problem)
     for word in words:  # Hydra's own words about a value of the wrong type are about its insides
-        if key_of(word) in GROUPS and (not isinstance(error, ValueError) or word.startswith("~")):
-            group = key_of(word)
+        group, value = key_of(word), word.partition("=")[2]
+        named = re.fullmatch(r"\[?\s*([A-Za-z][\w/.-]*\s*,?\s*)*\]?", value) and value not in ("true", "false")
+        if group in GROUPS and (word.startswith("~") or not named):
             form = f"{group}=[NAME,...]" if group in ENTRIES else f"{group}=NAME"
             names = ", ".join(catalogue.options(group, *folders))
             return UserError(f"cannot read {word!r}: expected {form}, of: {names}")
