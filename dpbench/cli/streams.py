@@ -36,8 +36,19 @@ PLAIN = {
     "‘": "'",
     "“": '"',
     "”": '"',
-    "₁": "1",
-    "₂": "2",
+    "√": "sqrt ",
+    "‖": "||",
+    "⌊": "floor(",
+    "⌋": ")",
+    "⌈": "ceil(",
+    "⌉": ")",
+    "⟨": "<",
+    "⟩": ">",
+    "∝": "~",
+    "†": "+",
+    "●": "*",
+    "◐": "o",
+    "✓": "yes",
     "²": "^2",
 }
 HANDLER = "dpbench.plain"
@@ -59,7 +70,7 @@ def plain(letter: str) -> str:
         if name.startswith(case):
             return written(name.removeprefix(case))
     simple = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
-    return simple or "?"
+    return simple or ("" if unicodedata.combining(letter) else "?")
 
 
 codecs.register_error(HANDLER, _plain)

@@ -159,6 +159,10 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
         key = key_of(word)
         if key in GROUPS and key not in ENTRIES and word.partition("=")[2].lstrip().startswith("["):
             raise UserError(f"{word} is not valid: expected one {key}, such as {key}={catalogue.options(key)[0]}")
+        # Hydra's grammar knows ASCII alone outside of quotes: a folder may be called otherwise.
+        start, equals, value = word.partition("=")
+        if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
+            word = f"{start}{equals}'{value}'"
         found.append(f"++{word}" if re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) else word)
     return found
 

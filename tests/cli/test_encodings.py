@@ -74,3 +74,10 @@ def test_letters() -> None:
     assert writable("ε", "utf-8") == "ε"
     assert writable("ε", "no such encoding") == "ε"
     assert plain("日") == "?"
+
+
+def test_every_letter_of_ours_has_a_readable_one() -> None:
+    files = [path for pattern in ("dpbench/**/*.py", "conf/**/*.yaml", "datasets/*.md") for path in ROOT.glob(pattern)]
+    letters = {letter for path in files for letter in path.read_text(encoding="utf-8") if not letter.isascii()}
+    assert len(letters) > 20
+    assert [letter for letter in sorted(letters) if plain(letter) == "?"] == []
