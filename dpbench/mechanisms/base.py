@@ -13,7 +13,7 @@ from dpbench.data import Data, Release
 from dpbench.errors import UserError, positive
 from dpbench.registry import Registry
 
-MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms")
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
 
 ROW = "add or remove one row (user)"
 

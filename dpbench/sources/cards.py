@@ -91,7 +91,7 @@ def load(name: str, folder: Path = CARDS) -> Card:
     path = folder / f"{name}.md"
     if not path.is_file():
         return Card(name)
-    content = path.read_text()
+    content = path.read_text(encoding="utf-8")
     if not content.startswith("---\n"):
         return Card(name, text=content)
     head, mark, text = content[4:].partition("\n---\n")

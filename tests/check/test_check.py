@@ -231,8 +231,8 @@ def test_a_hundred_fresh_checks_of_the_suite_against_the_committed_baselines(tmp
     one fixed draw, which all of the checks share: an unlucky one would show here. A quarter of an hour."""
     checks, old = 100, utility.load(baselines_folder())
     trials = max(len(v) for n in old.values() for c in n.cells.values() for v in c.values.values())
-    words = ("seed=11", f"trials={checks * trials}")
-    new = {name: utility.measure(name, tmp_path, jobs=-1, overrides=words, say=lambda _: None) for name in old}
+    overrides = {"seed": 11, "trials": checks * trials}
+    new = {name: utility.measure(name, tmp_path, jobs=-1, overrides=overrides, say=lambda _: None) for name in old}
 
     def part(numbers: Numbers, number: int) -> Numbers:
         cut = slice(number * trials, (number + 1) * trials)

@@ -18,7 +18,7 @@ from dpbench.claims.cells import Cell, cells_of
 from dpbench.claims.expression import Missing, Scope, evaluate
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region, ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.errors import UserError
 from dpbench.paths import BASELINES, CONF
 

@@ -46,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", SERIES)
 def test_experiment_runs_and_is_drawn(name: str, results: Path) -> None:
     plan, outcome = run_experiment(
-        f"sparse/{name}", results=results, scale="smoke", jobs=1, overrides=("trials=2",) if name != "table1" else ()
+        f"sparse/{name}", results=results, scale="smoke", jobs=1, overrides={"trials": 2} if name != "table1" else {}
     )
     assert not outcome.failures
     assert not plan.run.left_out

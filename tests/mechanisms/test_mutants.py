@@ -14,7 +14,7 @@ import pytest
 from dpbench.check import baselines as utility
 from dpbench.check.comparison import BETTER, CHANGED, WORSE, Comparison, compare
 from dpbench.cli.check import bad, natures
-from dpbench.config.compose import compose_run
+from dpbench.config.compose import compose
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import execute
 from dpbench.mechanisms.base import MECHANISMS
@@ -58,9 +58,8 @@ WHERE = {
 
 
 def plan_of(mechanism: str) -> Plan:
-    experiment = WHERE[mechanism]
-    words = [f"experiment={experiment}", "scale=smoke", f"mechanism=[{mechanism}]", "runner.jobs=1", "tracking=none"]
-    plan = make_plan(compose_run(words))
+    settings = {"mechanism": [mechanism], "runner.jobs": 1, "tracking": "none"}
+    plan = make_plan(compose(WHERE[mechanism], "smoke", settings))
     step = max(1, len(plan.cells) // MOST_CELLS)
     return dataclasses.replace(plan, cells=plan.cells[::step][:MOST_CELLS])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpbench.claims.ledger import ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.report.page import prose
 from dpbench.report.text import number, slug
 

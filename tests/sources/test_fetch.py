@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from dpbench.cli import main
-from dpbench.compare import calibration
-from dpbench.config.schema import dataset_of
+from dpbench.config import catalogue
+from dpbench.config.entries import dataset_of
 from dpbench.sources import SOURCES, cards
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
@@ -303,8 +303,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     out = capsys.readouterr().out
     assert out.index("for research") < out.index("checksum sha256:" + known + " holds")
     assert "transactions is here now" in out
-    entry = calibration.entry_of("transactions")
-    data = open_dataset(dataset_of("transactions", entry | {"source": "files"}, "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("transactions").from_files(), "smoke").spec).data
     assert data.rows == 60_000
     assert main(["data", "list"]) == 0
     assert re.search(r"transactions.*files.*fetched", capsys.readouterr().out)
