@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 
 from dpbench.engine.worker import Chunk, Failure, Outcome, run_chunk
+from dpbench.results.folder import alive
 
 LOOK = 0.5  # seconds between two looks at whether the parent is still there
 
@@ -50,7 +52,13 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
             yield joblib.delayed(_run)(chunk, os.getpid())
 
     # One chunk per task: chunks are the unit already, and joblib's own batching would hide which one is running.
-    yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
+    found = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
+    try:
+        yield from found
+    finally:
+        with warnings.catch_warnings():  # joblib tells of results that nobody took when the run ends with an error
+            warnings.simplefilter("ignore", UserWarning)
+            found.close()
 
 
 _watching = threading.Lock()
@@ -64,21 +72,9 @@ def _run(chunk: Chunk, parent: int) -> Outcome:
 
 def _end_with(parent: int) -> None:
     """End this process as soon as the one that sent the work is gone, however it went."""
-    # A parent that is dead and not yet waited for still has its number, but no children any more.
-    ours = os.getppid() == parent
-    while os.getppid() == parent if ours else _alive(parent):
+    while alive(parent):
         time.sleep(LOOK)
     os._exit(1)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _alone(chunk: Chunk) -> Outcome:

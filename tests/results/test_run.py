@@ -163,7 +163,9 @@ def test_a_sealed_file_that_no_run_wrote_is_set_aside(tmp_path: Path, what: str)
     loads_nothing(tmp_path, path)
 
 
-@pytest.mark.parametrize("name", ["/tmp/evil", "../evil", "gs/../../evil", "a//b", "a/", "é è", "x@y", "a+b", "a" * 201])
+@pytest.mark.parametrize(
+    "name", ["/tmp/evil", "../evil", "gs/../../evil", "a//b", "a/", "é è", "x@y", "a+b", "a" * 201]
+)
 def test_names_that_lead_elsewhere_are_not_valid(tmp_path: Path, name: str) -> None:
     assert not valid_name(name)
     with pytest.raises(UserError, match="is not valid"):

@@ -133,7 +133,7 @@ def test_the_figure_is_an_artifact_and_is_replaced(results: Path) -> None:
     figure.write_text("first")
     assert track(made, None, [figure]) == 0, "the settings are there, the figure is not"
     (entry,) = entries(results)[""]
-    kept = [p for p in (results / "mlartifacts").rglob("fig9.png")]
+    kept = list((results / "mlartifacts").rglob("fig9.png"))
     assert [p.read_text() for p in kept] == ["first"]
     assert entry.info.run_id in str(kept[0])
     Store(results).write(name_of(0), rows(range(4, 6)), "")
@@ -196,7 +196,9 @@ def bad_server() -> Iterator[Callable[[bool], str]]:
         def serve(connection: socket.socket) -> None:
             if drips:
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n")
+                connection.sendall(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+                )
             while not stop.wait(0.2):
                 try:
                     connection.sendall(b" " if drips else b"")

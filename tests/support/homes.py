@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
-from support.paths import ROOT
 
 from dpbench.results.run import Run
+from support.paths import ROOT
 
 ENTRIES = {
     "dataset/small": "small: {kind: incidence, source: generator, generator: strangers.Small}\n",

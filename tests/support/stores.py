@@ -18,7 +18,9 @@ def name_of(number: int) -> str:
     return hashlib.blake2b(str(number).encode(), digest_size=16).hexdigest()
 
 
-def row(trial: int, number: int = 0, *, pair: bool = True, seconds: float = 0.25) -> dict[str, float | int | str | None]:
+def row(
+    trial: int, number: int = 0, *, pair: bool = True, seconds: float = 0.25
+) -> dict[str, float | int | str | None]:
     """One trial of a made-up setting: a function of the two numbers alone, but for its time."""
     rng = np.random.default_rng([number, trial])
     mae, variance, bias = (float(v) for v in rng.random(3))
@@ -51,7 +53,9 @@ def setting(number: int = 0, *, original: bool = False, dataset: str = "small", 
         statistics={"rows": 60, "largest row": 11},
     )
     task = Variant("column_counts", "column_counts")
-    return Setting(use, Variant(mechanism, "lpa", {"number": number}), 0.5, task, name_of(-number), name_of(number), "ε")
+    return Setting(
+        use, Variant(mechanism, "lpa", {"number": number}), 0.5, task, name_of(-number), name_of(number), "ε"
+    )
 
 
 def run(
