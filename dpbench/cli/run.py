@@ -106,8 +106,9 @@ def run_once(config: RunConfig) -> int:
 
 
 def _check_folder(results: Path, notes: Console) -> None:
-    if results.exists() and not results.is_dir():
-        raise UserError(f"results={results} is a file: expected a folder")
+    above = next(place for place in (results.absolute(), *results.absolute().parents) if place.exists())
+    if not above.is_dir():
+        raise UserError(f"results={results}: {above} is a file: expected a folder")
     if is_old(results):
         notes.print(f"{results} was written by an earlier version of dpbench: its trials are not read", soft_wrap=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 
 from dpbench.engine.worker import DIED, Chunk, Failure, Outcome, run_chunk
@@ -52,7 +53,13 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
             yield joblib.delayed(run_chunk)(chunk)
 
     # One chunk per task: chunks are the unit already, and joblib's own batching would hide which one is running.
-    yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
+    found = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
+    try:
+        yield from found
+    finally:
+        with warnings.catch_warnings():  # joblib tells of results that nobody took when the run ends with an error
+            warnings.simplefilter("ignore", UserWarning)
+            found.close()
 
 
 def watch(parent: int) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dpbench.paths import EXPERIMENTS
 from dpbench.results import commands, frame
+from dpbench.results.folder import inside
 from dpbench.results.run import Run, valid_name
 
 if TYPE_CHECKING:
@@ -94,12 +95,13 @@ def save(run: Run) -> tuple[list[Path], list[str]]:
     from dpbench.figures.style import paper_style, plt
 
     drawing = draw(run)
-    target = run.results / "figures" / run.name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    files = [target.with_suffix(".csv")]
-    drawing.numbers.to_csv(files[0], index=False)
+    csv, png, pdf = (
+        inside(run.results, run.results / "figures" / f"{run.name}.{kind}") for kind in ("csv", "png", "pdf")
+    )
+    csv.parent.mkdir(parents=True, exist_ok=True)
+    files = [csv]
+    drawing.numbers.to_csv(csv, index=False)
     if drawing.figure is not None:
-        png, pdf = target.with_suffix(".png"), target.with_suffix(".pdf")
         with paper_style():
             drawing.figure.savefig(png, metadata={"Software": None})
             drawing.figure.savefig(pdf, metadata={"CreationDate": None})

@@ -97,18 +97,24 @@ def _sweep(folder: Path, names: list[str]) -> None:
     for path in (folder / name for name in names if name.startswith(".tmp-")):
         host, _, rest = path.name.removeprefix(".tmp-").rpartition("-")[0].rpartition("-")
         with contextlib.suppress(OSError):
-            if (host == _host() and not _alive(rest)) or time.time() - path.stat().st_mtime > OLD_AGE:
+            if (
+                host == _host() and rest.isdecimal() and not alive(int(rest))
+            ) or time.time() - path.stat().st_mtime > OLD_AGE:
                 path.unlink(missing_ok=True)
 
 
-def _alive(pid: str) -> bool:
+def alive(pid: int) -> bool:
+    """Whether a process of this machine runs. One that is dead and not yet waited for does not."""
     try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (OSError, IndexError):  # no Linux
+        return True
 
 
 def _host() -> str:

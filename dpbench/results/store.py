@@ -109,6 +109,9 @@ class Store:
             name = f"{first:06d}-{last:06d}.{_checksum(setting, first, last, content)}.parquet"
             try:
                 write_aside(folder / name, content)
+            except FileNotFoundError:
+                gone = "finished trials are gone with it; run it again"
+                raise Failed(f"{folder} was removed or moved during the run: {gone}") from None
             except OSError as error:
                 going_on = "what is stored already is kept, and the same command goes on from there"
                 raise Failed(f"trials cannot be stored in {folder} ({error.strerror}): {going_on}") from None

@@ -14,6 +14,8 @@ from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import INCONCLUSIVE, Claim, Region, ledger
 from dpbench.errors import UserError
 
+from support import runs
+
 WRONG = {
     "1/0": "cannot compute '1 / 0': float division by zero",
     "9**9**9": "cannot compute",
@@ -72,7 +74,7 @@ def test_a_zero_among_the_results_is_no_mistake_of_the_claim() -> None:
 
     class Stored(Judge):
         def __init__(self) -> None:
-            self.results, self.manifests = Path("results"), {"x/fig": {"scale": "laptop", "datasets": {}}}
+            self.results, self.runs = Path("results"), {"x/fig": runs.run("x/fig", [])}
             self._cells = {"x/fig": cells}
 
     ratio = {"measure": "mae(mechanism=b) / mae(mechanism=a)", "expect": "< 1"}
