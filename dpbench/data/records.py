@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Records(Data, kind="records"):
 
     @classmethod
     def from_rows(
-        cls, users: Iterable[Sequence], *, items: int, contexts: int | None = None, repeats: bool = True
+        cls, users: Iterable[Sequence[Any]], *, items: int, contexts: int | None = None, repeats: bool = True
     ) -> Records:
         """From each user's list of items or of (item, context) pairs; for tests and notebooks."""
         rows = [_pairs(number, user) for number, user in enumerate(users)]
@@ -174,7 +175,7 @@ class Records(Data, kind="records"):
         }
 
 
-def _pairs(number: int, user: Sequence) -> np.ndarray:
+def _pairs(number: int, user: Sequence[Any]) -> np.ndarray:
     """The items, or (item, context) pairs, of a user as rows of two whole numbers."""
     where, expected = f"Records: user {number}", "items or (item, context) pairs"
     if not np.iterable(user):

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from dpbench.config.schema import RunnerConfig
 from dpbench.engine.plan import Plan
-from dpbench.engine.worker import Chunk, Failure, Outcome
+from dpbench.engine.worker import Chunk, Failure, Outcome, Row
 from dpbench.errors import Failed
+from dpbench.results.folder import sweep
 from dpbench.results.setting import Setting
-from dpbench.results.store import Store
+from dpbench.results.store import PAIR_COLUMNS, Store
 
 Say = Callable[[str], None]
 
@@ -34,23 +35,30 @@ class Result:
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and the number of trials that are finished already."""
+    work, done = _survey(plan, store)
+    return work, sum(trial < plan.run.repetitions for trials in done.values() for trial in trials)
+
+
+def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]]]:
+    """The chunks still to be computed, and which trials of each setting are stored."""
     work: list[Chunk] = []
-    found = 0
+    done: dict[str, set[int]] = {}
     for setting in {s.id: s for s in plan.run.settings if s.id}.values():
-        missing, known = missing_trials(store.done(setting.id), plan.run.repetitions)
-        found += known
+        done[setting.id] = store.done(setting.id)
+        missing = missing_trials(done[setting.id], plan.run.repetitions)
         work += _chunks(setting, plan.run.seed, missing, plan.chunk(setting))
-    return work, found
+    return work, done
 
 
-def missing_trials(done: set[int], repetitions: int) -> tuple[list[int], int]:
-    """The trials to compute, in order, and how many are there already.
+def missing_trials(done: set[int], repetitions: int) -> list[int]:
+    """The trials to compute, in order.
 
-    An even trial that comes late takes its partner along, which could not be compared with it before.
+    An even trial that comes late takes its partner along, which could not be compared with it before, even one beyond the
+    trials of this run.
     """
-    wanted = [trial for trial in range(repetitions) if trial not in done]
-    partners = {trial + 1 for trial in wanted if trial % 2 == 0 and trial + 1 < repetitions}
-    return sorted({*wanted, *partners}), repetitions - len(wanted)
+    wanted = {trial for trial in range(repetitions) if trial not in done}
+    partners = {trial + 1 for trial in wanted if trial % 2 == 0 and (trial + 1 < repetitions or trial + 1 in done)}
+    return sorted(wanted | partners)
 
 
 def _chunks(setting: Setting, seed: int, trials: list[int], size: int) -> Iterator[Chunk]:
@@ -66,31 +74,44 @@ def execute(
     plan: Plan, store: Store, advance: Callable[[int], None] = lambda _: None, say: Say = lambda _: None
 ) -> Result:
     """Compute what is missing of a plan. `advance` hears of each number of trials that is over, found ones first."""
-    store.sweep({setting.id for setting in plan.run.settings if setting.id})
-    work, found = todo(plan, store)
-    result = Result(found=found)
-    advance(found)
-    done = {setting.id: store.done(setting.id) for setting in {c.setting.id: c.setting for c in work}.values()}
+    sweep(store.results)
+    work, done = _survey(plan, store)
+    result = Result(found=sum(trial < plan.run.repetitions for trials in done.values() for trial in trials))
+    advance(result.found)
     for outcome in _outcomes(work, plan.config.runner, say):
-        setting, fresh = (
-            outcome.chunk.setting,
-            [t for t in outcome.chunk.trials if t not in done[outcome.chunk.setting.id]],
-        )
+        setting, known = outcome.chunk.setting, done[outcome.chunk.setting.id]
+        fresh = {*outcome.chunk.trials} - known
         if outcome.refused:
             outcome.failures.extend(
-                Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in fresh
+                Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in sorted(fresh)
             )
-        if outcome.rows:
-            store.write(setting.id, outcome.rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
-        if outcome.failures:
-            result.failures.setdefault(setting.id, []).extend(f for f in outcome.failures if f.trial in fresh)
-        result.computed += sum(row["trial"] in fresh for row in outcome.rows)
+        rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
+        if rows:
+            store.write(setting.id, rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
+        if failures := [failure for failure in outcome.failures if failure.trial in fresh]:
+            result.failures.setdefault(setting.id, []).extend(failures)
+        result.computed += sum(row["trial"] in fresh for row in rows)
         advance(len(fresh))
-    if not store.root.is_dir() and result.computed:
-        raise Failed(
-            f"the results folder {store.results} was removed during the run: its trials are lost, run it again"
-        )
+    _check_stored(plan, store, result)
     return result
+
+
+def _tells_more(row: Row) -> bool:
+    """Whether a trial that was stored before, and ran again beside its partner, has been compared with it now."""
+    return any(row.get(name) is not None for name in PAIR_COLUMNS)
+
+
+def _check_stored(plan: Plan, store: Store, result: Result) -> None:
+    """What was found or computed must still be there: somebody may have removed the folder, or a part of it."""
+    lost = 0
+    for setting in {s.id for s in plan.run.settings}:
+        failed = {failure.trial for failure in result.failures.get(setting, ())}
+        lost += len({*range(plan.run.repetitions)} - failed - store.named(setting))
+    if lost:
+        raise Failed(
+            f"{lost} finished trials are gone from the results folder {store.results}, which was removed or changed "
+            "during the run: run it again"
+        )
 
 
 def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say) -> Iterator[Outcome]:

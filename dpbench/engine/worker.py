@@ -164,11 +164,7 @@ class Bench:
 
         Each pair is a fact of its own: what a run says of them does not depend on its history.
         """
-        if trial % 2 == 0:
-            return {"metric.pair_variance": None, "metric.pair_bias2": None}
-        number, before = partner
-        if number != trial - 1 or before is None:
-            before = self._errors_of(trial - 1)
+        before = self._partner(trial, partner) if trial % 2 else None
         if before is None:
             return {"metric.pair_variance": None, "metric.pair_bias2": None}
         apart = errors - before
@@ -177,14 +173,20 @@ class Bench:
             "metric.pair_bias2": float(np.dot(errors, before)) / errors.size,
         }
 
-    def _errors_of(self, trial: int) -> NDArray[np.float64] | None:
-        """The errors of a trial that was finished before: its release is repeated. None when it fails."""
-        try:
-            release, _, task_rng = self._release(trial)
-            self.task.score(self.data, release, task_rng)  # some scores are refused: such a trial has failed
-            return self._errors(release)
-        except (Exception, SystemExit):
+    def _partner(self, trial: int, latest: tuple[int, NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+        """The errors of the trial before an odd one. None when it failed just now: it will take this one along later.
+
+        One that was finished before is repeated. If that fails now, this trial fails too: stored without its pair, it would
+        stay so for ever.
+        """
+        number, errors = latest
+        if number == trial - 1:
+            return errors
+        if trial - 1 in self.chunk.trials:
             return None
+        release, _, task_rng = self._release(trial - 1)
+        self.task.score(self.data, release, task_rng)  # some scores are refused: such a trial has failed
+        return self._errors(release)
 
 
 class Refused(Exception):
@@ -210,7 +212,8 @@ def _prepared(chunk: Chunk) -> tuple[Bench, str]:
             mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
             task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
             code = code_of(chunk)
-            setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code)
+            files = identity.declared_files(mechanism, task)
+            setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code, files)
             if setting != chunk.setting.id:
                 raise Refused(OTHER_CODE, code)
             return Bench(chunk, _data(chunk.setting.dataset), mechanism, task), setting

@@ -1,9 +1,11 @@
-"""The layout of a results folder, and how files come into it and are set aside. Imported by the other modules of results.
+"""The layout of a results folder, and how files come into it and are set aside. Imported by whoever writes into one.
 
 runs/EXPERIMENT@SCALE.json      what was run (sealed)
 trials/AB/ID/FIRST-LAST.CHECKSUM.parquet   the trials of one setting
 figures/, report.html, mlflow.db           what is made from them
 damaged/                        files that did not hold what they should
+
+A results folder may come from somebody else: a link in it that leads elsewhere is never followed.
 """
 
 from __future__ import annotations
@@ -15,13 +17,39 @@ import time
 import uuid
 from pathlib import Path
 
+from dpbench.errors import Failed
+
 OLD_AGE = 24 * 3600.0  # seconds after which what is left aside is nobody's any more
 
 
 def run_files(results: Path) -> list[Path]:
     """The run files of a folder."""
     root = results / "runs"
-    return sorted(path for path in root.glob("**/*@*.json") if not path.name.startswith(".")) if root.is_dir() else []
+    if not root.is_dir():
+        return []
+    inside(results, root)
+    return sorted(path for path in root.glob("**/*@*.json") if not path.name.startswith("."))
+
+
+def is_inside(results: Path, path: Path) -> bool:
+    """Whether a path stays in the results folder: no part of it below the folder is a link."""
+    try:
+        parts = path.relative_to(results).parts
+    except ValueError:
+        return False
+    place = os.fspath(results)
+    for part in parts:
+        place = os.path.join(place, part)
+        if part == os.pardir or os.path.islink(place):
+            return False
+    return True
+
+
+def inside(results: Path, path: Path) -> Path:
+    """`path`, to read or to write in a results folder. Raises Failed when a link in the folder leads elsewhere."""
+    if not is_inside(results, path):
+        raise Failed(f"{path} is or goes through a link: links in a results folder are not followed; remove it")
+    return path
 
 
 def is_old(results: Path) -> bool:
@@ -46,7 +74,9 @@ def write_aside(path: Path, content: bytes) -> None:
 
 def set_aside(results: Path, path: Path) -> Path | None:
     """Move a file that does not hold what it should to `damaged/`; None where nothing may be moved."""
-    target = results / "damaged" / f"{path.parent.name}-{path.name}-{uuid.uuid4().hex[:6]}"
+    target = results / "damaged" / f"{path.parent.name}-{path.name[:150]}-{uuid.uuid4().hex[:6]}"
+    if not (is_inside(results, target.parent) and is_inside(results, path.parent)):
+        return None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, target)
@@ -55,9 +85,16 @@ def set_aside(results: Path, path: Path) -> Path | None:
     return target
 
 
-def sweep(folder: Path) -> None:
-    """Remove what processes that are gone left aside in a folder."""
-    for path in folder.glob(".tmp-*"):
+def sweep(results: Path) -> None:
+    """Remove what processes that are gone left aside anywhere in a results folder."""
+    for root in (results / "runs", results / "trials"):
+        if root.is_dir() and is_inside(results, root):
+            for folder, _, names in os.walk(root):  # follows no links
+                _sweep(Path(folder), names)
+
+
+def _sweep(folder: Path, names: list[str]) -> None:
+    for path in (folder / name for name in names if name.startswith(".tmp-")):
         host, _, rest = path.name.removeprefix(".tmp-").rpartition("-")[0].rpartition("-")
         with contextlib.suppress(OSError):
             if (host == _host() and not _alive(rest)) or time.time() - path.stat().st_mtime > OLD_AGE:
@@ -67,7 +104,7 @@ def sweep(folder: Path) -> None:
 def _alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError):
+    except (ProcessLookupError, ValueError, OverflowError):
         return False
     except PermissionError:
         return True

@@ -8,12 +8,15 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpbench.errors import Damaged
 from dpbench.results.run import Run, Value
 from dpbench.results.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 METRIC, CHOSEN, DIAGNOSTIC = "metric.", "chosen.", "diagnostic."
 SETTING, TRIAL, SECONDS = "setting", "trial", "seconds"
@@ -24,7 +27,6 @@ PAIRS = {"pair_variance": "variance", "pair_bias2": "bias2"}
 def trials(run: Run) -> pd.DataFrame:
     """All stored trials of a run. Columns: the labels, `setting`, `trial`, `seconds`, and what the trials hold."""
     import pandas as pd
-    import pyarrow as pa
 
     store = Store(run.results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))
     tables: list[pa.Table] = []
@@ -32,13 +34,34 @@ def trials(run: Run) -> pd.DataFrame:
     for setting in {setting.id: setting for setting in run.settings}.values():
         table = store.read(setting.id, run.repetitions)
         if table is not None:
-            tables.append(table.append_column("_setting", pa.array([len(labels)] * table.num_rows, pa.int64())))
+            tables.append(table)
             labels.append({**setting.labels(), SETTING: setting.id})
     if not tables:
         return pd.DataFrame()
-    frame = pa.concat_tables(tables, promote_options="default").to_pandas()
-    described = pd.DataFrame(labels).iloc[frame.pop("_setting").to_numpy()].reset_index(drop=True)
+    frame = _stacked(tables)
+    places = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
+    described = pd.DataFrame(labels).iloc[places].reset_index(drop=True)
     return pd.concat([described, frame], axis=1)
+
+
+def _stacked(tables: list[pa.Table]) -> pd.DataFrame:
+    """The rows of all settings; a column of words in one and of numbers in another keeps both as they are."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kinds: dict[str, set[pa.DataType]] = {}
+    for table in tables:
+        for field in table.schema:
+            kinds.setdefault(field.name, set()).add(field.type)
+    mixed = [name for name, found in kinds.items() if len(found) > 1]
+    even = [table.drop_columns([name for name in mixed if name in table.column_names]) for table in tables]
+    frame = pa.concat_tables(even, promote_options="default").to_pandas()
+    for name in mixed:
+        cells: list[object] = []
+        for table in tables:
+            cells += table[name].to_pylist() if name in table.column_names else [None] * table.num_rows
+        frame[name] = pd.Series(cells, dtype=object)
+    return frame
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:

@@ -1,31 +1,27 @@
 """What a run is: its settings, how it was carried out, and where it is written down.
 
-`Setting` and `Run` are the types that every package shares, from the plan to the report. A run file is sealed: damage is
-noticed, named and set aside. Reading one imports, calls and opens nothing that is named in it.
+`Setting` and `Run` are the types that every package shares, from the plan to the report. `sealed` has the stored form: damage
+is noticed, named and set aside. Reading one imports, calls and opens nothing that is named in it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench import seals
-from dpbench.errors import Damaged
+from dpbench.errors import UserError
 from dpbench.results.environment import Environment
-from dpbench.results.folder import run_files, set_aside
+from dpbench.results.folder import inside, write_aside
 from dpbench.results.setting import UNSTATED, DatasetUse, Setting, Value, Variant
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = 2  # version of run files and of stored rows
-NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
-_ID = re.compile(r"[0-9a-f]{32}")
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+VALID_NAME = "parts of letters, digits, `_`, `.` and `-`, divided by slashes"
 
 
 @dataclass(frozen=True)
@@ -64,11 +60,12 @@ class Run:
         Raises UserError when there is none.
         """
         from dpbench.results.commands import nothing_stored
+        from dpbench.results.sealed import read_all
 
         wanted = None if files is None else frozenset([files] if isinstance(files, str) else files)
         found = [
             run
-            for run in _read_all(Path(results))
+            for run in read_all(Path(results))
             if run.name == experiment
             and scale in (None, run.scale)
             and (wanted is None or frozenset(run.original_datasets) == wanted)
@@ -80,8 +77,10 @@ class Run:
     @classmethod
     def all(cls, results: Path | str, scale: str | None = None) -> dict[str, Run]:
         """The newest run of every experiment under a results folder, by name."""
+        from dpbench.results.sealed import read_all
+
         newest: dict[str, Run] = {}
-        for run in sorted(_read_all(Path(results)), key=lambda run: run.written):
+        for run in sorted(read_all(Path(results)), key=lambda run: run.written):
             if scale in (None, run.scale):
                 newest[run.name] = run
         return dict(sorted(newest.items()))
@@ -128,6 +127,8 @@ class Run:
         from dpbench.results.frame import summarise
 
         frame = self.trials()
+        if frame.empty:
+            return frame
         labels = by or list(dict.fromkeys(name for setting in self.settings for name in setting.labels()))
         return summarise(frame, labels)
 
@@ -148,78 +149,34 @@ class Run:
     @property
     def path(self) -> Path:
         """Where it is written down: experiment, scale, and which datasets were read from files."""
-        files = "".join(f"+{name}" for name in self.original_datasets)
+        files = "".join(f"+{name.replace('/', '.')}" for name in self.original_datasets)
         return self.results / "runs" / f"{self.name}@{self.scale}{files}.json"
 
     def save(self) -> Path:
-        """Write it down: aside first, then renamed."""
-        from dpbench.results.folder import write_aside
+        """Write it down: aside first, then renamed. Raises UserError for names that no reader would accept."""
+        from dpbench.results.sealed import packed
 
-        body = {"schema": SCHEMA, **dataclasses.asdict(dataclasses.replace(self, results=Path()))}
-        body.pop("results")
-        write_aside(self.path, seals.seal(_listed(body)).encode())
+        for what, name in names(self):
+            if not valid_name(name):
+                raise UserError(f"the {what} {name!r} is not valid: expected {VALID_NAME}")
+        write_aside(inside(self.results, self.path), packed(self))
         return self.path
 
 
-__all__ = ["UNSTATED", "DatasetUse", "Run", "Setting", "Value", "Variant", "valid_name"]
-
-
 def valid_name(name: str) -> bool:
-    """Whether a run may have this name: parts of letters, digits, `_`, `.` and `-`, divided by slashes."""
+    """Whether a run, a dataset, a mechanism or a task may have this name."""
     return bool(NAME.fullmatch(name)) and len(name) <= 200
 
 
-def _listed(value: Any) -> Any:
-    """Tuples as lists, as JSON has them."""
-    if isinstance(value, Mapping):
-        return {key: _listed(item) for key, item in value.items()}
-    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
+def names(run: Run) -> Iterator[tuple[str, str]]:
+    """Every name in a run that a reader checks, with what it names."""
+    yield from (("name of the run", run.name), ("scale", run.scale))
+    for setting in run.settings:
+        yield from (
+            ("dataset", setting.dataset.name),
+            ("mechanism", setting.mechanism.name),
+            ("task", setting.task.name),
+        )
 
 
-def _read_all(results: Path) -> Iterator[Run]:
-    """Every run under a results folder. What is damaged is named, set aside, and left out."""
-    for path in run_files(results):
-        try:
-            run = _read(path, results)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            set_aside(results, path)
-            warnings.warn(
-                f"{path} is damaged ({error}) and passed over: run the experiment again", Damaged, stacklevel=3
-            )
-            continue
-        yield run
-
-
-def _read(path: Path, results: Path) -> Run:
-    body = seals.unseal(path.read_bytes())
-    if body.pop("schema") != SCHEMA:
-        raise ValueError("it is of another version of dpbench")
-    settings = tuple(_setting(setting) for setting in body.pop("settings"))
-    environment = _made(Environment, body.pop("environment"))
-    run = _made(Run, {**body, "settings": settings, "environment": environment, "results": results})
-    if not valid_name(run.name) or run.path.resolve() != path.resolve():
-        raise ValueError("its name is not the one it was written under")
-    return run
-
-
-def _setting(body: dict[str, Any]) -> Setting:
-    parts = {"mechanism": _made(Variant, body.pop("mechanism")), "task": _made(Variant, body.pop("task"))}
-    setting = _made(Setting, {**body, **parts, "dataset": _made(DatasetUse, body.pop("dataset"))})
-    if not _ID.fullmatch(setting.id):
-        raise ValueError(f"{setting.id!r} is not the id of a setting")
-    for name in (setting.dataset.name, setting.mechanism.name, setting.task.name):
-        if not valid_name(name):
-            raise ValueError(f"{name!r} is not a name")
-    return setting
-
-
-def _made(cls: Any, body: dict[str, Any]) -> Any:
-    """An instance from its stored form, with every field there and no other."""
-    expected = {f.name for f in dataclasses.fields(cls)}
-    if set(body) != expected:
-        raise ValueError(f"{cls.__name__} has other fields: {', '.join(sorted(expected ^ set(body)))}")
-    return cls(**{key: _tupled(value) if isinstance(value, list) else value for key, value in body.items()})
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(_tupled(item) for item in value) if isinstance(value, list) else value
+__all__ = ["UNSTATED", "DatasetUse", "Run", "Setting", "Value", "Variant", "valid_name"]

@@ -8,8 +8,10 @@ that the history of a folder and the number of writers do not matter. The checks
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +20,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpbench.errors import Failed
-from dpbench.results.folder import set_aside, sweep, write_aside
+from dpbench.results import columns
+from dpbench.results.columns import Cell, Row
+from dpbench.results.folder import inside, set_aside, write_aside
 
-Cell = float | int | str | None
-Row = Mapping[str, Cell]
-"""One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
-
-NAME = re.compile(r"(\d{6,})-(\d{6,})\.([0-9a-f]{24})\.parquet")
+NAME = re.compile(r"([0-9]{6,15})-([0-9]{6,15})\.([0-9a-f]{24})\.parquet")
+MOST = 100_000  # trials in one file
+# A file holds some twenty rows: compression and statistics would make it larger, and reading it four times as slow.
+PLAIN = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+TRIAL, SECONDS = "trial", "seconds"
+PAIR_COLUMNS = frozenset({"metric.pair_variance", "metric.pair_bias2"})
+"""What is null while the other trial of the pair has failed."""
 
 
 class Conflict(Failed):
@@ -43,7 +49,8 @@ class TrialFile:
     @classmethod
     def parse(cls, path: Path) -> TrialFile | None:
         found = NAME.fullmatch(path.name)
-        return None if found is None else cls(path, int(found[1]), int(found[2]), found[3])
+        file = None if found is None else cls(path, int(found[1]), int(found[2]), found[3])
+        return file if file is not None and 0 <= file.last - file.first < MOST else None
 
     def trials(self) -> range:
         return range(self.first, self.last + 1)
@@ -56,6 +63,7 @@ class Store:
         self.results = results
         self.root = results / "trials"
         self.say = say
+        self._told: set[Path] = set()
 
     def folder(self, setting: str) -> Path:
         return self.root / setting[:2] / setting
@@ -64,51 +72,73 @@ class Store:
         """The trials of a setting that are stored, every file held against its checksum."""
         return {trial for file, _ in self._whole_files(setting) for trial in file.trials()}
 
+    def named(self, setting: str) -> set[int]:
+        """The trials that the names of a setting's files promise: a quick look, without opening any."""
+        files = (TrialFile.parse(path) for path in self._paths(setting))
+        return {trial for file in files if file is not None for trial in file.trials()}
+
     def read(self, setting: str, trials: int | None = None) -> pa.Table | None:
         """The stored rows of a setting (of its first `trials` trials), in order of trial; None when there are none."""
         parts = []
         for file, content in self._whole_files(setting):
             if trials is None or file.first < trials:
-                parts.append((file, pq.read_table(pa.BufferReader(content)).replace_schema_metadata(None)))
+                table = _table(file, content)
+                if table is None:
+                    self._set_aside(file.path)
+                else:
+                    parts.append((file, table))
         if not parts:
             return None
-        whole = sum(len(file.trials()) for file, _ in parts) == len({t for file, _ in parts for t in file.trials()})
-        table = pa.concat_tables([part for _, part in parts], promote_options="default") if whole else _union(parts)
-        table = table.sort_by("trial")
+        count = sum(len(file.trials()) for file, _ in parts)
+        whole = count == len({trial for file, _ in parts for trial in file.trials()})
+        table = _joined([part for _, part in parts]) if whole else _union(parts)
+        table = table.sort_by(TRIAL)
         if trials is not None:
-            table = table.filter(pc.less(table["trial"], trials))
-        return table if table.num_rows else None
+            table = table.filter(pc.less(table[TRIAL], trials))
+        return columns.settled(table, keep=PAIR_COLUMNS) if table.num_rows else None
 
     def write(self, setting: str, rows: Iterable[Row], about: str) -> None:
         """Store rows: one file per stretch of consecutive trials. `about` describes the setting inside the file."""
+        folder = inside(self.results, self.folder(setting))
         for stretch in _stretches(rows):
-            table = pa.Table.from_pylist(_spelled(stretch), schema=_schema(stretch))
+            table = columns.table(stretch)
             sink = pa.BufferOutputStream()
-            pq.write_table(table.replace_schema_metadata({"dpbench.setting": about}), sink, compression="zstd")
+            pq.write_table(table.replace_schema_metadata({"dpbench.setting": about}), sink, **PLAIN)
             content = sink.getvalue().to_pybytes()
-            first, last = int(stretch[0]["trial"] or 0), int(stretch[-1]["trial"] or 0)
+            first, last = int(stretch[0][TRIAL] or 0), int(stretch[-1][TRIAL] or 0)
             name = f"{first:06d}-{last:06d}.{_checksum(setting, first, last, content)}.parquet"
-            write_aside(self.folder(setting) / name, content)
+            try:
+                write_aside(folder / name, content)
+            except OSError as error:
+                going_on = "what is stored already is kept, and the same command goes on from there"
+                raise Failed(f"trials cannot be stored in {folder} ({error.strerror}): {going_on}") from None
 
-    def sweep(self, settings: Iterable[str]) -> None:
-        """Remove what killed processes left aside in the folders of these settings."""
-        for setting in settings:
-            sweep(self.folder(setting))
+    def _paths(self, setting: str) -> list[Path]:
+        """What stands in a setting's folder. A folder that cannot be read is told, and is as good as none."""
+        folder = self.folder(setting)
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self._tell(folder, f"{folder} cannot be read ({error.strerror}): its trials count as missing")
+            return []
+        inside(self.results, folder)
+        return [folder / name for name in names if not name.startswith(".")]
 
     def _whole_files(self, setting: str) -> Iterator[tuple[TrialFile, bytes]]:
         """The files of a setting that hold what their names say, with their bytes. Others are named and set aside."""
-        folder = self.folder(setting)
-        paths = sorted(folder.iterdir()) if folder.is_dir() else []
-        for path in paths:
-            if path.name.startswith("."):
-                continue
+        for path in self._paths(setting):
             file, content = TrialFile.parse(path), b""
             try:
-                content = path.read_bytes() if file is not None and path.is_file() else b""
+                # A link is not ours, wherever it leads; neither is a pipe, which would never end.
+                if file is not None and stat.S_ISREG(path.lstat().st_mode):
+                    content = path.read_bytes()
             except FileNotFoundError:
                 continue
             except OSError as error:  # a passing fault of the disk must not cost good data
-                self.say(f"{path} cannot be read ({error.strerror}): its trials are computed again")
+                self._tell(path, f"{path} cannot be read ({error.strerror}): its trials count as missing")
                 continue
             if file is None or _checksum(setting, file.first, file.last, content) != file.checksum:
                 self._set_aside(path)
@@ -118,7 +148,24 @@ class Store:
     def _set_aside(self, path: Path) -> None:
         moved = set_aside(self.results, path)
         where = f"it is now {moved}" if moved else "it cannot be moved"
-        self.say(f"{path} is damaged or foreign: {where}; its trials are computed again")
+        self._tell(path, f"{path} is damaged or foreign: {where}; its trials count as missing and are computed again")
+
+    def _tell(self, path: Path, text: str) -> None:
+        """Once for each file: it is looked at several times in a run."""
+        if path not in self._told:
+            self._told.add(path)
+            self.say(text)
+
+
+def _table(file: TrialFile, content: bytes) -> pa.Table | None:
+    """The rows of a file; None when they are not what a trial file holds, as in one that somebody else made."""
+    try:
+        # Not `read_table`, which takes three times as long for a small file, most of it in handing work to threads.
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False).replace_schema_metadata(None)
+    except (pa.ArrowException, OSError):
+        return None
+    held = columns.are_plain(table.schema) and table[TRIAL].to_pylist() == list(file.trials())
+    return table if held else None
 
 
 def _checksum(setting: str, first: int, last: int, content: bytes) -> str:
@@ -130,8 +177,8 @@ def _checksum(setting: str, first: int, last: int, content: bytes) -> str:
 def _stretches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Rows by trial, cut where a trial is missing."""
     stretch: list[Row] = []
-    for row in sorted(rows, key=lambda row: int(row["trial"] or 0)):
-        if stretch and row["trial"] != int(stretch[-1]["trial"] or 0) + 1:
+    for row in sorted(rows, key=lambda row: int(row[TRIAL] or 0)):
+        if stretch and (row[TRIAL] != int(stretch[-1][TRIAL] or 0) + 1 or len(stretch) == MOST):
             yield stretch
             stretch = []
         stretch.append(row)
@@ -139,22 +186,10 @@ def _stretches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield stretch
 
 
-def _schema(rows: Iterable[Row]) -> pa.Schema:
-    """Every number but the trial is a double, so that files of one setting always fit together."""
-    types: dict[str, pa.DataType] = {}
-    for row in rows:
-        for name, value in row.items():
-            kind = pa.int64() if name == "trial" else pa.string() if isinstance(value, str) else pa.float64()
-            if types.get(name) != pa.string():  # a word in one trial makes the column one of words
-                types[name] = kind
-    return pa.schema(types.items())
-
-
-def _spelled(rows: Sequence[Row]) -> list[dict[str, Cell]]:
-    """Numbers as words where another trial has a word."""
-    schema = _schema(rows)
-    words = {field.name for field in schema if field.type == pa.string()}
-    return [{k: str(v) if k in words and v is not None else v for k, v in row.items()} for row in rows]
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    """Tables of different trials as one; a column that holds words in one of them holds words in all."""
+    words = {field.name for table in tables for field in table.schema if field.type == pa.string()}
+    return pa.concat_tables([columns.as_words(table, words) for table in tables], promote_options="default")
 
 
 def _union(parts: list[tuple[TrialFile, pa.Table]]) -> pa.Table:
@@ -167,18 +202,20 @@ def _union(parts: list[tuple[TrialFile, pa.Table]]) -> pa.Table:
     origin: dict[int, Path] = {}
     for file, table in parts:
         for row in table.to_pylist():
-            trial = row["trial"]
+            trial = row[TRIAL]
             if trial not in rows:
                 rows[trial], origin[trial] = row, file.path
                 continue
             rows[trial] = _merged(rows[trial], row, origin[trial], file.path)
-    ordered = [rows[trial] for trial in sorted(rows)]
-    return pa.Table.from_pylist(_spelled(ordered), schema=_schema(ordered))
+    return columns.table([rows[trial] for trial in sorted(rows)])
 
 
 def _merged(one: dict[str, Cell], other: dict[str, Cell], first: Path, second: Path) -> dict[str, Cell]:
-    for name in {*one, *other} - {"seconds"}:
+    filled = dict(one)
+    for name in sorted({*one, *other} - {SECONDS}):
         a, b = one.get(name), other.get(name)
-        if a is not None and b is not None and a != b and not (a != a and b != b):
-            raise Conflict(f"trial {one['trial']} has {name} = {a} in {first} and {b} in {second}: remove one of them")
-    return {**other, **{name: value for name, value in one.items() if value is not None}}
+        if name in PAIR_COLUMNS and (a is None or b is None):
+            filled[name] = b if a is None else a
+        elif not columns.same(a, b):
+            raise Conflict(f"trial {one[TRIAL]} has {name} = {a} in {first} and {b} in {second}: remove one of them")
+    return filled

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from dpbench.errors import UserError
+from dpbench.errors import Failed, UserError
+from dpbench.results.folder import inside
 from dpbench.results.frame import CHOSEN, DIAGNOSTIC, METRIC, SECONDS, SETTING, summarise, trials
 from dpbench.results.run import Run, Setting
 
@@ -34,7 +37,7 @@ class TrackerDown(Exception):
 
 
 def default_uri(results: Path) -> str:
-    return f"sqlite:///{(results / 'mlflow.db').resolve()}"
+    return f"sqlite:///{inside(results, results / 'mlflow.db').absolute()}"
 
 
 def track(run: Run, uri: str | None, figures: Iterable[Path] = ()) -> int:
@@ -45,15 +48,20 @@ def track(run: Run, uri: str | None, figures: Iterable[Path] = ()) -> int:
     frame = trials(run)
     if frame.empty:
         return 0
-    job = _Job(run, frame, uri or default_uri(run.results), list(figures))
+    patience = PATIENCE + EACH * len(run.settings)
+    try:
+        job = _Job(run, frame, uri or default_uri(run.results), list(figures), patience)
+    except Failed as problem:
+        raise TrackerDown(str(problem)) from None
     thread = threading.Thread(target=job.work, daemon=True)
     thread.start()
-    thread.join(PATIENCE + EACH * len(run.settings))
+    thread.join(patience)
     if thread.is_alive():
         job.stop = True
-        raise TrackerDown(f"{job.uri} did not take them in time; {job.logged} settings are logged")
+        text = f"{job.uri} did not take them within {patience:.0f} s"
+        raise TrackerDown(f"{text}; {job.logged} settings are logged" if job.logged else text)
     if job.error is not None:
-        if isinstance(job.error, UserError):
+        if isinstance(job.error, UserError | TrackerDown):
             raise job.error
         text = " ".join(str(job.error).split())[:300]
         raise TrackerDown(f"{type(job.error).__name__}: {text}") from job.error
@@ -68,6 +76,7 @@ class _Job:
     frame: pd.DataFrame
     uri: str
     figures: list[Path]
+    patience: float
     logged: int = 0
     stop: bool = False
     error: Exception | None = None
@@ -79,7 +88,10 @@ class _Job:
             self.error = error
 
     def _log(self) -> None:
-        client = _client(self.uri)
+        with _only_one(self.run.results, self.patience):
+            self._log_all(_client(self.uri))
+
+    def _log_all(self, client: Any) -> None:
         experiment = self._experiment(client)
         entries = _entries(client, experiment)
         table = summarise(self.frame, [SETTING]).set_index(SETTING)
@@ -90,13 +102,14 @@ class _Job:
             if setting.id not in table.index:
                 continue
             row = table.loc[setting.id]
-            entry, count = entries.get(setting.id, ("", 0))
-            if count < int(row["trials"]):
+            entry = entries.get(setting.id, Entry())
+            if entry.trials < int(row["trials"]):
                 numbers = {**row.dropna().to_dict(), **told.loc[setting.id].dropna().to_dict()}
                 self._log_setting(client, experiment, entry, setting, numbers)
                 self.logged += 1
-        if self.logged and self.figures:
-            self._log_figures(client, experiment, entries.get(FIGURE_TAG, ("", 0))[0])
+        drawn = entries.get(FIGURE_TAG, Entry())
+        if self.figures and (self.logged or not drawn.trials):
+            self._log_figures(client, experiment, drawn.id)
 
     def _experiment(self, client: Any) -> str:
         files = "".join(f", {name} from files" for name in self.run.original_datasets)
@@ -104,30 +117,29 @@ class _Job:
         found = client.get_experiment_by_name(name)
         if found:
             return str(found.experiment_id)
-        local = self.uri.startswith("sqlite:")
-        place = (self.run.results / "mlartifacts").resolve().as_uri() if local else None
+        place = self._artifacts() if self.uri.startswith("sqlite:") else None
         return str(client.create_experiment(name, artifact_location=place))
 
     def _log_setting(
-        self, client: Any, experiment: str, entry: str, setting: Setting, numbers: dict[str, float]
+        self, client: Any, experiment: str, entry: Entry, setting: Setting, numbers: dict[str, float]
     ) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
         now = int(time.time() * 1000)
         count = int(numbers["trials"])
         tags = self._tags(setting)
-        params: list[Any] = []
-        if not entry:
-            entry = client.create_run(experiment, run_name=str(setting), tags=tags).info.run_id
-            params = [Param(key, str(value)[:6000]) for key, value in setting.labels().items()][:100]
-        metrics = [Metric(_metric_name(name), float(value), now, count) for name, value in numbers.items()]
-        for batch in _batches(metrics):
-            client.log_batch(entry, metrics=batch, params=params)
-            params = []
-        # The closing tag last: an entry that was cut off has none, and is completed the next time.
-        closing = [RunTag(key, value) for key, value in {**tags, TRIALS_TAG: str(count)}.items()]
-        client.log_batch(entry, tags=closing)
-        client.set_terminated(entry)
+        # Parameters cannot change; an entry that was cut off may lack them.
+        params = [] if entry.trials else [Param(key, str(value)[:6000]) for key, value in setting.labels().items()]
+        name = entry.id or client.create_run(experiment, run_name=str(setting)[:250], tags=tags).info.run_id
+        metrics = [Metric(_metric_name(key), float(value), now, count) for key, value in numbers.items()]
+        *before, last = _batches(metrics)
+        for batch in before:
+            client.log_batch(name, metrics=batch)
+        # The number of trials with the last batch, which stores its tags at the end: an entry that was cut off has none, and
+        # is completed the next time.
+        closing = {**(tags if entry.id else {}), TRIALS_TAG: str(count)}
+        client.log_batch(name, metrics=last, params=params[:100], tags=[RunTag(*tag) for tag in closing.items()])
+        client.set_terminated(name)
 
     def _tags(self, setting: Setting) -> dict[str, str]:
         run = self.run
@@ -143,11 +155,22 @@ class _Job:
 
     def _log_figures(self, client: Any, experiment: str, entry: str) -> None:
         if not entry:
-            tags = {FIGURE_TAG: "yes", "dpbench.scale": self.run.scale}
+            tags = {FIGURE_TAG: "begun", "dpbench.scale": self.run.scale}
             entry = client.create_run(experiment, run_name=f"figure of {self.run.name}", tags=tags).info.run_id
+        place = client.get_run(entry).info.artifact_uri
+        if self.uri == default_uri(self.run.results) and not place.startswith(self._artifacts() + "/"):
+            # The database was moved, or is somebody else's: what it says may be anywhere.
+            raise TrackerDown(
+                f"the settings are logged, the figure is not: {self.uri} keeps files elsewhere, in {place}"
+            )
         for path in self.figures:
             client.log_artifact(entry, str(path))
+        client.set_tag(entry, FIGURE_TAG, "yes")
         client.set_terminated(entry)
+
+    def _artifacts(self) -> str:
+        """Where the results folder's own database keeps files."""
+        return inside(self.run.results, self.run.results / "mlartifacts").resolve().as_uri()
 
 
 def _client(uri: str) -> Any:
@@ -159,26 +182,74 @@ def _client(uri: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from mlflow.tracking import MlflowClient
+        from sqlalchemy import event
+        from sqlalchemy.engine import Engine
+    if not event.contains(Engine, "connect", _in_no_hurry):
+        event.listen(Engine, "connect", _in_no_hurry)
     for noisy in ("mlflow", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     return MlflowClient(tracking_uri=uri)
 
 
-def _entries(client: Any, experiment: str) -> dict[str, tuple[str, int]]:
-    """The entries that are there: by setting, the entry's id and its number of trials (0: it was cut off)."""
-    found: dict[str, tuple[str, int]] = {}
+def _in_no_hurry(connection: Any, _: Any) -> None:
+    """Let SQLite leave it to the system when to write to the disk: ten transactions per setting would each wait for it.
+
+    A killed process loses nothing by it, and after a power cut the entries can be made again from the store.
+    """
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous=OFF")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of MLflow: its id, and how many trials it tells of (0: there is none, or it was cut off)."""
+
+    id: str = ""
+    trials: int = 0
+
+
+def _entries(client: Any, experiment: str) -> dict[str, Entry]:
+    """The entries that are there, by setting."""
+    found: dict[str, Entry] = {}
     token = None
     while True:
         page = client.search_runs([experiment], max_results=1000, page_token=token)
         for entry in page:
             tags = entry.data.tags
             if FIGURE_TAG in tags:
-                found[FIGURE_TAG] = (entry.info.run_id, 0)
+                found[FIGURE_TAG] = Entry(entry.info.run_id, int(tags[FIGURE_TAG] == "yes"))
             if SETTING_TAG in tags:
-                found[tags[SETTING_TAG]] = (entry.info.run_id, int(tags.get(TRIALS_TAG, 0)))
+                told = tags.get(TRIALS_TAG, "")
+                found[tags[SETTING_TAG]] = Entry(entry.info.run_id, int(told) if told.isdecimal() else 0)
         token = page.token
         if not token:
             return found
+
+
+@contextmanager
+def _only_one(results: Path, patience: float) -> Iterator[None]:
+    """One process at a time logs from a results folder: two would each make an entry, and tear a new database apart."""
+    import fcntl
+
+    until = time.monotonic() + patience
+    with ExitStack() as stack:
+        with suppress(OSError):  # a folder that one may only read: then nobody else logs from it either
+            lock = stack.enter_context(inside(results, results / "mlflow.lock").open("wb"))
+            while not _locked(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                if time.monotonic() > until:
+                    raise TrackerDown("another process is logging from this folder")
+                time.sleep(0.1)
+        yield
+
+
+def _locked(lock: IO[bytes], how: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(lock, how)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _means(frame: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from support.paths import ROOT
 
 from dpbench.check import baselines as utility
 from dpbench.check import comparison as regress
@@ -27,6 +26,8 @@ from dpbench.cli.check import bad, message, natures
 from dpbench.errors import UserError
 from dpbench.numerics.welch import welch
 from dpbench.tasks.base import TASKS, Metric
+
+from support.paths import ROOT
 
 
 def nature(task: str, metric: str) -> Metric:

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import runs
-from support.runs import as_stored, run
 
 from dpbench.check import baselines as utility
 from dpbench.claims.cells import Cell, cells_of
@@ -23,6 +21,9 @@ from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTEST
 from dpbench.config.compose import options
 from dpbench.errors import UserError
 from dpbench.paths import BASELINES, CONF
+
+from support import runs
+from support.runs import as_stored, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 LN2 = float(np.log(2))

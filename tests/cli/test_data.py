@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from support.paths import ROOT, real_data
 
 from dpbench.cli import data as data_verb
 from dpbench.cli import data_show, main
@@ -26,6 +25,8 @@ from dpbench.errors import UserError
 from dpbench.results.run import Run
 from dpbench.sources import SOURCES, SkippedLines, cards
 from dpbench.sources.cache import open_dataset
+
+from support.paths import ROOT, real_data
 
 
 def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.cluster import RUN, Cluster, stored, until, user_folder
-from support.paths import ROOT
 
 from dpbench.config.schema import RunnerConfig
 from dpbench.errors import UserError
+
+from support.cluster import RUN, Cluster, stored, until, user_folder
+from support.paths import ROOT
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 

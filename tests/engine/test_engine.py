@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,42 +13,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
+from support.homes import RUN, only_run, trials
 from support.paths import ROOT
 
-from dpbench.results.frame import load_trials, manifests
-
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
-
-ENTRIES = {
-    "dataset/small": "small: {kind: incidence, source: generator, generator: strangers.Small}\n",
-    "mechanism/noisy": "noisy: {class: strangers.Noisy}\n",
-    "mechanism/flaky": "flaky: {class: strangers.Flaky}\n",
-    "mechanism/deadly": "deadly: {class: strangers.Deadly}\n",
-    "mechanism/slow": "slow: {class: strangers.Slow}\n",
-}
-RUN = ("run", "--config-dir", "mine", "dataset=[small]", "tracking=none", "figure=false", "scale=smoke")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A user's folder: strangers.py and a configuration folder `mine`."""
-    shutil.copy(ROOT / "tests" / "strangers.py", tmp_path)
-    for name, text in ENTRIES.items():
-        path = tmp_path / "mine" / f"{name}.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path
-
-
-def trials(results: Path) -> pd.DataFrame:
-    """Every stored number but the time it took."""
-    (manifest,) = manifests(results).values()
-    return load_trials(results, manifest).drop(columns="seconds")
 
 
 def test_jobs_backend_and_interruption_change_nothing(dpbench: Call, home: Path) -> None:
     """One job, two jobs, and killed in the middle and run again: the same numbers to the bit."""
-    words = (*RUN, "mechanism=[slow,lpa]", "trials=60", "epsilon=[1]", "runner.chunk=5")
+    words = (*RUN, "mechanism=[slow,lpa]", "trials=60", "epsilon=[1]", "runner.chunk=6")
     for jobs in (1, 2):
         assert dpbench(*words, f"runner.jobs={jobs}", f"results=jobs{jobs}").returncode == 0
     one, two = trials(home / "jobs1"), trials(home / "jobs2")
@@ -64,9 +37,9 @@ def test_jobs_backend_and_interruption_change_nothing(dpbench: Call, home: Path)
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = len(list((home / "killed").glob("trials/**/*.parquet")))
-    assert 3 <= kept < 24, "the run was to be killed in the middle"
+    assert 3 <= kept < 20, "the run was to be killed in the middle"
     again = dpbench(*words, "runner.jobs=2", "results=killed")
-    assert f"{120 - 5 * kept} trials computed, {5 * kept} found finished" in again.stdout
+    assert f"{120 - 6 * kept} trials computed, {6 * kept} found finished" in again.stdout
     pd.testing.assert_frame_equal(one, trials(home / "killed"), check_exact=True)
 
 
@@ -79,21 +52,22 @@ def test_nothing_finished_is_computed_again(dpbench: Call, home: Path) -> None:
 
 
 def test_more_trials_are_those_of_a_fresh_run(dpbench: Call, home: Path) -> None:
-    """A chunk that grows is computed anew, so that what is measured across its trials is that of a fresh run."""
+    """Nothing is computed twice, and what is measured over pairs of trials is that of a fresh run."""
     words = (*RUN, "mechanism=[noisy]", "epsilon=[1]", "runner.jobs=1", "runner.chunk=10")
     dpbench(*words, "trials=15", "results=grown")
-    assert "20 trials computed, 10 found finished" in dpbench(*words, "trials=30", "results=grown").stdout
+    assert "15 trials computed, 15 found finished" in dpbench(*words, "trials=30", "results=grown").stdout
     dpbench(*words, "trials=30", "results=fresh")
     pd.testing.assert_frame_equal(trials(home / "grown"), trials(home / "fresh"), check_exact=True)
 
 
 def test_variance_and_bias_across_trials(dpbench: Call, home: Path) -> None:
-    """The stored variance is that of the noise, 2 (2Δ/ε)², within 5 % over 75000 draws (se 0.8 %), and no bias is left."""
+    """The variance is that of the noise, 2 (2Δ/ε)², within 5 % over 75000 draws (se 0.8 %), and no bias is left."""
     dpbench(*RUN, "mechanism=[noisy]", "epsilon=[1]", "trials=3000")
-    frame = trials(home / "results")
-    variance = 2 * frame["info.scale"].iloc[0] ** 2
-    assert frame["variance"].mean() == pytest.approx(variance, rel=0.05)
-    assert frame["mse"].mean() - frame["variance"].mean() == pytest.approx(0, abs=0.02 * variance)
+    (row,) = only_run(home / "results").summary(["mechanism"]).to_dict("records")
+    variance = 2 * trials(home / "results")["info.scale"].iloc[0] ** 2
+    assert row["variance"] == pytest.approx(variance, rel=0.05)
+    assert row["bias2"] == pytest.approx(0, abs=0.02 * variance)
+    assert row["mse"] == pytest.approx(row["variance"] + row["bias2"], rel=0.05)
 
 
 def test_failures_are_shown_and_only_they_are_tried_again(dpbench: Call, home: Path) -> None:
@@ -180,13 +154,13 @@ def test_dry_run_computes_nothing(dpbench: Call, home: Path, data_cache: Path) -
     dpbench(*words)
     plan = dpbench(*words, "dry=true")
     assert "left out: lpa(bound=3) on small: bound=3 is below the largest row 11" in plan.stdout
-    assert "6 cells, 60 trials, 60 done already. Nothing was computed." in plan.stdout
+    assert "6 settings, 60 trials, 60 done already. Nothing was computed." in plan.stdout
 
 
 def test_a_parameter_given_as_a_list_is_an_axis(dpbench: Call, home: Path) -> None:
     dpbench(*RUN, "mechanism=[noisy]", "mechanism.noisy.factor=[1,3]", "epsilon=[1]", "trials=50")
     frame = trials(home / "results")
-    mae = frame.groupby("mechanism.factor")["mae"].mean()
+    mae = frame.groupby("mechanism.factor")["metric.mae"].mean()
     assert mae[3] / mae[1] == pytest.approx(3, rel=0.15)
 
 
@@ -201,7 +175,7 @@ def test_seeds_change_the_noise_and_the_data(dpbench: Call, home: Path) -> None:
     maes = []
     for i, seeds in enumerate(("seed=0", "seed=1", "data_seed=1")):
         dpbench(*words, seeds, f"results=r{i}")
-        maes.append(tuple(trials(home / f"r{i}")["mae"]))
+        maes.append(tuple(trials(home / f"r{i}")["metric.mae"]))
     assert len(set(maes)) == 3
 
 
@@ -264,7 +238,7 @@ def test_releases_that_are_none_fail_their_trials(dpbench: Call, home: Path) -> 
         assert reason in done.stdout + done.stderr
     frame = trials(home / "results")
     assert set(frame["mechanism"]) == {"odd", "plain"}
-    assert frame.groupby("mechanism.scale")["mae"].mean().to_dict() == {1: 1.0, 100: 100.0}
+    assert frame.groupby("mechanism.scale")["metric.mae"].mean().to_dict() == {1: 1.0, 100: 100.0}
 
 
 def test_a_yaml_without_its_own_name_is_not_passed_over(dpbench: Call, home: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from support.cluster import RUN, Cluster, altered_checkout, stored, user_folder
 from support.paths import ROOT
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from support.cluster import RUN, until, user_folder
 from support.paths import ROOT
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.cli import main
 from dpbench.figures.draw import load_script, script
+
+from support.runs import as_stored
 
 IDS = ("fig1", "table4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "table5")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
 from dpbench.paths import EXPERIMENTS
+
+from support.runs import as_stored
 
 
 def drawn(experiment, rows):

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.runs import as_stored
 
 from dpbench import Counts, Incidence
 from dpbench.compare.standings import regret, standings
@@ -18,6 +17,8 @@ from dpbench.numerics.welch import welch
 from dpbench.paths import EXPERIMENTS
 from dpbench.results.frame import summarise
 from dpbench.tasks import TASKS
+
+from support.runs import as_stored
 
 
 def trials(table):

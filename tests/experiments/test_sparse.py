@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.engine.suite import run_experiment
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
 from dpbench.paths import EXPERIMENTS
+
+from support.runs import as_stored
 
 RANGES = {"Geometric", "Filter", "Priority sampling", "Filter-priority"}
 TREES = {"Geometric", "Geometric, dyadic", "Filter, dyadic", "Priority sampling, dyadic", "Filter-priority, dyadic"}

@@ -13,12 +13,13 @@ import functools
 
 import numpy as np
 import pytest
-from naive import analytics as naive
 from scipy import stats
 
 import dpbench
 from dpbench import Incidence, Records
 from dpbench.errors import UserError
+
+from naive import analytics as naive
 
 TRIALS = 3000
 LEVEL = 1e-3 / 400  # there are fewer than 400 single tests

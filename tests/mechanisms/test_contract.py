@@ -12,12 +12,13 @@ import pickle
 
 import numpy as np
 import pytest
-from support.examples import EXAMPLES, VARIANTS
 
 import dpbench
 from dpbench.data.base import Data, arrays_of
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS, Mechanism
+
+from support.examples import EXAMPLES, VARIANTS
 
 TRIALS = 60
 LOW, HIGH = 0.05, 5.0

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from naive import epicrec as naive
 from scipy import stats
 from scipy.optimize import lsq_linear, nnls
 from scipy.sparse import csr_array
@@ -19,6 +18,8 @@ from dpbench.mechanisms.epicrec import personal
 from dpbench.mechanisms.epicrec._calibration import box_least_squares, distinct_rows, least_noise, maximal_rows
 from dpbench.mechanisms.epicrec.personal import ItemClasses
 from dpbench.sources.generators.catalogue import CatalogueGenerator
+
+from naive import epicrec as naive
 
 
 def matrix_of(rows, categories):

@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 import pytest
-from naive import gs as naive
 from scipy import stats
 
 import dpbench
@@ -21,6 +20,8 @@ from dpbench import Incidence
 from dpbench.errors import UserError
 from dpbench.mechanisms.baselines._fourier import mean_abs_normal, numbers_tried
 from dpbench.mechanisms.gs.grouping import grouping_of, noisy_sample
+
+from naive import gs as naive
 
 TRIALS = 4000
 LEVEL = 1e-3 / 300  # there are fewer than 300 single tests

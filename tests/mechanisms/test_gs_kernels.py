@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import pytest
-from naive import gs as naive
 from scipy import stats
 
 from dpbench.mechanisms.baselines._fourier import coefficients, dropped_energy, mean_squared_errors, noise_scale
@@ -23,6 +22,8 @@ from dpbench.mechanisms.gs._grouping import (
     tuning_curve_direct,
 )
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns, sample_rows
+
+from naive import gs as naive
 
 SHAPES = {
     "normal": lambda rng, d: rng.normal(size=d),

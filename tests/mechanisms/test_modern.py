@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from naive import modern as naive
 from scipy import integrate, stats
 
 import dpbench
@@ -15,6 +14,8 @@ from dpbench import Incidence
 from dpbench.errors import UserError
 from dpbench.mechanisms.baselines._topk import Joint, peel
 from dpbench.numerics.gaussian import analytic_sigma, delta_of
+
+from naive import modern as naive
 
 
 def data_of(counts):

@@ -10,7 +10,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from support.mutants import GROUPING, Plant, noise
 
 from dpbench.check import baselines as utility
 from dpbench.check.comparison import BETTER, CHANGED, WORSE, Comparison, compare
@@ -21,6 +20,8 @@ from dpbench.engine.runner import execute
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import BASELINES
 from dpbench.results.store import Store
+
+from support.mutants import GROUPING, Plant, noise
 
 # Cells of the suite a mutant runs in: enough to be caught, few enough to be quick.
 MOST_CELLS = 12

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from naive import dpsense as naive
 from scipy import stats
 
 import dpbench
@@ -15,6 +14,8 @@ from dpbench import Incidence
 from dpbench.errors import UserError
 from dpbench.mechanisms.sensitivity._limits import capped_total, normalised_counts, sampled_counts, scaled_truncation
 from dpbench.numerics.exponential import choose, probabilities
+
+from naive import dpsense as naive
 
 
 def random_rows(rng, n, d, heavy=True):

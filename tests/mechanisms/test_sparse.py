@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from naive import sparse as naive
 from scipy import stats
 
 import dpbench
@@ -22,6 +21,8 @@ from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.numerics import dyadic, geometric
 from dpbench.sources.generators.tables import GaussianTable
+
+from naive import sparse as naive
 
 ALARM = 5e-5
 TABLE = {2: 1, 3: 4, 11: 2, 12: 7, 13: 1, 29: 12}

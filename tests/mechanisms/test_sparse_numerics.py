@@ -10,13 +10,14 @@ import math
 
 import numpy as np
 import pytest
-from naive import sparse as naive
 from scipy import stats
 
 from dpbench.mechanisms.sparse import _synthesis as synthesis
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._priority import priorities, top, zero_priorities
 from dpbench.numerics import dyadic, geometric, haar, hashing, places
+
+from naive import sparse as naive
 
 ALARM = 1e-4
 ALPHAS = (math.exp(-0.1), math.exp(-1), math.exp(-0.1 / 21), 0.5)

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.paths import REAL as REAL_DATA
 
 from dpbench import Records
 from dpbench.errors import UserError
@@ -21,6 +20,8 @@ from dpbench.paths import CONF
 from dpbench.sources import SkippedLines
 from dpbench.sources.base import SOURCES
 from dpbench.sources.contexts import GROUPS
+
+from support.paths import REAL as REAL_DATA
 
 REAL = REAL_DATA / "movielens-1m"
 needs_movielens = pytest.mark.skipif(

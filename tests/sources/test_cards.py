@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import real_data
 
 from dpbench.compare import calibration
 from dpbench.config.compose import options
@@ -15,6 +14,8 @@ from dpbench.config.schema import dataset_of
 from dpbench.data import Data
 from dpbench.sources import cards
 from dpbench.sources.cache import open_dataset
+
+from support.paths import real_data
 
 # The files whose statistics a card states, and those its ratios are measured on where they are others (samples of it).
 COUNTED = {

@@ -14,6 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from dpbench.config.schema import dataset_of
+from dpbench.errors import UserError
+from dpbench.paths import cache
+from dpbench.sources import SOURCES, SkippedLines
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.spec import DatasetSpec
+
 from support.formats import (
     ADULT,
     CHECKINS,
@@ -26,13 +34,6 @@ from support.formats import (
     read,
     rows_of,
 )
-
-from dpbench.config.schema import dataset_of
-from dpbench.errors import UserError
-from dpbench.paths import cache
-from dpbench.sources import SOURCES, SkippedLines
-from dpbench.sources.cache import open_dataset
-from dpbench.sources.spec import DatasetSpec
 
 # reader, file, line of the fault, what the message says
 BAD = [

@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpbench.results.store import Store
+
 from support.paths import ROOT
 
 DASK = (sys.executable, "-P", "-m", "dask")  # -P: as the command `dask`, which does not look into the current folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive import analytics as naive
 
 import dpbench
 from dpbench import Counts, Records
@@ -12,6 +11,8 @@ from dpbench.errors import UserError
 from dpbench.numerics.sample_error import model_mse, optimal_l, sample_mse
 from dpbench.tasks._comparison import precision_at, top_thresholds
 from dpbench.tasks.base import TASKS
+
+from naive import analytics as naive
 
 RNG = np.random.default_rng(0)
 

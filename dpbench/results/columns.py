@@ -1,0 +1,80 @@
+"""Rows of trials as Arrow tables: numbers as doubles, words as strings. Imported by the store and the frame.
+
+A release may tell a number in one trial and a word in another. Then the column holds words, numbers spelled out; on reading,
+a column in which every word is a number is one of numbers again. So the type of a column depends on the trials that are
+read, not on which of them were stored together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+Cell = float | int | str | None
+Row = Mapping[str, Cell]
+"""One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
+
+
+def table(rows: Sequence[Row]) -> pa.Table:
+    """Every number but the trial is a double, so that files of one setting fit together."""
+    types: dict[str, pa.DataType] = {}
+    for row in rows:
+        for name, value in row.items():
+            kind = pa.int64() if name == "trial" else pa.string() if isinstance(value, str) else pa.float64()
+            if types.get(name) != pa.string():  # a word in one trial makes the column one of words
+                types[name] = kind
+    columns = {name: [_spelled(row.get(name), kind) for row in rows] for name, kind in types.items()}
+    return pa.table(columns, schema=pa.schema(types.items()))
+
+
+def are_plain(schema: pa.Schema) -> bool:
+    """Whether a table is of the types that `table` gives, each column once, and its metrics are numbers."""
+    kinds = {field.name: field.type for field in schema}
+    if len(kinds) < len(schema) or kinds.pop("trial", None) != pa.int64():
+        return False
+    words = [name for name, kind in kinds.items() if kind != pa.float64()]
+    return all(kinds[name] == pa.string() and name != "seconds" and not name.startswith("metric.") for name in words)
+
+
+def as_words(given: pa.Table, names: Iterable[str]) -> pa.Table:
+    """The same table with these columns, as far as it has them, as words."""
+    for name in {*names} & {*given.column_names}:
+        if given.schema.field(name).type != pa.string():
+            spelled = [_spelled(value, pa.string()) for value in given[name].to_pylist()]
+            given = given.set_column(given.column_names.index(name), name, pa.array(spelled, pa.string()))
+    return given
+
+
+def settled(given: pa.Table, keep: Iterable[str]) -> pa.Table:
+    """The same table with every column of spelled numbers as numbers, and without empty columns other than `keep`."""
+    for field in given.schema:
+        if given[field.name].null_count == given.num_rows and field.name not in keep:
+            given = given.drop_columns(field.name)
+        elif field.type == pa.string():
+            values = [_number(word) for word in given[field.name].to_pylist()]
+            if not any(isinstance(value, str) for value in values):
+                place = given.column_names.index(field.name)
+                given = given.set_column(place, field.name, pa.array(values, pa.float64()))
+    return given
+
+
+def same(one: Cell, other: Cell) -> bool:
+    """Whether two copies of a cell agree: a number with its spelling, and NaN with NaN."""
+    if isinstance(one, str) or isinstance(other, str):
+        return _spelled(one, pa.string()) == _spelled(other, pa.string())
+    return one == other or (one != one and other != other)
+
+
+def _spelled(value: Cell, kind: pa.DataType) -> Cell:
+    if kind != pa.string() or value is None or isinstance(value, str):
+        return value
+    return str(float(value))
+
+
+def _number(word: str | None) -> Cell:
+    """The number that a word spells, exactly as `_spelled` does; else the word."""
+    try:
+        return word if word is None or str(float(word)) != word else float(word)
+    except ValueError:
+        return word

@@ -1,0 +1,126 @@
+"""Runs as sealed files, and what is checked when one is read. Imported by `run` only.
+
+A run file may be damaged, or come from somebody else: every field must be there and of its type, every name a name, and
+control characters, which could drive a terminal, are taken out. Nothing that is named in it is imported, called or opened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import types
+import typing
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpbench import seals
+from dpbench.errors import Damaged
+from dpbench.results.environment import Environment
+from dpbench.results.folder import is_inside, run_files, set_aside
+from dpbench.results.run import Run, names, valid_name
+from dpbench.results.setting import DatasetUse, Setting, Variant
+
+SCHEMA = 2  # version of run files and of stored rows
+_ID = re.compile(r"[0-9a-f]{32}")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def packed(run: Run) -> bytes:
+    """A run as the content of its file."""
+    body = {"schema": SCHEMA, **_plain(run)}
+    body.pop("results")
+    return seals.seal(body).encode()
+
+
+def read_all(results: Path) -> Iterator[Run]:
+    """Every run under a results folder. What is damaged is named, set aside, and left out."""
+    for path in run_files(results):
+        try:
+            run = _read(path, results)
+        except FileNotFoundError:  # set aside by another reader in the meantime
+            continue
+        except OSError as error:  # a passing fault of the disk must not cost a good file
+            warnings.warn(f"{path} cannot be read ({error.strerror}) and is passed over", Damaged, stacklevel=3)
+        except ValueError as error:
+            moved = set_aside(results, path)
+            where = f"it is now {moved}" if moved else "it cannot be moved"
+            text = f"{path} is damaged ({error}) and passed over, {where}: run the experiment again"
+            warnings.warn(text, Damaged, stacklevel=3)
+        else:
+            yield run
+
+
+def _read(path: Path, results: Path) -> Run:
+    if not is_inside(results, path):
+        raise ValueError("it is a link")
+    body = seals.unseal(path.read_bytes())
+    if body.pop("schema", None) != SCHEMA or "results" in body:  # where it is stored is not for it to say
+        raise ValueError("it is of another version of dpbench")
+    run: Run = _made(Run, {**body, "results": results})
+    for what, name in names(run):
+        if not valid_name(name):
+            raise ValueError(f"the {what} {name!r} is not valid")
+    if run.path != path:
+        raise ValueError("its name is not the one it was written under")
+    for setting in run.settings:
+        if not _ID.fullmatch(setting.id):
+            raise ValueError(f"{setting.id!r} is not the id of a setting")
+        if not {*setting.dataset.given} <= {*setting.dataset.params}:
+            raise ValueError("a parameter of a dataset is missing")
+    return run
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: dataclasses as objects, tuples as lists."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _made(cls: type, body: Any) -> Any:
+    """An instance from its stored form, with every field there, of its type, and no other."""
+    hints = _hints(cls)
+    if not isinstance(body, dict) or body.keys() != hints.keys():
+        raise ValueError(f"it lacks or adds fields of {cls.__name__}")
+    return cls(**{name: _value(body[name], hint, f"{cls.__name__}.{name}") for name, hint in hints.items()})
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    known = typing.get_type_hints(cls)
+    return {field.name: known[field.name] for field in dataclasses.fields(cls)}
+
+
+def _value(value: Any, hint: Any, where: str) -> Any:
+    if hint in (Setting, Variant, DatasetUse, Environment):
+        return _made(hint, value)
+    origin = typing.get_origin(hint) or hint
+    if origin is tuple and isinstance(value, list):
+        parts = typing.get_args(hint)
+        if parts[-1] is Ellipsis:
+            return tuple(_value(item, parts[0], where) for item in value)
+        if len(parts) == len(value):
+            return tuple(_value(item, part, where) for item, part in zip(value, parts, strict=True))
+    elif origin in (str, bool, int) and type(value) is origin:
+        return _CONTROL.sub("?", value) if origin is str else value
+    elif (origin is float and type(value) in (float, int)) or (origin is Path and isinstance(value, Path)):
+        return value
+    elif isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, dict):
+        _, kind = typing.get_args(hint)
+        return {_value(key, str, where): _value(item, kind, where) for key, item in value.items()}
+    elif origin is types.UnionType:  # a parameter: whatever JSON can hold
+        return _cleaned(value)
+    raise ValueError(f"{where} is not of its type")
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_CONTROL.sub("?", key): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return _CONTROL.sub("?", value) if isinstance(value, str) else value
