@@ -134,7 +134,8 @@ def _execute(plan: Plan, store: Store, notes: Console) -> Result:
     with Progress(*columns, console=notes, disable=not notes.is_terminal) as progress:
         task = progress.add_task(plan.run.name, total=plan.run.planned)
         say: Callable[[str], None] = lambda text: notes.print(escape(text), soft_wrap=True)  # noqa: E731
-        return execute(plan, store, lambda trials: progress.advance(task, trials), say)
+        status: Callable[[str], None] = lambda text: progress.update(task, description=f"{plan.run.name}, {text}")  # noqa: E731
+        return execute(plan, store, lambda trials: progress.advance(task, trials), say, status)
 
 
 def _track(run: Run, uri: str | None, files: list[Path], notes: Console) -> None:

@@ -37,12 +37,12 @@ CALL = "__import__('dpbench.engine.worker', fromlist=['answer']).answer(work)"
 Say = Callable[[str], None]
 
 
-def outcomes(work: list[Chunk], config: RunnerConfig, say: Say) -> Iterator[Outcome]:
+def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say = lambda _: None) -> Iterator[Outcome]:
     """The outcome of every chunk, in any order. Failed when the scheduler is lost."""
     with ExitStack() as stack:
         client = _client(config, stack)
         try:
-            yield from _Cluster(client, work, say, stack).outcomes()
+            yield from _Cluster(client, work, say, status, stack).outcomes()
         except _Lost:
             raise Failed(
                 f"the Dask scheduler at {config.address or 'this machine'} is lost; what is finished is stored, "
@@ -157,8 +157,8 @@ class _Back:
 class _Cluster:
     """The chunks of one run on their way through a cluster."""
 
-    def __init__(self, client: Any, work: list[Chunk], say: Say, stack: ExitStack) -> None:
-        self.client, self.say = client, say
+    def __init__(self, client: Any, work: list[Chunk], say: Say, status: Say, stack: ExitStack) -> None:
+        self.client, self.say, self.status = client, say, status
         self.dispatch = Dispatch(work)
         self.sent: dict[str, _Sent] = {}
         """By Dask's key."""
@@ -178,6 +178,8 @@ class _Cluster:
             if self.dispatch.busy:
                 idle = 0.0
             elif not self.dispatch.over:
+                if not idle and not self.dispatch.workers:
+                    self.say(f"no worker is there: waiting {NO_WORKER:.0f} s for one")
                 idle = idle or time.monotonic()
                 if self._waited(time.monotonic() - idle):
                     yield from self.dispatch.give_up()
@@ -197,6 +199,7 @@ class _Cluster:
         for worker in set(self.dispatch.workers) - set(there):
             yield from self._gone(worker)
         self.dispatch.workers.update(new)
+        self.status(self.dispatch.summary())
 
     def _members(self) -> dict[str, int] | None:
         """The workers with their threads; None while the scheduler is being reached again."""
@@ -215,8 +218,12 @@ class _Cluster:
         self._cancel([self.sent.pop(key).future for key in lost])
         if jobs:
             again = len(jobs) - len(guilty)
-            what = f"; {again} of its chunks {'is' if again == 1 else 'are'} sent again" if again else ""
-            self.say(f"worker {worker} is gone{what}")
+            what = (
+                f"{again} of its chunks {'is' if again == 1 else 'are'} sent again"
+                if again
+                else "its chunk is given up"
+            )
+            self.say(f"worker {worker} is gone; {what}")
         yield from guilty
 
     def _cancel(self, futures: list[Any]) -> None:

@@ -66,6 +66,15 @@ class Dispatch:
     def over(self) -> bool:
         return not (self.fresh or self.suspects or self.busy)
 
+    def summary(self) -> str:
+        """Who is at work, in a few words."""
+        foreign = {worker for worker, _ in self.refused} | set(self.barred)
+        refusing = len(foreign & set(self.workers))
+        count = len(self.workers)
+        return f"{count} worker{'' if count == 1 else 's'}" + (
+            f", {refusing} of them refusing work" if refusing else ""
+        )
+
     def assign(self) -> Iterator[tuple[str, Job]]:
         """Chunks for workers that have room, the least loaded first. What is told here counts as sent."""
         able = set(self.workers) - set(self.barred)

@@ -53,4 +53,5 @@ def differences(ours: Code, modules: Mapping[str, str], distributions: Mapping[s
             found.append(f"{name} {there or 'is not there'} instead of {here}" if here else f"{name} {there} as well")
     names = {*ours.modules, *modules}
     found += sorted(name for name in names if ours.modules.get(name) != modules.get(name))
+    found = found or list(ours.reasons) or ["the files that its mechanism or task reads"]
     return ", ".join(found[:MOST]) + (f" and {len(found) - MOST} more" if len(found) > MOST else "")
