@@ -63,7 +63,8 @@ def collect(plan: Plan, result: Result, results: Path) -> Numbers:
             failures[cell.key] = f"{len(found)} trials failed: {found[0].error}"
         table = store.read(cell.id, plan.run.trials)
         if table is not None:
-            columns = [c for c in table.column_names if c not in APART and not c.startswith("info.") and not is_time(c)]
+            apart = (*APART, *(c for c in table.column_names if c.startswith(("chosen.", "diagnostic."))))
+            columns = [c for c in table.column_names if c not in apart and not is_time(c)]
             values = {c: table[c].to_pylist() for c in columns if str(table.schema.field(c).type) == "double"}
             cells[cell.key] = CellNumbers(canonical(cell.labels()), cell.task.cls, values)
     data = {d.name: peek(d.spec) or "" for d in plan.run.datasets}

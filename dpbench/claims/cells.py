@@ -57,7 +57,7 @@ def cells_of(frame: pd.DataFrame) -> list[Cell]:
     """The cells of a frame of trials."""
     from dpbench.results.frame import metric_names
 
-    metrics = [*metric_names(frame), "seconds", *(c for c in frame.columns if c.startswith("info."))]
+    metrics = [*metric_names(frame), "seconds", *(c for c in frame.columns if c.startswith(("chosen.", "diagnostic.")))]
     numeric = set(frame[metrics].select_dtypes("number").columns)
     labels = [c for c in frame.columns if c not in metrics and c not in ("cell", "trial")]
     found = []

@@ -132,7 +132,7 @@ def _table(plan: Plan, store: Store, result: Result) -> Table:
     """Mean and standard error of the chosen metrics, a row a cell; with failures, how many and why."""
     stored = {cell.id: store.read(cell.id, plan.run.trials) for cell in plan.cells}
     names: list[str] = next((t.column_names for t in stored.values() if t is not None), [])
-    names = [n for n in names if n not in ("trial", "seconds") and not n.startswith("info.")]
+    names = [n for n in names if n not in ("trial", "seconds") and not n.startswith(("chosen.", "diagnostic."))]
     metrics = [m for m in plan.run.metrics if m in names] or names[:2]
     heads = ["dataset", "mechanism", "parameters", "ε", "trials", *metrics]
     if not any(_parameters(cell) for cell in plan.cells):

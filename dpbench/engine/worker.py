@@ -85,9 +85,10 @@ def run_chunk(chunk: Chunk) -> Outcome:
             release = mechanism.release(data, epsilon=chunk.epsilon, rng=rng)
             seconds = time.perf_counter() - began
             scores = task.score(data, release, task_rng)
-            # A task that names things (titles of items) gives words under `info.` names; metrics are numbers.
-            metrics = {name: value if isinstance(value, str) else float(value) for name, value in scores.items()}
-            row = {"trial": trial, "seconds": seconds, **metrics, **_info(getattr(release, "info", None) or {})}
+            # A task that names things (titles of items) gives words; metrics are numbers.
+            words = {name: value for name, value in scores.items() if isinstance(value, str)}
+            metrics = {name: float(value) for name, value in scores.items() if name not in words}
+            row = {"trial": trial, "seconds": seconds, **metrics, **_noted("diagnostic", words), **_remarks(release)}
             spread.add(task.errors(data, release) if hasattr(task, "errors") else None)
         except (Exception, SystemExit) as error:
             outcome.failures.append(_failure(trial, error))
@@ -133,14 +134,20 @@ def _failure(trial: int, error: BaseException) -> Failure:
     return Failure(trial, f"{type(error).__name__}: {message}", traceback.format_exc(limit=-4))
 
 
-def _info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers and words of `release.info`; arrays stay with the release."""
+def _remarks(release: Any) -> dict[str, Any]:
+    """What a release says besides its counts: what was chosen, and what only a study may see."""
+    chosen, diagnostics = getattr(release, "chosen", None), getattr(release, "diagnostics", None)
+    return {**_noted("chosen", chosen or {}), **_noted("diagnostic", diagnostics or {})}
+
+
+def _noted(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and words as columns `PREFIX.NAME`; arrays stay with the release."""
     row: dict[str, Any] = {}
-    for name, value in info.items():
+    for name, value in values.items():
         if isinstance(value, str):
-            row[f"info.{name}"] = value
+            row[f"{prefix}.{name}"] = value
         elif isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0):
-            row[f"info.{name}"] = float(value)
+            row[f"{prefix}.{name}"] = float(value)
     return row
 
 

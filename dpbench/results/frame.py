@@ -75,7 +75,7 @@ def remarks(manifest: dict[str, Any], trials: int, results: Path) -> list[str]:
 
 
 def load_trials(results: Path, manifest: dict[str, Any]) -> pd.DataFrame:
-    """All stored trials of a plan. Columns: the labels, `cell`, `trial`, `seconds`, the metrics, `info.*`."""
+    """All stored trials of a plan. Columns: the labels, `cell`, `trial`, `seconds`, the metrics, `chosen.*`, `diagnostic.*`."""
     import pandas as pd
 
     store = Store(results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))

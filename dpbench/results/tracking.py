@@ -98,7 +98,7 @@ def _log_cell(client: Any, experiment: str, cell: dict[str, Any], rows: pd.DataF
     title = f"{labels['mechanism']} on {labels['dataset']}, ε={labels['epsilon']:.4g}"
     now = int(time.time() * 1000)
     run = client.create_run(experiment, run_name=title, tags={CELL_TAG: cell["id"]})
-    names = [*metric_names(rows), "seconds", *(c for c in rows.columns if c.startswith("info."))]
+    names = [*metric_names(rows), "seconds", *(c for c in rows.columns if c.startswith(("chosen.", "diagnostic.")))]
     numeric = rows[["trial", *names]].select_dtypes("number").dropna(axis=1, how="all")
     values = [
         Metric(name, float(value), now, int(trial))

@@ -27,7 +27,7 @@ def test_summary_of_a_few_trials() -> None:
             "mae": [1.0, 2.0, 3.0, 6.0],
             "mse": [5.0, 5.0, 7.0, 7.0],
             "variance": [2.0, 2.0, 2.0, 2.0],
-            "info.w": 3.0,
+            "chosen.w": 3.0,
         }
     )
     assert metric_names(frame) == ["mae", "mse", "variance"]
