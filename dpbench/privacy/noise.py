@@ -8,14 +8,13 @@ Imported by mechanisms and audits.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpbench.errors import UserError, one_of
+from dpbench.numerics import keyed
 from dpbench.privacy import _samplers as samplers
 
 FORMS = ("float", "exact")
@@ -122,15 +121,8 @@ class Noise:
     def _generator(self, name: str) -> np.random.Generator:
         occurrence = self._occurred.get(name, 0)
         self._occurred[name] = occurrence + 1
-        key = [*self._bits, *_words(name), occurrence]
+        key = [*self._bits, *keyed.key(name), occurrence]
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
-
-
-@functools.lru_cache(maxsize=1024)
-def _words(name: str) -> tuple[int, ...]:
-    """A name as four whole numbers of 32 bits. Of one length for all names, so that no two keys run into each other."""
-    digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-    return tuple(int.from_bytes(digest[at : at + 4], "little") for at in range(0, 16, 4))
 
 
 def _positive(what: str, value: float) -> None:

@@ -10,6 +10,9 @@ import numpy as np
 from dpbench.data import Data
 from dpbench.registry import Registry
 
+# Not used here. What a source imports is its code: data that were built with other streams are built again.
+from dpbench.sources import streams  # noqa: F401
+
 SOURCES: Registry[type[Source]] = Registry("source", "dpbench.sources")
 
 

@@ -24,6 +24,7 @@ from dpbench import fingerprints
 from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
 from dpbench.paths import cache
 from dpbench.sources.base import SOURCES, SkippedLines, Source
+from dpbench.sources.streams import data_stream
 
 LAYOUT = 1  # version of the folder's layout
 
@@ -97,7 +98,7 @@ def _build(spec: DatasetSpec) -> tuple[Data, list[str]]:
     """The dataset, made in memory, and what it warned of lines it skipped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SkippedLines)
-        data = spec.make_source().build(np.random.default_rng(np.random.SeedSequence(spec.seed)))
+        data = spec.make_source().build(data_stream(spec))
     for other in caught:
         if not issubclass(other.category, SkippedLines):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
