@@ -134,11 +134,11 @@ class Records(Data, kind="records"):
         return self.items[part].astype(wide) * self.n_contexts + self.contexts[part]
 
     def item_columns(self) -> Columns:
-        """The item counts as a problem of column counts: a row a user, a column an item."""
+        """The item counts as a problem of column counts: one row for each user, one column for each item."""
         return self.memo("item_columns", lambda: Columns(self, by_edge=False))
 
     def edge_columns(self) -> Columns:
-        """The edge counts as a problem of column counts: a row a user, column i h + j the edge (item i, context j)."""
+        """The edge counts as a problem of column counts: one row for each user, column i h + j the edge (item i, context j)."""
         return self.memo("edge_columns", lambda: Columns(self, by_edge=True))
 
     def incidence(self) -> Incidence:
@@ -232,3 +232,11 @@ class Columns(Data):
     @property
     def largest_row(self) -> int:
         return self.records.largest_user
+
+    def item_columns(self) -> Columns:
+        """The counts to publish: these columns themselves."""
+        return self
+
+    def edge_columns(self) -> None:
+        """There are no edges beside these columns."""
+        return

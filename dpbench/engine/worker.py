@@ -139,8 +139,9 @@ class Bench:
         row: dict[str, float | int | str | None] = {"trial": trial, "seconds": seconds}
         for name, value in scores.items():
             # A task that names things, such as titles of items, gives words: they are no metrics.
-            row |= {name: value} if isinstance(value, str) else {f"metric.{name}": float(value)}
-        row |= _told("info", getattr(release, "info", None))
+            row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": float(value)}
+        row |= _told("chosen", getattr(release, "chosen", None))
+        row |= _told("diagnostic", getattr(release, "diagnostics", None))
         errors = self._errors(release)
         self.last = (trial, errors)
         if errors is not None:

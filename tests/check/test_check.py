@@ -365,7 +365,7 @@ def louder(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
 
     publish = strangers.Noisy.publish
     monkeypatch.setattr(
-        strangers.Noisy, "publish", lambda self, data, epsilon, rng: publish(self, data, epsilon / factor, rng)
+        strangers.Noisy, "publish", lambda self, data, epsilon, noise: publish(self, data, epsilon / factor, noise)
     )
 
 

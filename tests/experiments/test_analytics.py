@@ -108,8 +108,8 @@ def test_table5_marks_the_tie_for_the_tenth_place() -> None:
     path = script("analytics/table5")
     assert path is not None
     table5 = load_script(path)
-    row = {f"info.raw_{i}": f"movie {i}" for i in range(1, 12)} | {
-        f"info.top_{i}": f"movie {i + 2}" for i in range(1, 11)
+    row = {f"diagnostic.raw_{i}": f"movie {i}" for i in range(1, 12)} | {
+        f"diagnostic.top_{i}": f"movie {i + 2}" for i in range(1, 11)
     }
     row |= {f"raw_count_{i}": 30.0 - min(i, 10) for i in range(1, 12)} | {"listed": 11.0, "trial": 0}
     numbers = table5.numbers(

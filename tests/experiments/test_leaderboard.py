@@ -136,7 +136,7 @@ def test_scores_by_hand():
 def test_lists_have_a_precision_and_nothing_else():
     data = Incidence.from_rows([range(k) for k in range(1, 51)], columns=60)  # counts 50, 49, ... 1, then 0
     task = TASKS.make("leaderboard")
-    release = TopK.ranked(np.array([*range(7), 57, 58, 59]), 60, {})
+    release = TopK(top=np.array([*range(7), 57, 58, 59]), columns=60)
     assert task.score(data, release, np.random.default_rng(0)) == {"precision_at_10": 0.7}
     assert task.errors(data, release) is None
     with pytest.raises(TypeError, match="only says which columns are the largest: the task leaderboard scores that"):

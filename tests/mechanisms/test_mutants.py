@@ -61,9 +61,7 @@ def plan_of(mechanism: str) -> Plan:
     settings = {"mechanism": [mechanism], "runner.jobs": 1, "tracking": "none"}
     plan = make_plan(compose(WHERE[mechanism], "smoke", settings))
     step = max(1, len(plan.run.settings) // MOST_CELLS)
-    return dataclasses.replace(
-        plan, run=dataclasses.replace(plan.run, settings=plan.run.settings[::step][:MOST_CELLS])
-    )
+    return dataclasses.replace(plan, run=dataclasses.replace(plan.run, settings=plan.run.settings[::step][:MOST_CELLS]))
 
 
 def measure(plan: Plan, folder: Path) -> dict[str, utility.Numbers]:

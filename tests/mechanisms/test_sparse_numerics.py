@@ -87,13 +87,6 @@ def test_moments_of_the_noise() -> None:
         assert geometric.variance(alpha) == pytest.approx((mass * x.astype(float) ** 2).sum(), rel=1e-10)
 
 
-def test_noise_has_its_law() -> None:
-    alpha, n = math.exp(-0.3), 200_000
-    drawn = geometric.noise(alpha, n, np.random.default_rng(1))
-    x = np.arange(-60, 61)
-    assert fits(np.array([np.count_nonzero(drawn == v) for v in x]), alpha ** np.abs(x)) > ALARM
-
-
 def test_theta_and_tau_for_a_target() -> None:
     """θ = ln(t(1+α)/m)/ln α lets t zeros pass; τ = (‖M‖₁ + 2mα/(1-α²))/t. Golden: m = 10^6, t = 10^5, ε = 0.1."""
     alpha, m, t = math.exp(-0.1), 10**6, 10**5
