@@ -123,7 +123,7 @@ def _writes(mode: Any, flags: Any) -> bool:
     """Whether a file is opened to be written only, or anew. `os.open` gives flags and no mode."""
     if isinstance(mode, str):
         return not set(mode) & {"r", "+"} or "w" in mode
-    return isinstance(flags, int) and (flags & os.O_ACCMODE == os.O_WRONLY or bool(flags & os.O_TRUNC))
+    return isinstance(flags, int) and (flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY or bool(flags & os.O_TRUNC))
 
 
 def _asked_for(frame: FrameType | None, *, listing: bool = False) -> bool:
