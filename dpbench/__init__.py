@@ -2,6 +2,7 @@
 
 from dpbench.data import Catalogue, Contingency, Counts, Data, History, Incidence, Records, Release, Summary, TopK
 from dpbench.mechanisms import Bounded, Mechanism, mechanism
+from dpbench.privacy import Noise
 from dpbench.sources import Source
 from dpbench.tasks import Task
 
@@ -16,6 +17,7 @@ __all__ = [
     "History",
     "Incidence",
     "Mechanism",
+    "Noise",
     "Records",
     "Release",
     "Source",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from numbers import Real
 from pathlib import Path
@@ -24,16 +25,39 @@ class Damaged(UserWarning):
 def nearest(word: object, valid: Iterable[str]) -> str:
     """The part of an error message that helps: the nearest valid name, or the list when nothing is near."""
     names = [str(name) for name in valid]
-    close = difflib.get_close_matches(str(word).lower(), names, n=1, cutoff=0.5)
+    given = str(word).lower()[:200]  # difflib takes its time over long words
+    close = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
     if close:
-        return f"did you mean {close[0]!r}?"
+        # Two neighbouring letters in the wrong order are the commonest slip, and difflib does not know it.
+        slips = {given[:i] + given[i + 1] + given[i] + given[i + 2 :] for i in range(len(given) - 1)}
+        swapped = [name for name in close if name in slips]
+        return f"did you mean {(swapped or close)[0]!r}?"
     return f"expected one of: {', '.join(sorted(names))}"
+
+
+def placed(place: str, message: object) -> UserError:
+    """An error about something that stands in a file: `place` is its file and line, or empty."""
+    return UserError(f"{place}: {message}" if place else str(message))
+
+
+def unknown(what: str, name: object, valid: Iterable[str], place: str = "") -> UserError:
+    """The error for a name that is not among the valid ones. `place`: the file and line that hold it."""
+    names = [str(one) for one in valid]
+    hint = nearest(name, names) if names else "expected none"
+    return placed(place, f"unknown {what} {str(name)!r}: {hint}")
+
+
+def no_parameter(what: str, key: object, valid: Iterable[str], place: str = "") -> UserError:
+    """The error for a parameter that a class does not have. `what`: `mechanism 'gs'`."""
+    names = [str(one) for one in valid]
+    hint = nearest(key, names) if names else "it takes none"
+    return placed(place, f"{what} has no parameter {str(key)!r}: {hint}")
 
 
 def one_of(what: str, value: object, valid: Iterable[str]) -> None:
     """Raise unless `value` is one of the valid words for the parameter `what`."""
     names = list(valid)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise UserError(f"{what}={value!r} is not valid: {nearest(value, names)}")
 
 
@@ -53,3 +77,13 @@ def output_file(option: str, path: Path | None) -> None:
     above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
         raise UserError(f"{option} {path}: {above} is a file: expected a folder there")
+
+
+def output_folder(option: str, path: Path) -> None:
+    """Raise unless a folder is there or can be made there. `option` as the user writes it: `results=` or `--results `."""
+    for place in (path.absolute(), *path.absolute().parents):
+        if os.path.isdir(place):  # pathlib's own test raises for names that are too long
+            return
+        if os.path.lexists(place):
+            which = "it" if place == path.absolute() else str(place)
+            raise UserError(f"{option}{path} is not valid: {which} is a file, expected a folder")

@@ -1,45 +1,65 @@
 """Named plugins: mechanisms, tasks and sources are found by name, by entry point or by dotted path.
 
-Imported by the three families' base modules and by the engine; knows none of them by name.
+Imported by the three families' base modules and by the engine; knows none of them by name. Each family says by which
+method one of its classes is known (`release`, `score`, `build`); nothing else is ever called, whatever a YAML names.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
 import pkgutil
+import threading
+import traceback
+import warnings
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from dpbench.errors import UserError, nearest
+from dpbench.errors import UserError, nearest, no_parameter, unknown
 
 C = TypeVar("C", bound=type)
 
 
-class Registry(Generic[C]):
-    """Classes by name. The modules of `package` are imported at the first look, not before."""
+class Unusable(UserWarning):
+    """An installed plugin that cannot be used; everything else goes on without it."""
 
-    def __init__(self, what: str, package: str) -> None:
-        self.what, self.package = what, package
+
+class Registry(Generic[C]):
+    """Classes by name. The modules of `package` are imported at the first look, not before. Safe for several threads."""
+
+    def __init__(self, what: str, package: str, *, method: str) -> None:
+        self.what, self.package, self.method = what, package, method
         self._classes: dict[str, C] = {}
         self._loaded = False
+        self._loading = threading.RLock()
+        # Apart from the one above: while one thread loads, another one's import of a module must be able to add to it.
+        self._adding = threading.Lock()
 
     def add(self, name: str, cls: C) -> None:
-        known = self._classes.get(name)
-        # The same class is defined anew when its module is loaded twice; another one must choose another name.
-        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise UserError(f"{self.what} {name!r} is taken by {known.__module__}.{known.__qualname__}")
-        self._classes[name] = cls
+        self._require(name, cls)
+        with self._adding:
+            known = self._classes.get(name)
+            # The same class is defined anew when its module is loaded twice; another one must choose another name.
+            if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise UserError(f"{self.what} {name!r} is taken by {known.__module__}.{known.__qualname__}")
+            self._classes[name] = cls
 
     def _load(self) -> None:
         if self._loaded:
             return
-        self._loaded = True
-        package = importlib.import_module(self.package)
-        for module in pkgutil.walk_packages(package.__path__, self.package + "."):
-            importlib.import_module(module.name)
-        for point in entry_points(group=self.package):
-            self.add(point.name, point.load())
+        with self._loading:
+            if self._loaded:
+                return
+            package = importlib.import_module(self.package)
+            for module in pkgutil.walk_packages(package.__path__, self.package + "."):
+                importlib.import_module(module.name)
+            for point in entry_points(group=self.package):
+                try:
+                    self.add(point.name, point.load())
+                except Exception as error:  # a stranger's package must not take down every verb
+                    warnings.warn(f"the plugin {point.value!r} is left out: {error}", Unusable, stacklevel=2)
+            self._loaded = True  # last: a thread that sees it finds everything
 
     def names(self) -> list[str]:
         self._load()
@@ -52,38 +72,74 @@ class Registry(Generic[C]):
     def get(self, name: str) -> C:
         """The class behind a registered name or a dotted path `package.module.Class`."""
         if not isinstance(name, str) or not name:
-            raise UserError(f"{self.what} {name!r}: expected a name or a dotted path")
+            raise UserError(f"{self.what} {name!r} is not valid: expected a name or a dotted path")
         if "." in name:
-            return self._import(name)
+            return self._require(name, self._import(name))
         self._load()
         if name not in self._classes:
-            raise UserError(f"unknown {self.what} {name!r}: {nearest(name, self._classes)}")
+            raise unknown(self.what, name, self._classes)
         return self._classes[name]
 
-    def _import(self, path: str) -> C:
+    def _require(self, name: str, found: Any) -> Any:
+        """What was found, if it is a class of this family; anything else is refused before it can be called."""
+        if not isinstance(found, type):
+            raise UserError(f"{self.what} {name!r} is a {type(found).__name__}, expected a class with `{self.method}`")
+        if not callable(getattr(found, self.method, None)):
+            raise UserError(f"{self.what} {name!r} is not a {self.what}: the class has no method `{self.method}`")
+        return found
+
+    def _import(self, path: str) -> Any:
         module_name, _, class_name = path.rpartition(".")
         try:
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
-            if error.name and module_name.startswith(error.name):
+            if error.name and f"{module_name}.".startswith(f"{error.name}."):
                 raise UserError(f"{self.what} {path!r}: there is no module {error.name!r} here or installed") from None
-            raise
+            raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
+        except Exception as error:  # whatever a user's file does wrong when it is read
+            raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
         if not hasattr(module, class_name):
             classes = [key for key, value in vars(module).items() if isinstance(value, type)]
-            raise UserError(
-                f"{self.what} {path!r}: {module_name} has no {class_name!r}: {nearest(class_name, classes)}"
-            )
+            hint = nearest(class_name, classes) if classes else "it holds no class"
+            raise UserError(f"{self.what} {path!r}: {module_name} has no {class_name!r}: {hint}")
         return getattr(module, class_name)
 
-    def make(self, name: str, **parameters: Any) -> Any:
-        """An instance, with the parameters checked by name against its dataclass fields."""
+    def parameters(self, name: str) -> list[str] | None:
+        """The names of the parameters a class takes; None when it takes any (`**kwargs`) or does not tell."""
         cls = self.get(name)
-        valid = [f.name for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else None
+        if dataclasses.is_dataclass(cls):
+            return [f.name for f in dataclasses.fields(cls) if f.init]
+        try:
+            signature = inspect.signature(cls)
+        except (TypeError, ValueError):
+            return None
+        kinds = [p.kind for p in signature.parameters.values()]
+        if inspect.Parameter.VAR_KEYWORD in kinds:
+            return None
+        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        return [p.name for p in signature.parameters.values() if p.kind in by_name]
+
+    def make(self, name: str, **parameters: Any) -> Any:
+        """An instance, with the parameters checked by name against its fields or its signature."""
+        cls = self.get(name)
+        valid = self.parameters(name)
         for key in parameters:
             if valid is not None and key not in valid:
-                hint = nearest(key, valid) if valid else "it takes none"
-                raise UserError(f"{self.what} {name!r} has no parameter {key!r}: {hint}")
+                raise no_parameter(f"{self.what} {name!r}", key, valid)
         try:
             return cls(**parameters)
-        except TypeError as error:
-            raise UserError(f"{self.what} {name!r}: {error}") from None
+        except UserError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            raise UserError(f"{self.what} {name!r}: {str(error) or type(error).__name__}") from error
+
+
+def _import_problem(error: Exception) -> str:
+    """What went wrong in a user's module, with file and line, and the remedy for the mistake that everybody makes."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
+    own = [f for f in frames if f.filename not in (__file__, importlib.__file__, dataclasses.__file__)]
+    place = f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""
+    hint = ""
+    if isinstance(error, TypeError) and "non-frozen dataclass" in str(error):
+        hint = ": write @dataclass(frozen=True, kw_only=True), as every class of ours is"
+    return f"{place}{type(error).__name__}: {error}{hint}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbench import Counts, Incidence, Mechanism, Source
+from dpbench import Counts, Incidence, Mechanism, Noise, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +29,9 @@ class Noisy(Mechanism):
 
     factor: float = 2.0
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         scale = self.factor * data.largest_row / epsilon
-        return Counts(counts=data.counts + rng.laplace(0, scale, data.columns), info={"scale": scale})
+        return Counts(counts=noise.laplace(data.counts, scale=scale), chosen={"scale": scale})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,27 +40,27 @@ class Flaky(Noisy):
 
     folder: str = "."
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
-        unlucky = rng.random() < 0.2
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        unlucky = noise.stream("luck").random() < 0.2
         if unlucky and not Path(self.folder, "mended").exists():
             raise RuntimeError("no luck today")
-        return super().publish(data, epsilon, rng)
+        return super().publish(data, epsilon, noise)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deadly(Noisy):
     """Takes its process down in some trials."""
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
-        if rng.random() < 0.02:
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        if noise.stream("luck").random() < 0.02:
             os._exit(9)
-        return super().publish(data, epsilon, rng)
+        return super().publish(data, epsilon, noise)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slow(Noisy):
     """A hundredth of a second a trial, so that a run can be killed in the middle."""
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         time.sleep(0.01)
-        return super().publish(data, epsilon, rng)
+        return super().publish(data, epsilon, noise)

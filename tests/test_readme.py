@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from support.paths import ROOT
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.data import Catalogue, Contingency, Data, Incidence, Records
+from dpbench.data import Catalogue, Contingency, Data, History, Incidence, Records, Release
+from dpbench.data.summary import Entries, Sketched
 from dpbench.mechanisms.base import MECHANISMS
 
 QUANTILES = 64
@@ -118,23 +119,22 @@ def audited(name: str) -> Any:
     return MECHANISMS.make(name, **{key: value for key, value in SMALL.items() if key in fields})
 
 
-def published(release: Any) -> np.ndarray:
-    """Everything that was published, as numbers; of summaries also which places are in them, which leaks too."""
-    parts = []
-    for attribute in ("counts", "edges", "aggregates"):
-        value = getattr(release, attribute, None)
-        if value is not None:
-            parts.append(np.ravel(np.asarray(value, dtype=np.float64)))
-    if hasattr(release, "at"):
-        places = np.arange(2 * release.size)
-        inside = places[: release.size] if getattr(release, "transform", "none") == "none" else places
-        parts.append(release.at(inside))
-        if hasattr(release, "cells"):
-            parts.append(np.isin(inside, release.cells).astype(np.float64))
-    numbers = np.concatenate(parts) if parts else np.zeros(0)
-    # These tell apart what no single number does: a row that moves several numbers at once, or makes them all alike.
+def features(release: Release) -> np.ndarray:
+    """What was published, as numbers at fixed places: `release.published()`, but lists of cells are spread over the
+    domain, as which places are in a summary leaks too. Sum, least, largest and range of the counts tell apart what no
+    single number does: a row that moves several numbers at once, or makes them all alike."""
+    parts = release.parts()
+    if isinstance(release, Entries | Sketched):
+        places = np.arange(release.size if release.transform == "none" else 2 * release.size)
+        listed = np.isin(places, release.cells).astype(np.float64)
+        parts = {name: part for name, part in parts.items() if name not in release.numbers}
+        parts |= {"cells": listed, "weights": release.at(places)}
+    if isinstance(release, History):
+        parts.pop("history", None)  # of any length; its aggregates are there
+    counts = [part for name, part in parts.items() if not name.startswith("chosen.")]
+    numbers = np.concatenate([np.empty(0), *counts])
     low, high = numbers.min(initial=np.inf), numbers.max(initial=-np.inf)
-    return np.concatenate([numbers, [numbers.sum(), low, high, high - low]])
+    return np.concatenate([*parts.values(), [numbers.sum(), low, high, high - low]])
 
 
 def audit(name: str, epsilon: float, trials: int, seed: int = 0, alpha: float = 0.01) -> Finding:
@@ -175,7 +175,7 @@ def _find(best: Finding, mechanism: Any, pairs: list[Pair], trials: int, seed: i
 
 
 def _draw(mechanism: Any, data: Data, epsilon: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    return np.array([published(mechanism.release(data, epsilon, rng)) for _ in range(count)])
+    return np.array([features(mechanism.release(data, epsilon, rng)) for _ in range(count)])
 
 
 @dataclass(frozen=True)

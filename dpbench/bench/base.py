@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured, the floor, and whether it holds."""
+    """What was measured, the floor, and whether it holds; None: it could not be measured here."""
 
     what: str
     measured: str
     floor: str
-    held: bool
+    held: bool | None
 
 
 def seconds(call: Callable[[], object], repeat: int = 5) -> float:

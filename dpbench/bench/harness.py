@@ -24,13 +24,13 @@ def harness() -> Iterator[Row]:
     yield Row("harness, one more trivial trial", f"{each:.3f} ms", "under 1 ms", each < 1)
     theirs = _benchopt_seconds()
     if theirs is None:
-        text, floor = f"{total:.2f} s (benchopt is not installed here)", "half of benchopt's time"
-        yield Row("harness, 600 trivial trials, start-up included", text, floor, True)
+        yield Row(TRIALS, f"{total:.2f} s (benchopt is not installed here)", FLOOR, None)
     else:
         text = f"{total:.2f} s, {total / theirs:.2f} x benchopt's {theirs:.2f} s"
-        yield Row("harness, 600 trivial trials, start-up included", text, "at most 0.5 x", total <= 0.5 * theirs)
+        yield Row(TRIALS, text, FLOOR, total < theirs / 3)
 
 
+TRIALS, FLOOR = "harness, 600 trivial trials, start-up included", "below a third of benchopt's time"
 TRIVIAL = (
     "experiment=gs/fig9",
     "scale=smoke",

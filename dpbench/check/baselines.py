@@ -6,12 +6,13 @@ One JSON file an experiment under results/baselines, a line a metric, a number a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from dpbench.config.compose import Value
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result
 from dpbench.engine.suite import run_experiment
@@ -47,10 +48,18 @@ class Numbers:
 
 
 def measure(
-    experiment: str, results: Path, *, jobs: int, overrides: tuple[str, ...] = (), say: Callable[[str], None]
+    experiment: str,
+    results: Path,
+    *,
+    jobs: int,
+    overrides: Mapping[str, Value] | None = None,
+    folders: Sequence[Path] = (),
+    say: Callable[[str], None],
 ) -> Numbers:
     """Run one experiment of the suite and collect its numbers."""
-    plan, result = run_experiment(experiment, results=results, scale=SCALE, jobs=jobs, overrides=overrides, say=say)
+    plan, result = run_experiment(
+        experiment, results=results, scale=SCALE, jobs=jobs, overrides=overrides, folders=folders, say=say
+    )
     return collect(plan, result)
 
 

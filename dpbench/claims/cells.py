@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DRAWS = 9999
 PART = "part"
-TOLD = ("chosen.", "diagnostic.", "info.")
+TOLD = ("chosen.", "diagnostic.")
 
 
 @dataclass(frozen=True)

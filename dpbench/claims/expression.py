@@ -13,6 +13,7 @@ import functools
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.claims.cells import DRAWS, PART, Cell
-from dpbench.errors import UserError, nearest
+from dpbench.errors import UserError, nearest, unknown
 from dpbench.mechanisms.base import parse_epsilon
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -30,6 +31,7 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
+MOST_LETTERS, MOST_DEPTH = 1000, 40  # the longest measure of the papers has 110 letters
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     name: getattr(np, name) for name in ("exp", "expm1", "log", "log10", "log1p", "sqrt", "abs")
@@ -145,7 +147,11 @@ def _matches(cell: Cell, key: str, wanted: Any) -> bool:
 def _fits(label: Any, wanted: Any) -> bool:
     """The same, or, for `>= 0.05` and its like, on the right side."""
     if isinstance(wanted, str) and (found := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
-        return not isinstance(label, str) and COMPARE[found[1]](float(label), float(found[2]))
+        try:
+            bound = float(found[2])
+        except ValueError:
+            raise UserError(f"{wanted!r} is not valid: expected a number after {found[1]}") from None
+        return not isinstance(label, str) and COMPARE[found[1]](float(label), bound)
     return same(label, wanted)
 
 
@@ -161,66 +167,126 @@ def _differ(cells: list[Cell]) -> list[str]:
     return [name for name in names if len({str(cell.labels.get(name)) for cell in cells}) > 1]
 
 
-def evaluate(text: str, scope: Scope) -> np.ndarray:
-    """The draws of an expression's value. UserError: it is not well formed; Missing: the results lack something."""
+def parse(text: str) -> ast.expr:
+    """The tree of a measure, of bounded size. UserError: it is not well formed, or too large to be one."""
+    if not isinstance(text, str):
+        raise UserError(f"the measure {text!r} is not valid: expected an expression such as mae() / 2")
+    if len(text) > MOST_LETTERS:
+        raise UserError(f"the measure {text[:30]!r}... is too long: expected at most {MOST_LETTERS} letters")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python thinks of `1 is 1` as a program
+            tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise UserError(f"cannot read the measure {text!r}: {error.msg}") from None
-    with np.errstate(divide="ignore", invalid="ignore"):
+    except (ValueError, RecursionError, MemoryError):
+        raise UserError(f"cannot read the measure {text[:30]!r}...: it is nested too deeply") from None
+    level, depth = [tree], 0
+    while level:  # not by recursion, which it could exhaust
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise UserError(f"the measure {text[:30]!r}... is nested too deeply: expected at most {MOST_DEPTH} levels")
+        level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
+    return tree
+
+
+def evaluate(text: str, scope: Scope) -> np.ndarray:
+    """The draws of an expression's value. UserError: it is not well formed; Missing: the results lack something."""
+    tree = parse(text)
+    # Of stored numbers, what has no value stays infinite or undefined, and decides nothing.
+    with np.errstate(all="ignore"):
         return np.broadcast_to(np.asarray(_value(tree, scope), dtype=float), (DRAWS + 1,))
 
 
 def _value(node: ast.expr, scope: Scope) -> Any:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
+    """A number, or a row of draws."""
+    if isinstance(node, ast.Constant):
+        return _number(node)
     if isinstance(node, ast.Name):
         if node.id not in scope.numbers:
-            raise UserError(f"unknown number {node.id!r}: {nearest(node.id, scope.numbers)}")
+            raise unknown("number", node.id, scope.numbers)
         return float(scope.numbers[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_value(node.operand, scope)
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        return OPERATORS[type(node.op)](_value(node.left, scope), _value(node.right, scope))
+        left, right = _value(node.left, scope), _value(node.right, scope)
+        return _finite(node, lambda: OPERATORS[type(node.op)](left, right))
     if isinstance(node, ast.Call):
-        return _call(node, scope)
-    raise UserError(f"{ast.unparse(node)!r} has no place in a measure")
+        return _finite(node, lambda: _call(node, scope))
+    raise UserError(f"{_shown(node)} has no place in a measure")
+
+
+def _number(node: ast.Constant) -> float:
+    if not isinstance(node.value, int | float) or isinstance(node.value, bool):
+        raise UserError(f"{_shown(node)} is not valid: expected a number")
+    return _finite(node, lambda: float(node.value))  # type: ignore[arg-type]
+
+
+def _finite(node: ast.expr, compute: Callable[[], Any]) -> Any:
+    """What `compute` gives. Arithmetic on plain numbers alone must have a value: 1/0 is a mistake in the claim."""
+    try:
+        value = compute()
+    except ArithmeticError as error:
+        raise UserError(f"cannot compute {_shown(node)}: {error}") from None
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    if isinstance(value, complex) or not math.isfinite(value):
+        raise UserError(f"cannot compute {_shown(node)}: it has no finite value")
+    return float(value)
+
+
+def _shown(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
 def _call(node: ast.Call, scope: Scope) -> Any:
     name = ast.unparse(node.func)
-    options = {k.arg: _word(k.value) for k in node.keywords if k.arg}
+    if any(keyword.arg is None for keyword in node.keywords):
+        raise UserError(f"{_shown(node)}: ** has no place in a measure")
+    options = {str(k.arg): _word(k.value) for k in node.keywords}
     if name in FUNCTIONS and len(node.args) == 1 and not options:
         return FUNCTIONS[name](_value(node.args[0], scope))
     if name in EXTREMES and node.args and not options:
         return functools.reduce(EXTREMES[name], [_value(argument, scope) for argument in node.args])
     if name in OVER and len(node.args) == 1 and set(options) == {"over"}:
-        axis = scope.values(options["over"])
-        if name.startswith("arg") and isinstance(axis[0], str):
-            raise Missing(f"{options['over']} has no numbers here")
-        rows = [_value(node.args[0], scope.where({options["over"]: value})) for value in axis]
-        numbers = np.array(axis) if name.startswith("arg") else np.empty(0)
-        return OVER[name](np.stack(rows), numbers)
+        return _over(name, node.args[0], str(options["over"]), scope)
     if name == "loss" and len(node.args) == 1:
+        if "epsilon" not in options:
+            raise UserError(f"{_shown(node)}: expected loss(MECHANISM, epsilon=NUMBER)")
         return _loss(str(_word(node.args[0])), tuple(sorted(options.items())))
     if name == "metric" and len(node.args) == 1:  # for names that are no Python names, such as abs_error/0.01
         name = str(_word(node.args[0]))
     elif node.args or not isinstance(node.func, ast.Name | ast.Attribute):
-        raise UserError(
-            f"{ast.unparse(node)!r}: expected METRIC(label=value, ...) or one of {', '.join((*FUNCTIONS, *OVER))}"
-        )
+        raise UserError(f"{_shown(node)}: expected METRIC(label=value, ...) or one of {', '.join((*FUNCTIONS, *OVER))}")
     return scope.where(options).mean(name)
+
+
+def _over(name: str, argument: ast.expr, label: str, scope: Scope) -> np.ndarray:
+    axis = scope.values(label)
+    if name.startswith("arg") and isinstance(axis[0], str):
+        raise Missing(f"{label} has no numbers here")
+    rows = [
+        np.broadcast_to(np.asarray(_value(argument, scope.where({label: value})), dtype=float), (DRAWS + 1,))
+        for value in axis
+    ]
+    numbers = np.array(axis) if name.startswith("arg") else np.empty(0)
+    return OVER[name](np.stack(rows), numbers)
 
 
 def _word(node: ast.expr) -> Any:
     """A selector's value: a bare word, a quoted one, a number."""
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | bool)):
+        return node.value
     if isinstance(node, ast.Constant):
+        _number(node)  # neither bytes, nor too large to be compared
         return node.value
     if isinstance(node, ast.Name):
         return {"true": True, "false": False}.get(node.id, node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        _number(node.operand)
         return -node.operand.value  # type: ignore[operator]
-    raise UserError(f"{ast.unparse(node)!r} is no label: expected a word or a number")
+    raise UserError(f"{_shown(node)} is no label: expected a word or a number")
 
 
 @functools.cache

@@ -17,9 +17,9 @@ import numpy as np
 from dpbench.claims.cells import Cell, cells_of
 from dpbench.claims.expression import Missing, Scope, evaluate, fits
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError
-from dpbench.paths import CONF
 from dpbench.results import commands, frame
 from dpbench.results.commands import RESULTS, run_command
 from dpbench.results.run import DatasetUse, Run
@@ -201,19 +201,9 @@ def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str
 @functools.cache
 def _axes(experiment: str) -> dict[str, list[Any]]:
     """The datasets and budgets of an experiment, as its YAML and those it builds upon give them."""
-    import yaml
-
-    path = CONF / "experiment" / f"{experiment}.yaml"
-    if not path.is_file():
-        return {}
-    body = yaml.safe_load(path.read_text())
-    found: dict[str, list[Any]] = {}
-    for entry in body.get("defaults", []):
-        if isinstance(entry, dict):
-            found |= {"dataset": entry["override /dataset"]} if "override /dataset" in entry else {}
-        elif entry != "_self_":
-            found |= _axes(entry)
-    return found | ({"epsilon": body["epsilon"]} if "epsilon" in body else {})
+    own = catalogue.axes(experiment)
+    found: dict[str, list[Any]] = {"dataset": list(own.datasets), "epsilon": list(own.epsilons)}
+    return {key: values for key, values in found.items() if values}
 
 
 def _generated(run: Run, datasets: set[str]) -> bool:
@@ -238,12 +228,9 @@ def _too_small(run: Run, claim: Claim) -> set[str]:
 
 
 def _has_size(dataset: DatasetUse, scale: str) -> bool:
-    import yaml
-
-    path = CONF / "dataset" / f"{dataset.name}.yaml"
-    if not path.is_file():
+    if dataset.name not in catalogue.options("dataset"):
         return False
-    sizes = (yaml.safe_load(path.read_text())[dataset.name].get("sizes") or {}).get(scale) or {}
+    sizes = catalogue.dataset(dataset.name).sizes.get(scale, {})
     return all(
         dataset.params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items()
     )

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.config.schema import SCALES
-from dpbench.errors import UserError, nearest, one_of
+from dpbench.claims.expression import choices, parse
+from dpbench.config import catalogue
+from dpbench.config.catalogue import SCALES
+from dpbench.errors import UserError, one_of, unknown
 from dpbench.paths import CONF
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
@@ -58,6 +60,8 @@ class Region:
             low, high = value - reach, value + reach
         elif found := re.fullmatch(rf"about {number} within a factor {number}", text):
             value, factor = _number(found[1], found[2]), _number(found[3], found[4])
+            if not factor > 0:
+                raise UserError(f"expect: {text!r} is not valid: expected a factor above 0")
             low, high = value / factor, value * factor
         else:
             raise UserError(
@@ -131,12 +135,25 @@ class Claim:
         one_of(f"claim {self.id}: scale", self.scale, SCALES)
         if not all(isinstance(choice, Mapping) for choice in self.alternatives):
             raise UserError(f"claim {self.id}: where={self.where!r} is not valid: expected labels, or a list of such")
+        for choice in self.alternatives:
+            for label, wanted in choice.items():
+                if not all(value is None or isinstance(value, str | int | float) for value in choices(wanted)):
+                    raise UserError(
+                        f"claim {self.id}: where {label}={wanted!r} is not valid: expected words or numbers"
+                    )
+        for number, value in self.numbers.items():
+            if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e300:
+                raise UserError(f"claim {self.id}: numbers: {number}={value!r} is not valid: expected a number")
         if self.each and self.some:
             raise UserError(f"claim {self.id}: give `each` or `some`, not both")
         if not self.untestable:
             if not self.measure or not self.expect:
                 raise UserError(f"claim {self.id}: needs `measure` and `expect`, or `untestable` with the reason")
             _ = self.region
+            try:
+                parse(self.measure)
+            except UserError as error:
+                raise UserError(f"claim {self.id}: {error}") from None
 
     @cached_property
     def region(self) -> Region:
@@ -165,36 +182,51 @@ class Claim:
 
 def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> list[Claim]:
     """All claims of some papers (default: all), in the order of their files."""
-    import yaml
-
-    files = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    files = catalogue.claims(folder)
     for paper in papers or []:
         if paper not in files:
-            raise UserError(f"unknown paper {paper!r}: {nearest(paper, files)}")
+            raise unknown("paper", paper, files)
     claims = []
     for paper, path in files.items():
         if not papers or paper in papers:
-            try:
-                entries = yaml.safe_load(path.read_text())
-            except yaml.YAMLError as error:
-                raise UserError(f"{path}: {' '.join(str(error).split())}") from None
-            if not isinstance(entries, dict):
+            document = catalogue.read(path)
+            if not isinstance(document.body, dict):
                 raise UserError(f"{path}: expected claims by name")
-            claims += [_claim(paper, name, entry) for name, entry in entries.items()]
+            claims += [_claim(paper, str(name), entry, document) for name, entry in document.body.items()]
     return claims
 
 
-def _claim(paper: str, name: str, entry: dict[str, Any]) -> Claim:
-    valid = [f.name for f in dataclasses.fields(Claim)]
-    if not isinstance(entry, dict):
-        raise UserError(f"claim {paper}/{name}: {entry!r} is no claim: expected {', '.join(valid[2:4])} and so on")
-    for key in entry:
-        if key not in valid:
-            raise UserError(f"claim {paper}/{name}: unknown key {key!r}: {nearest(key, valid)}")
-    for key in ("each", "some"):
-        value = entry.get(key, ())
-        entry[key] = (value,) if isinstance(value, str) else tuple(value)
+# What the values of a claim are; those not named are words.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "where": (dict, list),
+    "each": (str, list),
+    "some": (str, list),
+    "numbers": (dict,),
+    "exact": (bool,),
+    "made": (bool,),
+}
+_EXPECTED = {dict: "keys and values", list: "a list", str: "a text", bool: "true or false"}
+
+
+def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> Claim:
+    valid = [f.name for f in dataclasses.fields(Claim) if f.name not in ("id", "paper")]
+    at = ""  # the key that is wrong, as far as it is known
     try:
-        return Claim(id=f"{paper}/{name}", paper=paper, **entry)
-    except TypeError as error:
-        raise UserError(f"claim {paper}/{name}: {error}") from None
+        if not isinstance(entry, dict):
+            raise UserError(f"{entry!r} is no claim: expected {', '.join(valid[:2])} and so on")
+        for at, value in entry.items():
+            if at not in valid:
+                raise unknown("key", at, valid)
+            if not isinstance(value, _TYPES.get(at, (str,))):
+                expected = " or ".join(_EXPECTED[kind] for kind in _TYPES.get(at, (str,)))
+                raise UserError(f"{at}={value!r} is not valid: expected {expected}")
+        at = ""
+        given = dict(entry)
+        for key in ("each", "some"):
+            value = given.get(key, [])
+            given[key] = tuple(map(str, [value] if isinstance(value, str) else value))
+        return Claim(id=f"{paper}/{name}", paper=paper, **given)
+    except (UserError, TypeError) as error:
+        told = str(error).removeprefix(f"claim {paper}/{name}: ")
+        at = at or next((key for key in valid if re.match(rf"(cannot read the )?{key}\b", told)), "")
+        raise UserError(f"claim {paper}/{name}: {told} ({document.place(name, at)})") from None

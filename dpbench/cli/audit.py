@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
 from rich.table import Table
 
 from dpbench.audit.blackbox import audit
-from dpbench.errors import UserError, nearest, positive
+from dpbench.cli.common import console
+from dpbench.errors import positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 
 
@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     epsilon = parse_epsilon(args.epsilon)
     for name in args.mechanism:
         if name not in MECHANISMS.names():
-            raise UserError(f"unknown mechanism {name!r}: {nearest(name, MECHANISMS.names())}")
+            raise unknown("mechanism", name, MECHANISMS.names())
     table = Table(title=f"Privacy loss that is certainly there, of a stated ε = {epsilon:.4g} (99 % confidence each)")
     for head in ("mechanism", "at least", "verdict", "shown by"):
         table.add_column(head)
@@ -41,6 +41,5 @@ def main(argv: list[str]) -> int:
             verdict, faults = "[red]ABOVE ε", faults + 1
         shown = f"{finding.pair}: {finding.event}" if finding.pair else "nothing found"
         table.add_row(name, f"{max(0.0, finding.bound):.3f}", verdict, shown)
-    console = Console()
-    Console(width=None if console.is_terminal else 150).print(table)
+    console().print(table)
     return 1 if faults else 0

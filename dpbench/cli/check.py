@@ -36,7 +36,9 @@ from dpbench.check.comparison import (
     compare,
 )
 from dpbench.claims.judge import describe
-from dpbench.errors import UserError, nearest, output_file
+from dpbench.cli import common
+from dpbench.config.compose import Value
+from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
 from dpbench.results.commands import RESULTS
 from dpbench.tasks.base import Metric
@@ -49,7 +51,7 @@ COLOURS = {WORSE: "red", GONE: "red", BETTER: "green", CHANGED: "yellow", NEW: "
 def main(argv: list[str]) -> int:
     args = _arguments(argv)
     began = time.perf_counter()
-    notes = Console(stderr=True, highlight=False)
+    notes = common.notes()
     names = _names(args.experiment, args.config_dir)
     old = _old(args, names, notes)
     if not old and not args.update:
@@ -65,9 +67,7 @@ def main(argv: list[str]) -> int:
             )
             raise type(stop)(f"nothing was compared; {kept}") from None
     found = compare(old, new, natures(), same_seed=seed is None)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
+    console = common.console(WIDTH)
     _print(console, found, old, new)
     if seed is None:
         console.print(
@@ -121,6 +121,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     if args.update and args.fresh is not None:
         raise UserError("--update goes without --fresh: baselines hold the numbers of the experiments' own seed")
     output_file("--junit", args.junit)
+    if args.results is not None:
+        output_folder("--results ", args.results)
     args.baselines = args.baselines or _baselines(args.update)
     return args
 
@@ -148,25 +150,27 @@ def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str
 
 
 def _names(asked: list[str], config_dir: Path | None) -> list[str]:
-    from dpbench.config.compose import options
+    from dpbench.config.catalogue import options
 
     known = options("experiment", *([config_dir] if config_dir else []))
     for name in asked:
         if name not in known:
-            raise UserError(f"unknown experiment {name!r}: {nearest(name, known)}")
+            raise unknown("experiment", name, known)
     return asked or known
 
 
 def _measure(
     names: list[str], results: Path, args: argparse.Namespace, seed: int | None, notes: Console
 ) -> dict[str, Numbers]:
-    overrides = [] if seed is None else [f"seed={seed}"]
-    overrides += [f"trials={args.trials}"] if args.trials is not None else []
-    overrides += ["--config-dir", str(args.config_dir)] if args.config_dir else []
+    overrides: dict[str, Value] = {} if seed is None else {"seed": seed}
+    overrides |= {} if args.trials is None else {"trials": args.trials}
+    folders = [args.config_dir] if args.config_dir else []
     new = {}
     for name in names:
         began = time.perf_counter()
-        new[name] = utility.measure(name, results, jobs=args.jobs, overrides=tuple(overrides), say=notes.print)
+        new[name] = utility.measure(
+            name, results, jobs=args.jobs, overrides=overrides, folders=folders, say=notes.print
+        )
         notes.print(f"{name}: {len(new[name].cells)} cells, {time.perf_counter() - began:.1f} s")
     return new
 

@@ -17,8 +17,9 @@ from rich.text import Text
 
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
+from dpbench.cli import common
 from dpbench.config.schema import SCALES
-from dpbench.errors import UserError
+from dpbench.errors import output_folder
 from dpbench.results.commands import RESULTS
 
 WIDTH = 170  # of what is printed into a pipe
@@ -37,11 +38,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one a core)")
     args = parser.parse_args(argv)
     claims = ledger(args.paper)
-    if args.results.exists() and not args.results.is_dir():
-        raise UserError(f"--results {args.results} is a file: expected a folder of runs")
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
+    output_folder("--results ", args.results)
+    console = common.console(WIDTH)
     if args.run:
         _run_missing(claims, args.results, args.scale, args.jobs)
     judge = Judge(args.results, args.scale)
@@ -64,7 +62,7 @@ def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> N
 def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: int) -> None:
     from dpbench.engine.suite import run_experiment
 
-    notes = Console(stderr=True, highlight=False)
+    notes = common.notes()
     have = Judge(results, scale)
     for experiment in dict.fromkeys(c.experiment for c in claims if c.experiment and not c.untestable):
         if have.unfinished(experiment):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from dpbench.cli.dispatch import VERBS
-from dpbench.config.compose import GROUPS, options
+from dpbench.config.catalogue import GROUPS, options
 
 BASH = """_dpbench() {
   local IFS=$'\\n'

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from dpbench.cli import data_show
-from dpbench.config.compose import options
-from dpbench.errors import UserError, nearest
+from dpbench.cli import common, data_show
+from dpbench.config import catalogue
+from dpbench.config.catalogue import DatasetEntry
+from dpbench.errors import UserError, unknown
 from dpbench.paths import cache
 from dpbench.sources import cards
 
-WIDTH = 150  # of what is printed into a pipe
 ROOMY = 110  # columns in which titles fit beside the rest
 ORIGINAL = (
     "Originals: get = python -m dpbench data get NAME; own = yours, by dataset.NAME.path=FOLDER; - = none that we read."
@@ -46,10 +46,9 @@ def main(argv: list[str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:  # parameters after an option
         args.parameters += rest
-    console = Console()
-    console = console if console.is_terminal else Console(width=WIDTH)
-    if getattr(args, "name", None) and args.name not in options("dataset"):
-        raise UserError(f"unknown dataset {args.name!r}: {nearest(args.name, options('dataset'))}")
+    console = common.console()
+    if getattr(args, "name", None) and args.name not in catalogue.options("dataset"):
+        raise unknown("dataset", args.name, catalogue.options("dataset"))
     verb: Callable[[argparse.Namespace, Console], int] = {
         "list": _list,
         "show": data_show.show,
@@ -60,33 +59,31 @@ def main(argv: list[str]) -> int:
 
 
 def _list(args: argparse.Namespace, console: Console) -> int:
-    from dpbench.compare.calibration import entry_of
-
     table = Table(caption=ORIGINAL, caption_justify="left")
     heads = ["name", "kind", "here", "original", "what it is"]
     heads = heads if console.width >= ROOMY else heads[:-1]  # `show` has the title too
     for head in heads:
         table.add_column(head, no_wrap=head in ("name", "kind", "original"))
-    for name in options("dataset"):
-        entry, card = entry_of(name), cards.load(name)
-        original = "fetched" if cards.fetched(name) else "get" if card.files else "own" if entry.get("files") else "-"
-        row = (name, str(entry.get("kind")), _here(name, entry), original, card.title)
+    for name in catalogue.options("dataset"):
+        entry, card = catalogue.dataset(name), cards.load(name)
+        original = "fetched" if cards.fetched(name) else "get" if card.files else "own" if entry.files else "-"
+        row = (name, entry.kind, _here(entry), original, card.title)
         table.add_row(*row[: len(heads)])
     console.print(table)
     return 0
 
 
-def _here(name: str, entry: Mapping[str, Any]) -> str:
+def _here(entry: DatasetEntry) -> str:
     """What of a dataset is on this machine already."""
-    from dpbench.config.schema import SCALES, dataset_of
+    from dpbench.config.catalogue import SCALES
+    from dpbench.config.entries import dataset_of
     from dpbench.sources.cache import origins, peek
 
-    generated = {**entry, "source": "generator"}
-    built = [s for s in SCALES if entry.get("generator") and peek(dataset_of(name, generated, s).spec)]
-    came = origins(name)
+    built = [s for s in SCALES if entry.generator and peek(dataset_of(entry.generated(), s).spec)]
+    came = origins(entry.name)
     # Of another kind or with other parameters than the scales give it.
     found = [f"generated ({', '.join(built)})"] if built else ["generated"] if None in came else []
-    found += ["files"] if cards.fetched(name) or came - {None} else []
+    found += ["files"] if cards.fetched(entry.name) or came - {None} else []
     return ", ".join(found) or "nothing"
 
 
@@ -103,7 +100,7 @@ def _get(args: argparse.Namespace, console: Console) -> int:
     from dpbench.sources.download.fetch import FetchError, fetch
 
     card = cards.load(args.name)
-    notes = Console(stderr=True, highlight=False)
+    notes = common.notes()
     before = (cards.downloads() / args.name).is_dir()
     if args.again or not before:
         data_show.print_facts(card, console)
@@ -132,10 +129,8 @@ def _get(args: argparse.Namespace, console: Console) -> int:
 
 
 def _no_address(card: cards.Card) -> str:
-    from dpbench.compare.calibration import entry_of
-
     where = f" Its page is {card.page}." if card.page else ""
-    reads = entry_of(card.name).get("files")
+    reads = catalogue.dataset(card.name).files
     use = (
         f"With the files: dataset.{card.name}.path=FOLDER" if reads else "It is generated, and no files of it are read"
     )

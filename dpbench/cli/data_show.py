@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from dpbench.cli import common
 from dpbench.errors import UserError
 from dpbench.sources import cards
 
@@ -50,7 +51,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         console.print(Markdown(card.text))
     if card.ratios:
         console.print(f"[bold]{cards.RATIOS}[/]: {card.shown_ratios}", highlight=False)
-    forms = _forms(args, Console(stderr=True, highlight=False))
+    forms = _forms(args, common.notes())
     if not forms:
         console.print(f"Nothing of it is here: --path, or python -m dpbench data get {args.name}", highlight=False)
         return 0
@@ -70,10 +71,10 @@ def _scaled(args: argparse.Namespace) -> str:
 
 def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
     """The dataset in every form that is here: generated at a scale, from files, generated at the files' sizes."""
-    import yaml
-
     from dpbench.compare import calibration
-    from dpbench.config.schema import SCALES, dataset_of
+    from dpbench.config import catalogue
+    from dpbench.config.catalogue import SCALES
+    from dpbench.config.entries import dataset_of
     from dpbench.errors import one_of
     from dpbench.sources.cache import open_dataset
 
@@ -83,8 +84,8 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals:
             raise UserError(f"cannot read {word!r}: expected a parameter such as ids=all")
-        given[key] = yaml.safe_load(value)
-    entry: dict[str, Any] = calibration.entry_of(args.name) | given
+        given[key] = catalogue.value(value)
+    entry = catalogue.dataset(args.name).changed(given)
 
     def say(text: str) -> None:
         notes.print(text, markup=False, soft_wrap=True)
@@ -93,14 +94,14 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
         return open_dataset(spec, say=lambda text: say(f"{form}: {text}")).data
 
     forms: dict[str, Any] = {}
-    if entry.get("generator"):
-        generated = dataset_of(args.name, {**entry, "source": "generator"}, args.scale)
+    if entry.generator:
+        generated = dataset_of(entry.generated(), args.scale)
         forms[_scaled(args)] = opened(_scaled(args), generated.spec)
     path = args.path or cards.fetched(args.name)
-    if path and not entry.get("files"):
+    if path and not entry.files:
         raise UserError(f"{args.name} has no original that we read: expected no --path")
     if path:
-        spec = dataset_of(args.name, {**entry, "source": "files", "path": str(path)}, args.scale).spec
+        spec = dataset_of(entry.from_files(path), args.scale).spec
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             forms["files"] = opened("files", spec)

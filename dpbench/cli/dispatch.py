@@ -12,7 +12,8 @@ import sys
 import warnings
 from typing import Any
 
-from dpbench.errors import Failed, UserError, nearest
+from dpbench.cli.streams import prepare_streams
+from dpbench.errors import Failed, UserError, unknown
 
 VERBS = {
     "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
@@ -41,6 +42,7 @@ def usage() -> str:
 
 def main(argv: list[str] | None = None) -> int:
     args = sys.argv[1:] if argv is None else argv
+    prepare_streams()
     if not args or args[0] in ("-h", "--help", "help"):
         print(usage())
         return 0
@@ -58,10 +60,10 @@ def main(argv: list[str] | None = None) -> int:
         if argv is None:
             signal.signal(signal.SIGTERM, _terminated)
         if verb not in VERBS:
-            raise UserError(f"unknown verb {verb!r}: {nearest(verb, VERBS)}")
+            raise unknown("verb", verb, VERBS)
         return int(importlib.import_module(f"dpbench.cli.{verb}").main(rest))
     except UserError as error:
-        print(f"dpbench: {error}", file=sys.stderr)
+        print(f"dpbench: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         rest_of_it = str(stop) or "what is finished is kept, and the same command goes on from here"

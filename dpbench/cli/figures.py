@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.errors import UserError, nearest
 from dpbench.results.commands import RESULTS, run_command, stored
 from dpbench.results.run import Run

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import re
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.table import Table
 
-from dpbench.config.compose import options
+from dpbench.cli.common import console
+from dpbench.config import catalogue
 from dpbench.errors import one_of
-from dpbench.paths import CONF
 
+WIDTH = 180  # of what is printed into a pipe
 WHAT = ("mechanisms", "datasets", "experiments", "tasks")
 
 
@@ -30,9 +29,7 @@ def main(argv: list[str]) -> int:
         table.add_column(head, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    console = Console()
-    # A pipe has no width: wide enough that no row is folded beyond reading.
-    Console(width=None if console.is_terminal else 180).print(table)
+    console(WIDTH).print(table)
     return 0
 
 
@@ -62,30 +59,20 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
 
 
 def _datasets() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
-    import yaml
-
     def rows() -> Iterable[tuple[str, ...]]:
-        for name in options("dataset"):
-            entry = yaml.safe_load((CONF / "dataset" / f"{name}.yaml").read_text())[name]
-            paper = (entry.get("sizes") or {}).get("paper") or {}
+        for name in catalogue.options("dataset"):
+            entry = catalogue.dataset(name)
+            paper = entry.sizes.get("paper", {})
             size = ", ".join(f"{k}={v:,}" if isinstance(v, int) else f"{k}={v}" for k, v in paper.items())
-            yield (
-                name,
-                str(entry.get("kind", "")),
-                str(entry.get("generator", "")),
-                str(entry.get("files") or "-"),
-                size,
-            )
+            yield (name, entry.kind, entry.generator or "-", entry.files or "-", size)
 
     return ("name", "data", "generator", "original format", "size at scale=paper"), rows()
 
 
 def _experiments() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
     def rows() -> Iterable[tuple[str, ...]]:
-        for name in options("experiment"):
-            text = (CONF / "experiment" / f"{name}.yaml").read_text()
-            title = re.search(r"^title: *(.*)$", text, re.MULTILINE)
-            yield name, title[1].strip("\"'") if title else ""
+        for name in catalogue.options("experiment"):
+            yield name, catalogue.title(name)
 
     return ("id", "what it shows"), rows()
 

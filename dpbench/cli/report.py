@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
+from dpbench.cli.common import notes
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_file
 from dpbench.results.commands import RESULTS
@@ -24,8 +23,7 @@ def main(argv: list[str]) -> int:
     from dpbench.report.gather import gather
     from dpbench.report.page import write
 
-    notes = Console(stderr=True, highlight=False, markup=False)
-    facts = gather(args.results, args.scale, notes.print)
+    facts = gather(args.results, args.scale, notes().print)
     output = args.output or args.results / "report.html"
     write(facts, output)
     print(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB)")

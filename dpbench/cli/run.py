@@ -14,7 +14,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from dpbench.cli import run_tables as tables
-from dpbench.config.compose import GROUPS, config_dirs, hydra_main, options
+from dpbench.cli.words import check_words
+from dpbench.config.catalogue import GROUPS, options
+from dpbench.config.compose import config_dirs, hydra_main
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
@@ -53,6 +55,7 @@ def main(argv: list[str]) -> int:
     if "--help" in argv or "-h" in argv:
         print(help_text(config_dirs(argv)))
         return 0
+    check_words(argv, config_dirs(argv))
     return hydra_main(argv, run_once)
 
 
@@ -62,7 +65,7 @@ def help_text(folders: list[Path]) -> str:
     for group in GROUPS:
         names = f"{group}: {', '.join(options(group, *folders))}"
         groups.append(textwrap.fill(names, 116, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
-    body = (CONF / "run.yaml").read_text().partition("\nhydra:")[0].split("\n\n", 1)[1]
+    body = (CONF / "run.yaml").read_text(encoding="utf-8").partition("\nhydra:")[0].split("\n\n", 1)[1]
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
@@ -131,7 +134,8 @@ def _execute(plan: Plan, store: Store, notes: Console) -> Result:
     with Progress(*columns, console=notes, disable=not notes.is_terminal) as progress:
         task = progress.add_task(plan.run.name, total=plan.run.planned)
         say: Callable[[str], None] = lambda text: notes.print(escape(text), soft_wrap=True)  # noqa: E731
-        return execute(plan, store, lambda trials: progress.advance(task, trials), say)
+        status: Callable[[str], None] = lambda text: progress.update(task, description=f"{plan.run.name}, {text}")  # noqa: E731
+        return execute(plan, store, lambda trials: progress.advance(task, trials), say, status)
 
 
 def _track(run: Run, uri: str | None, files: list[Path], notes: Console) -> None:

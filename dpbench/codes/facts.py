@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 Use = tuple[str, tuple[str, ...]]
 """A module, and the attributes that are taken from it, one inside the other; `*` stands for all of them."""
 
+OURS = "dpbench"
+
 # Calls that load a module: by a literal name they are imports, by a computed one nobody can say what they load.
 _LOADERS = {"import_module", "__import__"}
 _FILE_LOADERS = {"spec_from_file_location", "run_path", "run_module"}
@@ -51,7 +53,8 @@ def read(text: str | bytes, package: str, *, is_package: bool = False, bound: Ma
     for node in everything:
         for name, use in _bindings(node, package):
             known.setdefault(name, []).append(use)
-    own: list[ast.stmt] = [s for s in tree.body if not _exports(s)] if is_package else tree.body
+    lazy = is_package and package.partition(".")[0] == OURS
+    own: list[ast.stmt] = [s for s in tree.body if not _exports(s, lazy)] if is_package else tree.body
     nodes = [node for statement in own for node in ast.walk(statement)] if is_package else everything
     uses = {use for node in nodes for use in (*_imported(node, package), *_loaded(node, package))}
     uses |= set(_chains(nodes, known))
@@ -99,20 +102,26 @@ def _last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _exports(statement: ast.stmt) -> bool:
-    """Whether a statement of an `__init__` only exports: an import, `__all__`, a constant such as `__version__`."""
+def _exports(statement: ast.stmt, lazy: bool) -> bool:
+    """Whether a statement of an `__init__` only exports: an import, `__all__`, a constant such as `__version__`.
+
+    Ours may also export at first use (`lazy`): a `__getattr__` with its private table, and no other code, by our rules.
+    """
     if isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass):
         return True
     if isinstance(statement, ast.Try | ast.If):  # `except ImportError`, or another import for another Python
         handlers = [s for handler in getattr(statement, "handlers", []) for s in handler.body]
-        return all(map(_exports, [*statement.body, *statement.orelse, *getattr(statement, "finalbody", []), *handlers]))
+        parts = [*statement.body, *statement.orelse, *getattr(statement, "finalbody", []), *handlers]
+        return all(_exports(part, lazy) for part in parts)
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if not all(isinstance(t, ast.Name) and t.id.startswith("__") and t.id.endswith("__") for t in targets):
+        names = [_last_name(target) for target in targets]
+        if lazy and all(name.startswith("_") for name in names):
+            return True
+        if not all(name.startswith("__") and name.endswith("__") for name in names):
             return False
-        listed = any(_last_name(t) == "__all__" for t in targets)
-        return listed or statement.value is None or isinstance(statement.value, ast.Constant)
-    return False
+        return "__all__" in names or statement.value is None or isinstance(statement.value, ast.Constant)
+    return lazy and isinstance(statement, ast.FunctionDef) and statement.name in ("__getattr__", "__dir__")
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:

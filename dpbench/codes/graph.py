@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from dpbench.codes import facts, loaded
-from dpbench.codes.facts import Facts, Use
-from dpbench.codes.places import OURS, Place, locate, owner
+from dpbench.codes.facts import OURS, Facts, Use
+from dpbench.codes.places import Place, locate, owner
 from dpbench.errors import UserError
 
 # Whoever takes one of these can make any class of a family by its name, so that all of the family take part.
@@ -29,6 +29,8 @@ _LOOKUPS = {
     ("dpbench.sources.base", "SOURCES"): "dpbench.sources",
     ("dpbench.tasks.base", "TASKS"): "dpbench.tasks",
 }
+# What starts a run or reads one takes no part in a trial; a user's script calls it beside the class that it runs.
+_STARTERS = {(OURS, "run"), (OURS, "load")}
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,8 @@ def _resolve(use: Use, importer: str, seen: set[Use]) -> set[str]:
     if not attributes or place is None:
         return found
     first, rest = attributes[0], attributes[1:]
+    if (name, first) in _STARTERS:
+        return found
     if place.folders is None:
         family = _LOOKUPS.get((name, first))
         if family is not None and importer.partition(".")[0] != OURS:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import functools
 import hashlib
 import linecache
 import os
@@ -24,11 +23,11 @@ from typing import Any
 
 from dpbench.codes import facts, graph
 from dpbench.codes.facts import Use
+from dpbench.codes.loaded import unwrapped
 from dpbench.fingerprints import digest
 
 MAIN = ("__main__", "__mp_main__")
 _LABEL = "_dpbench_code"
-_WRAPPERS = {staticmethod: "__func__", classmethod: "__func__", property: "fget", functools.cached_property: "func"}
 
 
 @dataclass
@@ -134,13 +133,9 @@ def live_code(thing: Any) -> Live:
 def functions(thing: Any) -> Iterator[FunctionType]:
     """The functions of a class, or a function itself."""
     for value in vars(thing).values() if isinstance(thing, type) else (thing,):
-        kind = type(value)  # compared, not asked by getattr: this runs for every class of every setting
-        if kind is FunctionType:
-            yield value
-        elif kind in _WRAPPERS:
-            inner = getattr(value, _WRAPPERS[kind])
-            if isinstance(inner, FunctionType):
-                yield inner
+        function = unwrapped(value)
+        if function is not None:
+            yield function
 
 
 def without_source(function: FunctionType) -> bool:

@@ -7,6 +7,8 @@ new code's name.
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,8 +17,15 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+_WRAPPERS: dict[type, str] = {
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    property: "fget",
+    functools.cached_property: "func",
+    type(functools.cache(lambda: None)): "__wrapped__",
+}
 _BEGAN = time.time_ns()
-_SLACK = 60 * 10**9  # clocks of file servers differ
+_SLACK = 5 * 10**9  # clocks of file servers differ
 
 
 def changed(module: ModuleType, file: str, written: int) -> bool:
@@ -30,14 +39,14 @@ def changed(module: ModuleType, file: str, written: int) -> bool:
         code = compile(text, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return True
-    written: dict[str, set[Any]] = {}
+    texts: dict[str, set[Any]] = {}
     for inner in _inside(code):
-        written.setdefault(inner.co_qualname, set()).add(_bare(inner))
+        texts.setdefault(inner.co_qualname, set()).add(_bare(inner))
     running = (f.__code__ for f in _functions(vars(module), module.__name__, set()) if f.__code__.co_filename == file)
-    if any(_bare(code) not in written.get(code.co_qualname, ()) for code in running):
+    if any(_bare(code) not in texts.get(code.co_qualname, ()) for code in running):
         return True
     return any(
-        name in scope and scope[name] != value
+        isinstance(found := scope.get(name, value), str | bytes | int | float) and found != value
         for body, scope in _scopes(tree, module)
         for name, value in _constants(body)
     )
@@ -52,10 +61,29 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
 
 def _bare(code: CodeType) -> tuple[Any, ...]:
     """What a function does, without its line numbers and its docstring."""
-    constants = [_bare(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts]
+    constants = [_plain(constant) for constant in code.co_consts]
     if constants and not code.co_name.startswith("<") and isinstance(code.co_consts[0], str | None):
         del constants[0]
     return (code.co_code, tuple(constants), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+
+
+def _plain(constant: Any) -> Any:
+    if isinstance(constant, CodeType):
+        return _bare(constant)
+    if isinstance(constant, tuple | frozenset):  # a set has no order to compare by its text
+        return type(constant)(map(_plain, constant))
+    return type(constant), repr(constant)
+
+
+def unwrapped(value: Any) -> FunctionType | None:
+    """The function itself, or inside a static method, a property, a cache or a compiled kernel."""
+    kind = type(value)  # compared, not asked by getattr: some objects import a library to answer, and this runs often
+    if kind is FunctionType:
+        return value
+    if kind in _WRAPPERS:
+        inner = getattr(value, _WRAPPERS[kind])
+        return inner if isinstance(inner, FunctionType) else None
+    return None
 
 
 def _functions(scope: Mapping[str, Any], module: str, seen: set[type]) -> Iterator[FunctionType]:
@@ -63,11 +91,8 @@ def _functions(scope: Mapping[str, Any], module: str, seen: set[type]) -> Iterat
         if isinstance(value, type) and value.__module__ == module and value not in seen:
             seen.add(value)
             yield from _functions(vars(value), module, seen)
-        # Methods of classes, properties, and what our kernels and functools keep.
-        for part in (
-            value,
-            *(getattr(value, at, None) for at in ("__func__", "fget", "func", "function", "__wrapped__")),
-        ):
+        kernel = (inspect.getattr_static(value, name, None) for name in ("function", "py_func"))
+        for part in (unwrapped(value), *kernel):
             if isinstance(part, FunctionType):
                 yield part
 

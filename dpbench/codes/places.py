@@ -13,7 +13,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import NamedTuple
 
-OURS = "dpbench"
+from dpbench.codes.facts import OURS
+
 _INSTALLED = {"site-packages", "dist-packages"}
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 
@@ -33,6 +34,9 @@ class Owner(NamedTuple):
     distributions: tuple[str, ...] = ()
     plugin: bool = False
     """Whether an installed one is a plugin of ours: it then counts by its source too."""
+
+
+_SOURCE, _MISSING = Owner("source"), Owner("missing")
 
 
 def locate(name: str) -> Place | None:
@@ -67,21 +71,35 @@ def _find(name: str) -> ModuleSpec | None:
     return None
 
 
+_SETTLED: dict[str, Owner] = {}
+
+
 def owner(name: str) -> Owner:
     """Whose a module is. Of a dotted name the first part that has a file decides, so that nothing below is looked for."""
+    if name.startswith(f"{OURS}."):
+        return _SOURCE if name in sys.modules or locate(name) else _MISSING
+    settled = _SETTLED.get(name)
+    if settled is None:
+        settled = _search(name)
+        if settled.kind in ("installed", "standard"):  # remains so; looking again for what is not loaded takes long
+            _SETTLED[name] = settled
+    return settled
+
+
+def _search(name: str) -> Owner:
     parts = name.split(".")
     if parts[0] == OURS:
-        return Owner("source" if locate(name) else "missing")
+        return _SOURCE
     for end in range(1, len(parts) + 1):
         prefix = ".".join(parts[:end])
         place = locate(prefix)
         if place is None:
-            return Owner("missing")
+            return _MISSING
         if place.file is not None:
             return _owner_of_file(prefix, place.file)
         if parts[0] in sys.stdlib_module_names and place.folders is None:
             return Owner("standard")  # built into the interpreter
-    return Owner("source")  # a namespace package: nothing of its own
+    return _SOURCE  # a namespace package: nothing of its own
 
 
 @functools.cache

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbench.config.compose import options
-from dpbench.config.schema import axes, dataset_of
+from dpbench.config import catalogue
+from dpbench.config.entries import axes, dataset_of
 from dpbench.data import Catalogue, Contingency, Data, Incidence, Records, TopK
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.paths import CONF
 from dpbench.sources.cache import make_source
 from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
@@ -41,13 +40,6 @@ class Measured(NamedTuple):
     metric: str
     mean: float
     spread: float
-
-
-def entry_of(name: str) -> dict[str, Any]:
-    """A dataset's YAML."""
-    import yaml
-
-    return dict(yaml.safe_load((CONF / "dataset" / f"{name}.yaml").read_text())[name])
 
 
 def shapes(data: Data) -> dict[str, np.ndarray]:
@@ -111,10 +103,10 @@ def sizes_of(data: Data) -> dict[str, Any]:
 
 def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
     """The generator of a dataset, told the sizes of `data` and keeping its own shape; None when it takes none of them."""
-    entry = entry_of(name)
-    if not entry.get("generator"):
+    entry = catalogue.dataset(name)
+    if not entry.generator:
         return None
-    base = dataset_of(name, entry | {"source": "generator", "kind": kind}, "paper").spec
+    base = dataset_of(entry.generated().changed({"kind": kind}), "paper").spec
     own = make_source(base)
     valid = {f.name for f in dataclasses.fields(own) if f.init}
     told = sizes_of(data)
@@ -128,14 +120,10 @@ def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
 
 def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
     """Every mechanism that takes the kind, as its YAML has it."""
-    import yaml
-
-    for name in options("mechanism"):
-        entry = yaml.safe_load((CONF / "mechanism" / f"{name}.yaml").read_text())[name]
-        cls = MECHANISMS.get(entry["class"])
-        if kind in cls.kinds:
-            params = next(axes({key: value for key, value in entry.items() if key != "class"}))
-            yield name, MECHANISMS.make(entry["class"], **params)
+    for name in catalogue.options("mechanism"):
+        entry = catalogue.mechanism(name)
+        if kind in MECHANISMS.get(entry.cls).kinds:
+            yield name, MECHANISMS.make(entry.cls, **next(axes(entry.parameters)))
 
 
 def errors(data: Data, epsilon: float, trials: int, seed: int = 0) -> dict[str, Measured | str]:

@@ -1,61 +1,71 @@
-"""Hydra at the door: turns command-line words into a checked run, and Hydra's errors into one line of ours.
+"""The only module that talks to Hydra: from words or typed settings to a checked run, and Hydra's errors as one line.
 
-Imported by the verbs that need a run (`run`, `check`, `claims`); everything behind it sees `RunConfig` only.
+`compose` is for verbs that plan runs themselves, `hydra_main` for `run`, with Hydra's own command line. Everything behind
+them sees `RunConfig` only.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpbench.config import catalogue
+from dpbench.config.catalogue import ENTRIES, GROUPS
 from dpbench.config.changes import altered, changes
-from dpbench.config.schema import RunConfig, check, check_shapes
-from dpbench.errors import UserError, nearest
+from dpbench.config.checks import SECTIONS, check
+from dpbench.config.origins import Origins, key_of
+from dpbench.config.schema import RunConfig
+from dpbench.errors import UserError, unknown
 from dpbench.paths import CONF
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
-NESTED = ("runner.jobs", "runner.chunk", "runner.address", "runner.backend", "tracking.uri", "tracking.enabled")
+Value = None | bool | int | float | str | Path | Sequence["Value"] | Mapping[str, "Value"]
+"""What an override may be set to."""
 # Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
-UNCHANGING = ("experiment", "scale", "results", "figure", "dry", "metrics", "runner", "tracking", *NESTED)
-
-
-def options(group: str, *folders: Path) -> list[str]:
-    """The names a group offers: `gs/fig9` for experiments, plain names for the others."""
-    found: set[str] = set()
-    for folder in (CONF, *folders):
-        root = folder / group
-        found |= {p.relative_to(root).with_suffix("").as_posix() for p in root.glob("**/*.yaml")}
-    return sorted(found)
-
-
+UNCHANGING = ("experiment", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 # Flags of Hydra that take a value in the next word.
-VALUED = ("--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--cfg", "-c", "--package", "-p")
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+VALUED = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
 
 
-def words(argv: list[str]) -> list[str]:
-    """Command-line words as Hydra wants them: flags before overrides, wherever the user wrote them.
+def compose(
+    experiment: str | None = None,
+    scale: str | None = None,
+    overrides: Mapping[str, Value] | Sequence[str] = (),
+    folders: Sequence[Path] = (),
+) -> RunConfig:
+    """The run of an experiment at a scale (None: as conf/run.yaml has it), without Hydra's command line.
 
-    A parameter of a mechanism, dataset or task may be given although its YAML does not list it, because its default
-    lives in the class (`check` catches a wrong name).
+    `overrides`: settings and their values, such as `{"runner.jobs": 1, "dataset": ["netflix"]}`, or words as a user
+    types them. `folders`: configuration folders besides ours.
     """
-    flags: list[str] = []
-    overrides: list[str] = []
-    rest = iter(argv)
-    for word in rest:
-        if word.startswith("-"):
-            flags.append(word)
-            flags.extend([value for value in [next(rest, None)] if value is not None] if word in VALUED else [])
-        else:
-            overrides.append(f"++{word}" if re.match(r"(dataset|mechanism|task)\.[^=]+=", word) else word)
-    return flags + overrides
+    import hydra
+
+    given = (
+        [override(key, value) for key, value in overrides.items()] if isinstance(overrides, Mapping) else [*overrides]
+    )
+    chosen = [override(key, value) for key, value in (("experiment", experiment), ("scale", scale)) if value]
+    words = _hydra_words([*chosen, *given])
+    for folder in folders:
+        add_folder(folder)
+    # The compose API knows no flags: a folder of the user's own goes on the search path instead.
+    searched = f"[{','.join(_quoted(f'file://{folder.resolve()}') for folder in folders)}]"
+    own = [f"hydra.searchpath={searched}"] if folders else []
+    with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
+        try:
+            cfg = hydra.compose("run", overrides=[*own, *words], return_hydra_config=True)
+        except Exception as error:  # whatever Hydra stumbles over, a user wrote it
+            raise _translated(error, words, folders) from error
+        return _checked(cfg, cfg.hydra)
 
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
@@ -66,91 +76,98 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
     status: list[int] = []
     problems: list[BaseException] = []
     folders = config_dirs(argv)
+    flags, words = split(argv)
+    words = _hydra_words(words)
 
     def task(cfg: DictConfig) -> None:
         # Kept and raised outside: Hydra would print a line of its own about an exception that passes through it.
         try:
             if not problems:
                 status.append(job(_checked(cfg)))
-        except UserError as problem:
-            problems.append(problem)
         except (Exception, KeyboardInterrupt) as problem:
-            problems.append(_translate(problem, folders) if isinstance(problem, Exception) else problem)
+            problems.append(problem)
 
-    before, sys.argv = sys.argv, ["dpbench run", *words(argv)]
+    before, sys.argv = sys.argv, ["dpbench run", *flags, *words]
+    log = logging.getLogger()
+    logged = list(log.handlers), log.level  # `--info` makes Hydra write every step to the log, from then on
     try:
         hydra.main(config_path=str(CONF), config_name="run", version_base="1.3")(task)()
-    except UserError:
-        raise
     except Exception as error:
-        raise _translate(error, folders) from error
+        raise _translated(error, words, folders) from error
     finally:
         sys.argv = before
+        log.handlers[:], log.level = logged
     if problems:
         raise problems[0]
     return max(status, default=0)
 
 
-def compose_run(argv: list[str]) -> RunConfig:
-    """The run that `argv` describes, without Hydra's command line: for verbs that plan runs themselves."""
-    import hydra
-
-    folders = config_dirs(argv)
-    try:
-        with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
-            # The compose API knows no flags: a folder of the user's own goes on the search path instead.
-            own = (
-                [f"hydra.searchpath=[{','.join(f'file://{folder.resolve()}' for folder in folders)}]"]
-                if folders
-                else []
-            )
-            cfg = hydra.compose("run", overrides=[*own, *words(_without_flags(argv))], return_hydra_config=True)
-            return _checked(cfg, cfg.hydra)
-    except UserError:
-        raise
-    except Exception as error:
-        raise _translate(error, folders) from error
+# Words.
 
 
-def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
-    from hydra.core.hydra_config import HydraConfig
-
-    about = hydra_cfg if hydra_cfg is not None else HydraConfig.get()
-    experiment = about.runtime.choices.get("experiment")
-    overrides = list(about.overrides.task)
-    plain = _plain(cfg)
-    check_shapes(plain, overrides)
-    run = check(plain, str(experiment or "adhoc"), overrides)
-    searched = [word for word in about.overrides.hydra if word.startswith("hydra.searchpath=")]
-    return _compared(run, overrides, searched) if experiment else run
+def override(key: str, value: Value) -> str:
+    """A setting and its value as a word of Hydra's grammar."""
+    return f"{key}={_literal(value)}"
 
 
-def _compared(run: RunConfig, overrides: list[str], searched: list[str]) -> RunConfig:
-    """The run, with how its overrides make it differ from its experiment as it is defined."""
-    import hydra
-
-    kept = [word for word in overrides if word.partition("=")[0] in UNCHANGING]
-    rest = [word for word in overrides if word not in kept]
-    if not rest:
-        return run
-    try:
-        # Through the Hydra that is open now, so that the user's own folders count.
-        whole = check(_plain(hydra.compose("run", overrides=[*searched, *kept])), run.experiment, kept)
-        return replace(run, changes=changes(run, whole), altered=altered(run, whole))
-    except UserError:  # as defined it needs what is not here, such as original files: then the words themselves
-        words = tuple(word.lstrip("+") for word in rest)
-        return replace(run, changes=words, altered=tuple(w for w in words if w.startswith(("mechanism.", "task."))))
+def _literal(value: Value) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value) if isinstance(value, int) or math.isfinite(value) else str(value)
+    if isinstance(value, str | Path):
+        return _quoted(str(value))
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_literal(inner)}" for key, inner in value.items()) + "}"
+    return "[" + ",".join(_literal(inner) for inner in value) + "]"
 
 
-def _plain(cfg: DictConfig) -> dict[str, Any]:
-    from omegaconf import OmegaConf
+def _quoted(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][\w/-]*", text) and text.lower() not in ("true", "false", "null", "nan", "inf"):
+        return text
+    # Backslashes before a quote, and at the end, are the only ones that Hydra's grammar takes for its own.
+    escaped = re.sub(r"(\\*)'", lambda m: m[1] * 2 + r"\'", text)
+    escaped = re.sub(r"(\\+)$", lambda m: m[1] * 2, escaped)
+    return f"'{escaped}'"
 
-    body = {key: value for key, value in cfg.items() if key != "hydra"}
-    plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True)
-    return plain
+
+def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Flags with their values, and overrides, wherever the user wrote them."""
+    flags: list[str] = []
+    overrides: list[str] = []
+    rest = iter(argv)
+    for word in rest:
+        if word in ("--info", "-i"):  # its value may be left out, and it would take an override for it
+            value = next(rest, None)
+            flags.append(f"--info={value if value in INFO else 'all'}")
+            overrides += [value] if value is not None and value not in INFO else []
+        elif word.startswith("-"):
+            flags.append(word)
+            flags.extend([value for value in [next(rest, None)] if value is not None] if word in VALUED else [])
+        else:
+            overrides.append(word)
+    return flags, overrides
 
 
-def config_dirs(argv: list[str]) -> list[Path]:
+def _hydra_words(overrides: Sequence[str]) -> list[str]:
+    """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task may be given although its YAML does not
+    list it, because its default lives in the class (`check` catches a wrong name)."""
+    found = []
+    for word in overrides:
+        key = key_of(word)
+        if key in GROUPS and key not in ENTRIES and word.partition("=")[2].lstrip().startswith("["):
+            raise UserError(f"{word} is not valid: expected one {key}, such as {key}={catalogue.options(key)[0]}")
+        # Hydra's grammar knows ASCII alone outside of quotes: a folder may be called otherwise.
+        start, equals, value = word.partition("=")
+        if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
+            word = f"{start}{equals}'{value}'"
+        found.append(f"++{word}" if re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) else word)
+    return found
+
+
+def config_dirs(argv: Sequence[str]) -> list[Path]:
     """The user's own configuration folders; their classes can be imported from there too."""
     found = []
     for i, word in enumerate(argv):
@@ -159,47 +176,126 @@ def config_dirs(argv: list[str]) -> list[Path]:
         elif word.startswith("--config-dir="):
             found.append(Path(word.partition("=")[2]))
     for folder in found:
-        if not folder.is_dir():
-            raise UserError(f"--config-dir {folder}: there is no such folder")
-        sys.path.append(str(folder.resolve()))
+        add_folder(folder)
     return found
 
 
-def _without_flags(argv: list[str]) -> list[str]:
-    valued = {i + 1 for i, word in enumerate(argv) if word in VALUED}
-    return [word for i, word in enumerate(argv) if i not in valued and not word.startswith("-")]
+def add_folder(folder: Path) -> None:
+    """Make the classes of a configuration folder importable; UserError when there is none."""
+    if not os.path.isdir(folder):
+        raise UserError(f"--config-dir {folder}: there is no such folder")
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
 
 
-def _translate(error: Exception, folders: list[Path]) -> Exception:
-    """A user's mistake that Hydra or OmegaConf noticed, as one line; anything else as it is."""
+# What Hydra composed.
+
+
+def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
+
+    about = hydra_cfg if hydra_cfg is not None else HydraConfig.get()
+    choices = {str(group): name for group, name in about.runtime.choices.items() if isinstance(name, str)}
+    folders = [Path(s.path) for s in about.runtime.config_sources if s.schema == "file" and Path(s.path) != CONF]
+    # As they were typed: an interpolation in a word would be looked up here, and lead nowhere.
+    as_typed: Any = OmegaConf.to_container(about.overrides, resolve=False)
+    words: list[str] = as_typed["task"]
+    origins = Origins(words, choices.get("experiment"), choices, folders)
+    run = check(_plain(cfg, origins), origins)
+    searched = [word for word in as_typed["hydra"] if word.startswith("hydra.searchpath=")]
+    return _compared(run, origins, searched) if origins.experiment else run
+
+
+def _compared(run: RunConfig, origins: Origins, searched: list[str]) -> RunConfig:
+    """The run, with how its overrides make it differ from its experiment as it is defined."""
+    import hydra
+
+    kept = [word for word in origins.words if key_of(word).partition(".")[0] in UNCHANGING]
+    rest = [word for word in origins.words if word not in kept]
+    if not rest:
+        return run
+    kept = [word for word in kept if key_of(word) != "metrics"]  # they may be another task's
+    own = replace(origins, words=kept)
+    try:
+        # Through the Hydra that is open now, so that the user's own folders count.
+        whole = check(_plain(hydra.compose("run", overrides=[*searched, *kept]), own), own)
+        return replace(run, changes=changes(run, whole), altered=altered(run, whole))
+    except UserError:  # as defined it needs what is not here, such as original files: then the words themselves
+        words = tuple(word.lstrip("+") for word in rest)
+        return replace(run, changes=words, altered=tuple(w for w in words if w.startswith(("mechanism.", "task."))))
+
+
+def _plain(cfg: DictConfig, origins: Origins) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    try:
+        body = {key: value for key, value in cfg.items() if key != "hydra"}
+        plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True, throw_on_missing=True)
+    except Exception as error:  # an interpolation that leads nowhere, a value that is missing (???)
+        raise _translated(error, origins.words, origins.folders) from error
+    return {str(key): value for key, value in plain.items()}
+
+
+# Errors.
+
+
+def _translated(error: Exception, words: Sequence[str], folders: Sequence[Path]) -> UserError:
+    """A user's mistake that Hydra or OmegaConf noticed or stumbled over, as one line."""
+    if isinstance(error, UserError):
+        return error
     text = str(error)
     if "Config group override must be a string or a list" in text:
         return UserError("a group cannot be null: leave it out, or give one of its options (see run --help)")
-    if not type(error).__module__.startswith(("hydra", "omegaconf", "yaml")) and not isinstance(
-        error, UnicodeDecodeError
-    ):
-        return error
     if found := re.search(r"Could not (?:load|find) '(\w+)/([^']+)'", text):
         group, name = found.groups()
-        return UserError(f"unknown {group} {name!r}: {nearest(name, _near(group, name, folders))}")
+        return unknown(group, name, _near(group, name, folders))
     if found := re.search(r"Could not override '([^']+)'", text):
-        return UserError(f"unknown setting {found[1]!r}: {nearest(found[1], _settings())}")
+        return unknown("setting", found[1], all_settings())
     if type(error).__name__ == "OverrideParseException":
         word = getattr(error, "override", "") or ""
         return UserError(f"cannot read {word!r}: expected key=value or key=[a,b]; are brackets and quotes closed?")
-    return UserError(" ".join(text.split("\n")[0].split()) or type(error).__name__)
+    if problem := _file_problem(words, folders):
+        return UserError(problem)
+    for word in words:  # Hydra's own words about a value of the wrong type are about its insides
+        group, value = key_of(word), word.partition("=")[2]
+        named = re.fullmatch(r"\[?\s*([A-Za-z][\w/.-]*\s*,?\s*)*\]?", value) and value not in ("true", "false")
+        if group in GROUPS and (word.startswith("~") or not named):
+            form = f"{group}=[NAME,...]" if group in ENTRIES else f"{group}=NAME"
+            names = ", ".join(catalogue.options(group, *folders))
+            return UserError(f"cannot read {word!r}: expected {form}, of: {names}")
+    first = " ".join(text.split("\n")[0].split())
+    return UserError(f"cannot compose this run: {first or type(error).__name__}")
 
 
-def _near(group: str, name: str, folders: list[Path]) -> Iterator[str]:
-    names = options(group, *folders)
+def _file_problem(words: Sequence[str], folders: Sequence[Path]) -> str:
+    """What is wrong in the experiment's own YAML; empty when nothing is, or no experiment is named."""
+    names = [word.partition("=")[2].strip("'\"") for word in words if key_of(word) == "experiment"]
+    try:
+        for document in catalogue.chain(names[-1], *folders) if names else ():
+            for group in ENTRIES:
+                if document.has(group) and not isinstance(document.mapping[group], Mapping):
+                    value = document.mapping[group]
+                    shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+                    right = f"expected `- override /{group}: {shown}` in `defaults`"
+                    return f"{document.place(group)}: `{group}: {shown}` chooses nothing: {right}"
+            for group, cls in SECTIONS.items():
+                if document.has(group) and not isinstance(document.mapping[group], Mapping):
+                    valid = ", ".join(f.name for f in fields(cls))
+                    return f"{document.place(group)}: expected keys of {group}: {valid}"
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def _near(group: str, name: str, folders: Sequence[Path]) -> Iterator[str]:
+    names = catalogue.options(group, *folders)
     # `fig9` alone is near to `gs/fig9`, which the letters do not show.
     ends = [n for n in names if n.rpartition("/")[2] == name]
     yield from ends or names
 
 
-def _settings() -> list[str]:
-    from omegaconf import OmegaConf
-
-    base = OmegaConf.load(CONF / "run.yaml")
-    top = [str(k) for k in base if k not in ("defaults", "hydra")]  # type: ignore[union-attr]
-    return [*top, *NESTED, *GROUPS]
+def all_settings() -> list[str]:
+    """Every key that a word may give, apart from the parameters of entries."""
+    nested = [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]
+    return [*catalogue.settings(), *nested, *GROUPS]

@@ -2,15 +2,17 @@
 
 from dpbench.data.base import KINDS, Data
 from dpbench.data.catalogue import Catalogue
+from dpbench.data.columns import ColumnData
 from dpbench.data.contingency import Contingency
 from dpbench.data.incidence import Incidence
 from dpbench.data.records import Records
-from dpbench.data.release import Counts, History, Release, TopK
+from dpbench.data.release import Counts, History, Release, Sample, TopK
 from dpbench.data.summary import Summary
 
 __all__ = [
     "KINDS",
     "Catalogue",
+    "ColumnData",
     "Contingency",
     "Counts",
     "Data",
@@ -18,6 +20,7 @@ __all__ = [
     "Incidence",
     "Records",
     "Release",
+    "Sample",
     "Summary",
     "TopK",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -54,7 +55,11 @@ class Data:
         """What `compute()` returns, computed once for this object: for facts derived from the data, never for noise."""
         table = self.__dict__.setdefault("_memo", {})
         if key not in table:
-            table[key] = compute()
+            # Threads of one worker share the data: the second one waits, instead of doing the same work in as much memory
+            # again. A computation may ask for other facts.
+            with self.__dict__.setdefault("_memo_lock", threading.RLock()):
+                if key not in table:
+                    table[key] = compute()
         return table[key]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Incidence(Data, kind="incidence"):
     columns: int
 
     derived = ("counts",)
+    repeats: ClassVar[bool] = False
+    """A row holds a column once."""
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]], *, columns: int) -> Incidence:
@@ -73,6 +76,14 @@ class Incidence(Data, kind="incidence"):
         for start in range(0, self.ones, PART):
             total += np.bincount(self.indices[start : start + PART], minlength=self.columns)
         return read_only(total)
+
+    def item_columns(self) -> Incidence:
+        """The counts to publish, as a problem of column counts: these data themselves."""
+        return self
+
+    def edge_columns(self) -> None:
+        """There are no edges."""
+        return
 
     def validate(self) -> None:
         """The full check, a scan of all ones: offsets, range, and no column twice in a row."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Records(Data, kind="records"):
 
     @classmethod
     def from_rows(
-        cls, users: Iterable[Sequence], *, items: int, contexts: int | None = None, repeats: bool = True
+        cls, users: Iterable[Sequence[Any]], *, items: int, contexts: int | None = None, repeats: bool = True
     ) -> Records:
         """From each user's list of items or of (item, context) pairs; for tests and notebooks."""
         rows = [_pairs(number, user) for number, user in enumerate(users)]
@@ -133,11 +134,11 @@ class Records(Data, kind="records"):
         return self.items[part].astype(wide) * self.n_contexts + self.contexts[part]
 
     def item_columns(self) -> Columns:
-        """The item counts as a problem of column counts: a row a user, a column an item."""
+        """The item counts as a problem of column counts: one row for each user, one column for each item."""
         return self.memo("item_columns", lambda: Columns(self, by_edge=False))
 
     def edge_columns(self) -> Columns:
-        """The edge counts as a problem of column counts: a row a user, column i h + j the edge (item i, context j)."""
+        """The edge counts as a problem of column counts: one row for each user, column i h + j the edge (item i, context j)."""
         return self.memo("edge_columns", lambda: Columns(self, by_edge=True))
 
     def incidence(self) -> Incidence:
@@ -174,7 +175,7 @@ class Records(Data, kind="records"):
         }
 
 
-def _pairs(number: int, user: Sequence) -> np.ndarray:
+def _pairs(number: int, user: Sequence[Any]) -> np.ndarray:
     """The items, or (item, context) pairs, of a user as rows of two whole numbers."""
     where, expected = f"Records: user {number}", "items or (item, context) pairs"
     if not np.iterable(user):
@@ -231,3 +232,11 @@ class Columns(Data):
     @property
     def largest_row(self) -> int:
         return self.records.largest_user
+
+    def item_columns(self) -> Columns:
+        """The counts to publish: these columns themselves."""
+        return self
+
+    def edge_columns(self) -> None:
+        """There are no edges beside these columns."""
+        return

@@ -1,29 +1,72 @@
-"""What a mechanism gives out. Tasks read it; it holds nothing that was not published, but for `info`."""
+"""What a mechanism gives out: what is published, and apart from it what only a study may see. Tasks and audits read it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.data.base import read_only
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """Base of all releases. `info`: what the mechanism chose (w, rho, theta ...); numbers land in the results."""
+    """Base of all releases. A subclass names its published arrays in `numbers`."""
 
-    info: Mapping[str, Any] = field(default_factory=dict)
+    chosen: Mapping[str, float] = field(default_factory=dict)
+    """Published parameters, covered by the guarantee as the counts are: w, theta, the scale of the noise ..."""
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    """What a study needs and nobody may publish: sizes of samples, predicted errors, the best parameter. No noise
+    protects these."""
+
+    numbers: ClassVar[tuple[str, ...]] = ()
+    """The fields that are published as they are, None where this release has none."""
+
+    def parts(self) -> dict[str, NDArray[np.float64]]:
+        """All that is published, by name, as flat numbers; `chosen` parameters under `chosen.NAME`."""
+        fields = ((name, getattr(self, name)) for name in self.numbers)
+        found = {name: _flat(value) for name, value in fields if value is not None}
+        return found | {f"chosen.{name}": _flat(value) for name, value in self.chosen.items()}
+
+    def published(self) -> NDArray[np.float64]:
+        """All that is published, as one flat array: what an audit takes for the output."""
+        return np.concatenate([np.empty(0), *self.parts().values()])
+
+
+def _flat(value: Any) -> NDArray[np.float64]:
+    """Numbers as they are; a word by its letters, so that no part of a release is passed over."""
+    if isinstance(value, str):
+        value = [ord(letter) for letter in value]
+    return np.asarray(value, dtype=np.float64).ravel()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """The sample of records that counts were taken from. A diagnostic: its sizes are exact, nobody may publish them."""
+
+    records: int
+    """How many records are in it."""
+    contexts: NDArray[Any] | None = None
+    """How many of them have each context, where there are contexts."""
+    epsilon_1: float | None = None
+    """Budget of the item counts, where the edge counts have another one."""
+    epsilon_2: float | None = None
+    """Budget of the edge counts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counts(Release):
-    """A float per column (or item) and, for records, per item and context (`edges`, items x contexts)."""
+    """One number for each column (or item) and, for records, for each item and context (`edges`, items x contexts)."""
 
     counts: np.ndarray
     edges: np.ndarray | None = None
+    sample: Sample | None = None
+    """Not published: the sample they were taken from, where the whole release is made from one."""
+
+    numbers = ("counts", "edges")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", read_only(self.counts, dtype=np.float64))
@@ -32,21 +75,17 @@ class Counts(Release):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopK(Counts):
-    """An answer to "which columns are the largest" alone: `top`, best first.
-
-    It says nothing about how large they are: `counts` only repeats the order (k for the first, 1 for the last, 0 for
-    all others), so that whoever ranks columns by count finds the same. Tasks must not take it for an estimate.
-    """
+class TopK(Release):
+    """An answer to "which columns are the largest" alone: `top`, best first. It says nothing about how large they are."""
 
     top: np.ndarray
+    columns: int
+    """How many columns there were to choose from, which is public."""
 
-    @classmethod
-    def ranked(cls, top: np.ndarray, columns: int, info: Mapping[str, Any]) -> TopK:
-        """From the chosen columns, best first."""
-        counts = np.zeros(columns)
-        counts[top] = np.arange(top.size, 0, -1)
-        return cls(top=read_only(top), counts=counts, info=info)
+    numbers = ("top",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "top", read_only(self.top, dtype=np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,11 +95,16 @@ class History(Release):
     user: int
     """Who: the receiver knows the sender."""
     aggregates: np.ndarray
-    """A number a category; those of `history` where there is one."""
+    """One number for each category; those of `history` where there is one."""
     history: np.ndarray | None = None
     """d_p, the perturbed item set, ascending."""
+    z: np.ndarray | None = None
+    """The magnitude of the noise of each category. It follows from the public catalogue and epsilon."""
+
+    numbers = ("aggregates", "history", "z")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregates", read_only(self.aggregates, dtype=np.float64))
-        if self.history is not None:
-            object.__setattr__(self, "history", read_only(self.history))
+        for name in ("history", "z"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, read_only(getattr(self, name)))

@@ -70,6 +70,8 @@ class Entries(Summary):
     weights: np.ndarray
     values: np.ndarray | None = None
 
+    numbers = ("cells", "weights", "values")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", read_only(self.cells, dtype=np.int64))
         object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
@@ -101,6 +103,8 @@ class Dense(Summary):
     """A value for every place."""
 
     weights: np.ndarray
+
+    numbers = ("weights",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
@@ -140,6 +144,8 @@ class Sketched(Summary):
     seeds: tuple[int, ...]
     places: int
     combine: str = "mean"
+
+    numbers = ("buckets", "seeds")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))

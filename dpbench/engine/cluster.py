@@ -1,137 +1,318 @@
 """Chunks on a Dask cluster: one that is there already, or one on this machine. Imported by the runner only.
 
-A worker that refuses a chunk, because its code or its data are others, gets no further one, and the chunk goes elsewhere.
+A chunk travels as bytes beside a line of text that is evaluated, and its outcome as JSON: neither the scheduler nor a
+worker that has another dpbench, or none, must be able to read our classes. Who gets what is decided in `dispatch`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
+import logging
 import os
+import queue
 import time
-from collections import deque
+import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from dpbench.config.schema import RunnerConfig
-from dpbench.engine.worker import Chunk, Failure, Outcome, run_chunk
+from dpbench.engine import identity
+from dpbench.engine.dispatch import Dispatch, Job
+from dpbench.engine.worker import Chunk, Failure, Outcome, code_of
 from dpbench.errors import Failed, UserError
 
-PATIENCE = 10.0  # seconds that a scheduler may take to answer, and a cluster to have a worker that takes work
-AHEAD = 2  # chunks on their way per thread of the cluster
+REACH = 5.0  # seconds in which something must stand at the address of the scheduler
+PATIENCE = 8.0  # seconds that a scheduler may take to answer
+NO_WORKER = 30.0  # seconds to wait for a worker when there is none
+UNWILLING = 3.0  # seconds to wait for another worker when all that are there refuse
+FETCHERS = 4  # answers fetched at a time
+LOOK = 0.5  # seconds between two looks at who is there
+CALL = "__import__('dpbench.engine.worker', fromlist=['answer']).answer(work)"
+
+Say = Callable[[str], None]
 
 
-def outcomes(work: list[Chunk], config: RunnerConfig, say: Callable[[str], None]) -> Iterator[Outcome]:
+def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say = lambda _: None) -> Iterator[Outcome]:
     """The outcome of every chunk, in any order. Failed when the scheduler is lost."""
     with ExitStack() as stack:
         client = _client(config, stack)
         try:
-            yield from _Cluster(client, work, say).outcomes()
-        except (OSError, TimeoutError) as error:  # distributed's CommClosedError is an OSError
-            raise _lost(config, error) from None
+            yield from _Cluster(client, work, say, status, stack).outcomes()
+        except _Lost:
+            raise Failed(
+                f"the Dask scheduler at {config.address or 'this machine'} is lost; what is finished is stored, "
+                "and the same command goes on from there"
+            ) from None
+
+
+class _Lost(Exception):
+    """The scheduler is gone."""
 
 
 def _client(config: RunnerConfig, stack: ExitStack) -> Any:
     try:
         import dask
         from distributed import Client, LocalCluster
+        from distributed.versions import VersionMismatchWarning
     except ImportError:
         raise UserError("runner=dask needs Dask, which is not installed: pip install 'dpbench-repro[dask]'") from None
-    stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 30}))
-    target: Any = config.address
-    if not target:
-        workers = (os.cpu_count() or 1) if config.jobs == -1 else config.jobs
-        target = stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None))
-    elif not isinstance(target, str) or "://" not in target:
-        raise UserError(f"runner.address={target!r} is not valid: expected a scheduler such as tcp://host:8786")
+    stack.enter_context(_quiet())
+    stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": PATIENCE}))
     try:
-        return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
-    except ValueError as error:
-        raise UserError(f"runner.address={target!r} is not valid: {error}: expected tcp://host:port") from None
-    except (OSError, TimeoutError):
-        raise Failed(f"no Dask scheduler answers at {target}: is it running, and can this machine reach it?") from None
+        target: Any = config.address
+        if target:
+            _reach(target)
+        else:
+            workers = (os.cpu_count() or 1) if config.jobs == -1 else config.jobs
+            # Dask's own limit of memory counts the mapped data of every worker: it is left out.
+            target = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=0,
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
+            )
+            stack.enter_context(target)
+        with warnings.catch_warnings():
+            # Workers are compared with this process by the code and the libraries that count.
+            warnings.simplefilter("ignore", VersionMismatchWarning)
+            return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
+    except UserError:
+        raise
+    except Exception:  # what stands there may answer anything
+        where = f"answers at {config.address}" if config.address else "can be started on this machine"
+        raise Failed(f"no Dask scheduler {where}: is it running, and can this machine reach it?") from None
 
 
-def _lost(config: RunnerConfig, error: Exception) -> Failed:
-    where = config.address or "this machine"
-    return Failed(
-        f"the Dask scheduler at {where} is lost ({type(error).__name__}); what is finished is stored, "
-        "and the same command goes on from there"
-    )
+def _reach(address: str) -> None:
+    """Raise unless a scheduler answers there. A client would wait for ever for a server that speaks something else."""
+    from distributed.security import Security
+
+    options = Security().get_connection_args("client")
+    if address.startswith("tls:") and options.get("ssl_context") is None:
+        raise UserError(f"runner.address={address} needs Dask's settings for TLS (distributed.comm.tls)")
+    with ThreadPoolExecutor(1) as aside:  # this thread may have a loop already, as in a notebook
+        kind = aside.submit(asyncio.run, _asked(address, options)).result()
+    if kind != "Scheduler":
+        raise UserError(
+            f"runner.address={address} is the address of a Dask {kind.lower()}: expected that of the scheduler"
+        )
+
+
+async def _asked(address: str, options: dict[str, Any]) -> str:
+    """What is at an address: "Scheduler", "Worker", "Nanny"."""
+    from distributed.comm import connect
+    from distributed.core import send_recv
+
+    async def ask() -> str:
+        comm = await connect(address, timeout=REACH, **options)
+        try:
+            return str((await send_recv(comm, op="identity"))["type"])
+        finally:
+            comm.abort()
+
+    return await asyncio.wait_for(ask(), PATIENCE)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's log keeps errors only, and nothing of client, connection and scheduler: we say ourselves what that means."""
+    levels = {}
+    for name in ("distributed", "tornado", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logger = logging.getLogger(name)
+            levels[logger] = logger.level
+            ours = name.startswith(("distributed.c", "distributed.batched", "distributed.scheduler"))
+            logger.setLevel(logging.CRITICAL if ours else logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A chunk on its way."""
+
+    future: Any
+    worker: str
+    job: Job
+
+
+@dataclass(frozen=True)
+class _Back:
+    """What came back of a chunk: an answer, an error that Dask met, or neither when it was lost on the way."""
+
+    key: str
+    answer: str = ""
+    error: BaseException | None = None
 
 
 class _Cluster:
     """The chunks of one run on their way through a cluster."""
 
-    def __init__(self, client: Any, work: list[Chunk], say: Callable[[str], None]) -> None:
-        self.client, self.say = client, say
-        self.waiting = deque(work)
-        self.flying: dict[Any, Chunk] = {}
-        self.barred: dict[str, str] = {}
-        """Workers that refused work, and why."""
+    def __init__(self, client: Any, work: list[Chunk], say: Say, status: Say, stack: ExitStack) -> None:
+        self.client, self.say, self.status = client, say, status
+        self.dispatch = Dispatch(work)
+        self.sent: dict[str, _Sent] = {}
+        """By Dask's key."""
+        self.back: queue.SimpleQueue[_Back] = queue.SimpleQueue()
+        # Answers are fetched aside: a worker that has just died may keep the scheduler waiting.
+        self.fetchers = ThreadPoolExecutor(FETCHERS, "dpbench-fetch")
+        stack.callback(self.fetchers.shutdown, wait=False, cancel_futures=True)
 
     def outcomes(self) -> Iterator[Outcome]:
-        from distributed import wait
+        looked, idle = 0.0, 0.0
+        while not self.dispatch.over:
+            if time.monotonic() - looked >= LOOK:
+                yield from self._look()
+                looked = time.monotonic()
+            for worker, job in self.dispatch.assign():
+                self._send(worker, job)
+            if self.dispatch.busy:
+                idle = 0.0
+            elif not self.dispatch.over:
+                if not idle and not self.dispatch.workers:
+                    self.say(f"no worker is there: waiting {NO_WORKER:.0f} s for one")
+                idle = idle or time.monotonic()
+                if self._waited(time.monotonic() - idle):
+                    yield from self.dispatch.give_up()
+                    return
+            yield from self._receive()
 
-        while self.waiting or self.flying:
-            if not self._send() and not self.flying:
-                yield from self._nobody()
-                return
-            done, _ = wait(list(self.flying), return_when="FIRST_COMPLETED", timeout=None)
-            for future in done:
-                chunk = self.flying.pop(future)
-                outcome = self._received(future, chunk)
-                if outcome.refused:
-                    self._bar(outcome)
-                    self.waiting.appendleft(chunk)
-                else:
-                    yield outcome
+    def _waited(self, seconds: float) -> bool:
+        """Whether it is time to give up, when nobody takes what is left."""
+        return seconds > (UNWILLING if self.dispatch.workers else NO_WORKER)
 
-    def _send(self) -> bool:
-        """Keep every thread of the willing workers busy. False when there is no such worker."""
-        workers = self._willing()
-        if not workers:
-            return False
-        room = AHEAD * sum(workers.values()) - len(self.flying)
-        for _ in range(min(room, len(self.waiting))):
-            chunk = self.waiting.popleft()
-            only = {"workers": list(workers), "allow_other_workers": False} if self.barred else {}
-            self.flying[self.client.submit(run_chunk, chunk, pure=False, **only)] = chunk
-        return True
+    def _look(self) -> Iterator[Outcome]:
+        """Who is there; the outcomes of chunks that are guilty of a worker's death."""
+        there = self._members()
+        if there is None:
+            return
+        new = {worker: threads for worker, threads in there.items() if worker not in self.dispatch.workers}
+        for worker in set(self.dispatch.workers) - set(there):
+            yield from self._gone(worker)
+        self.dispatch.workers.update(new)
+        self.status(self.dispatch.summary())
 
-    def _willing(self) -> dict[str, int]:
-        """The workers that have refused nothing, with their threads; waits a while for one to come."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            found = {name: threads for name, threads in self.client.nthreads().items() if name not in self.barred}
-            if found or self.flying or time.monotonic() > until:
-                return found
-            time.sleep(0.2)
+    def _members(self) -> dict[str, int] | None:
+        """The workers with their threads; None while the scheduler is being reached again."""
+        if self.client.status == "running":
+            try:
+                return dict(self.client.nthreads())
+            except (OSError, TimeoutError, RuntimeError, ValueError):  # a closed connection is an OSError
+                return None
+        if self.client.status in ("closing", "closed"):
+            raise _Lost
+        return None
 
-    def _received(self, future: Any, chunk: Chunk) -> Outcome:
-        from distributed import CancelledError, KilledWorker
+    def _gone(self, worker: str) -> Iterator[Outcome]:
+        jobs, guilty = self.dispatch.gone(worker)
+        lost = [key for key, sent in self.sent.items() if sent.worker == worker]
+        self._cancel([self.sent.pop(key).future for key in lost])
+        if jobs:
+            again = len(jobs) - len(guilty)
+            what = (
+                f"{again} of its chunks {'is' if again == 1 else 'are'} sent again"
+                if again
+                else "its chunk is given up"
+            )
+            self.say(f"worker {worker} is gone; {what}")
+        yield from guilty
+
+    def _cancel(self, futures: list[Any]) -> None:
+        with contextlib.suppress(OSError, TimeoutError, RuntimeError):
+            self.client.cancel(futures, force=True)
+
+    def _send(self, worker: str, job: Job) -> None:
+        import cloudpickle
 
         try:
-            return future.result()
-        except KilledWorker:
-            reason = "the worker process died (killed, out of memory, or ended by the code itself)"
-        except CancelledError:
-            raise ConnectionError("the scheduler is gone") from None
-        except (ImportError, AttributeError, TypeError) as error:
-            # The worker cannot even read the chunk: it has another version of dpbench, or none.
-            reason = f"the worker cannot read the work: {type(error).__name__}: {error}"
-        return Outcome(chunk, failures=[Failure(trial, reason) for trial in chunk.trials])
+            future = self.client.submit(
+                eval,
+                CALL,
+                {"work": cloudpickle.dumps(job.chunk)},
+                workers=[worker],
+                allow_other_workers=False,
+                pure=False,
+            )
+        except (OSError, TimeoutError, RuntimeError):
+            self.dispatch.returned(worker, job)
+            return
+        self.sent[future.key] = _Sent(future, worker, job)
+        future.add_done_callback(self._over)
 
-    def _bar(self, outcome: Outcome) -> None:
-        if outcome.worker not in self.barred:
-            self.barred[outcome.worker] = outcome.refused
-            self.say(f"worker {outcome.worker} refuses work: {outcome.refused}")
+    def _over(self, future: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the run has ended
+            self.fetchers.submit(lambda: self.back.put(self._fetch(future)))
 
-    def _nobody(self) -> Iterator[Outcome]:
-        """No worker takes the rest: each chunk fails with the reason of a refusal."""
-        worker, reason = next(iter(self.barred.items()), ("", ""))
-        for chunk in self.waiting:
-            if reason:
-                yield Outcome(chunk, refused=reason, worker=worker)
+    def _fetch(self, future: Any) -> _Back:
+        """Runs in a thread of its own."""
+        while future.key in self.sent:
+            try:
+                if future.status == "error":
+                    return _Back(future.key, error=future.exception(timeout=PATIENCE))
+                if future.status != "finished":
+                    break
+                # Not `future.result()`: it waits for ever when the worker died with the answer.
+                found = self.client.sync(self.client.scheduler.gather, keys=[future.key], callback_timeout=PATIENCE)
+                if found["status"] != "OK":
+                    break
+                return _Back(future.key, answer=found["data"][future.key])
+            except TimeoutError:
+                continue  # the next look tells whether its worker is still there
+            except (Exception, asyncio.CancelledError):
+                break
+        return _Back(future.key)
+
+    def _receive(self) -> Iterator[Outcome]:
+        """What has come back; waits a while for the first."""
+        wait = LOOK
+        while True:
+            try:
+                back = self.back.get(timeout=wait) if wait else self.back.get_nowait()
+            except queue.Empty:
+                return
+            wait = 0.0
+            sent = self.sent.pop(back.key, None)
+            if sent is None:
+                continue  # its worker was given up in the meantime
+            if back.error is not None:
+                yield from self._broken(back.error, sent)
+            elif back.answer:
+                yield from self._answered(json.loads(back.answer), sent)
             else:
-                lacking = "the cluster has no worker"
-                yield Outcome(chunk, failures=[Failure(trial, lacking) for trial in chunk.trials])
+                self.dispatch.returned(sent.worker, sent.job)
+
+    def _answered(self, answer: dict[str, Any], sent: _Sent) -> Iterator[Outcome]:
+        """The outcome of one chunk; none when it has to be sent again."""
+        worker, job = sent.worker, sent.job
+        reason = answer.get("refused")
+        if answer.get("code"):
+            reason = f"{reason}: {identity.differences(code_of(job.chunk), **answer['code'])}"
+        if not reason and answer.get("setting") != job.chunk.setting.id:
+            reason = "it does not compare its code with the code of this run"
+        if reason:
+            if self.dispatch.refuse(worker, job, reason):
+                self.say(f"worker {worker} refuses work: {reason}")
+            return
+        self.dispatch.finished(worker, job)
+        failures = [Failure(**failure) for failure in answer["failures"]]
+        yield Outcome(job.chunk, answer["rows"], failures, worker=worker, setting=answer["setting"])
+
+    def _broken(self, error: BaseException, sent: _Sent) -> Iterator[Outcome]:
+        """Dask could not run the chunk at all."""
+        from distributed import KilledWorker
+
+        if isinstance(error, KilledWorker):  # the worker came back under the same address, and died again
+            yield from self._gone(sent.worker)
+            return
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        if self.dispatch.bar(sent.worker, sent.job, reason):
+            self.say(f"worker {sent.worker} refuses work: {reason}")

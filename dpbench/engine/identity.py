@@ -5,11 +5,16 @@ Imported by the plan, which names the settings, and by the worker, which refuses
 
 from __future__ import annotations
 
+import os
+import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from dpbench.codes import Code, code_of
 from dpbench.fingerprints import digest
+from dpbench.seals import files_digest
 
+MOST = 4  # differences named in a message
 SCHEMA = 2  # version of the stored rows
 WORKER = "dpbench.engine.worker"  # by name: the worker imports this module
 
@@ -23,6 +28,30 @@ def setting_code(source: Any, mechanism: Any, task: Any) -> Code:
     return code_of(source, mechanism, task, WORKER)
 
 
-def setting_id(key: str, seed: int, fingerprint: str, code: Code, schema: int = SCHEMA) -> str:
-    """The name under which the trials of a setting are stored."""
-    return digest([key, seed, fingerprint, code.digest, schema])
+def declared_files(*parts: Any) -> str:
+    """One digest of the files that a mechanism and a task say they read (`files()`); empty when they say none."""
+    found = [list(part.files()) for part in parts if callable(getattr(part, "files", None))]
+    return digest([files_digest(paths) for paths in found]) if any(found) else ""
+
+
+def setting_id(key: str, seed: int, fingerprint: str, code: Code, files: str = "", schema: int = SCHEMA) -> str:
+    """The name under which the trials of a setting are stored. `files`: what `declared_files` gives."""
+    return digest([key, seed, fingerprint, code.digest, schema, *filter(None, [files, _session(code)])])
+
+
+def _session(code: Code) -> str:
+    """Code that cannot be read may have changed since: its results hold for this process and the workers it starts."""
+    return "" if code.resumable else os.environ.setdefault("DPBENCH_SESSION", uuid.uuid4().hex)
+
+
+def differences(ours: Code, modules: Mapping[str, str], distributions: Mapping[str, str]) -> str:
+    """In what another process's code is not ours, in a few words."""
+    found = []
+    for name in sorted({*ours.distributions, *distributions}):
+        here, there = (known.get(name) for known in (ours.distributions, distributions))
+        if here != there:
+            found.append(f"{name} {there or 'is not there'} instead of {here}" if here else f"{name} {there} as well")
+    names = {*ours.modules, *modules}
+    found += sorted(name for name in names if ours.modules.get(name) != modules.get(name))
+    found = found or list(ours.reasons) or ["the files that its mechanism or task reads"]
+    return ", ".join(found[:MOST]) + (f" and {len(found) - MOST} more" if len(found) > MOST else "")

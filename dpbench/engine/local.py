@@ -8,8 +8,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 
-from dpbench.engine.worker import Chunk, Failure, Outcome, run_chunk
-from dpbench.results.folder import alive
+from dpbench.engine.worker import DIED, Chunk, Failure, Outcome, run_chunk
 
 LOOK = 0.5  # seconds between two looks at whether the parent is still there
 
@@ -22,7 +21,9 @@ def outcomes(work: list[Chunk], jobs: int) -> Iterator[Outcome]:
         return
     import joblib
 
-    with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+    with joblib.parallel_config(
+        backend="loky", n_jobs=jobs, inner_max_num_threads=1, initializer=watch, initargs=(os.getpid(),)
+    ):
         waiting = {_name(chunk): chunk for chunk in work}
         while waiting:
             sent: dict[tuple[str, int], Chunk] = {}
@@ -49,7 +50,7 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
     def tasks() -> Iterator[object]:
         for chunk in work:
             sent[_name(chunk)] = chunk
-            yield joblib.delayed(_run)(chunk, os.getpid())
+            yield joblib.delayed(run_chunk)(chunk)
 
     # One chunk per task: chunks are the unit already, and joblib's own batching would hide which one is running.
     found = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
@@ -61,18 +62,15 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
             found.close()
 
 
-_watching = threading.Lock()
-
-
-def _run(chunk: Chunk, parent: int) -> Outcome:
-    if _watching.acquire(blocking=False):  # never released: one watch per process
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    return run_chunk(chunk)
+def watch(parent: int) -> None:
+    """Start the thread that ends this worker with its parent. Kernels and numpy let it run; nothing else would end a
+    worker that waits for work."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
-    """End this process as soon as the one that sent the work is gone, however it went."""
-    while alive(parent):
+    """End this process as soon as the one that started it is gone, however it went."""
+    while os.getppid() == parent:  # an orphan has another parent, also while nobody has taken note of the death
         time.sleep(LOOK)
     os._exit(1)
 
@@ -83,8 +81,7 @@ def _alone(chunk: Chunk) -> Outcome:
     except Exception as error:
         if not _worker_died(error):
             raise
-        reason = "the worker process died (killed, out of memory, or ended by the code itself)"
-        return Outcome(chunk, failures=[Failure(trial, reason) for trial in chunk.trials])
+        return Outcome(chunk, failures=[Failure(trial, DIED) for trial in chunk.trials])
 
 
 def _worker_died(error: Exception) -> bool:

@@ -110,12 +110,14 @@ def _settings(
 ) -> Iterator[Setting]:
     """The settings of one combination, one per epsilon."""
     code = identity.setting_code(SOURCES.get(dataset.source), type(mechanism.instance), type(task.instance))
+    files = identity.declared_files(mechanism.instance, task.instance)
     declares = getattr(mechanism.instance, "not_private", None)
     guarantee = str(getattr(mechanism.instance, "privacy", "") or UNSTATED)
     not_private = str(declares()) if callable(declares) else ""
     for epsilon in config.epsilon:
         key = fingerprints.digest([described, mechanism.described, epsilon, task.described])
-        name = identity.setting_id(key, config.seed, dataset.fingerprint, code) if dataset.fingerprint else ""
+        built = bool(dataset.fingerprint)
+        name = identity.setting_id(key, config.seed, dataset.fingerprint, code, files) if built else ""
         yield Setting(dataset, mechanism.variant, epsilon, task.variant, key, name, guarantee, not_private)
 
 

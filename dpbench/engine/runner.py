@@ -71,14 +71,22 @@ def _chunks(setting: Setting, seed: int, trials: list[int], size: int) -> Iterat
 
 
 def execute(
-    plan: Plan, store: Store, advance: Callable[[int], None] = lambda _: None, say: Say = lambda _: None
+    plan: Plan,
+    store: Store,
+    advance: Callable[[int], None] = lambda _: None,
+    say: Say = lambda _: None,
+    status: Say = lambda _: None,
 ) -> Result:
-    """Compute what is missing of a plan. `advance` hears of each number of trials that is over, found ones first."""
+    """Compute what is missing of a plan.
+
+    `advance` hears of each number of trials that is over, found ones first; `say` of what a user must know; `status`, on a
+    cluster, of who is at work.
+    """
     sweep(store.results)
     work, done = _survey(plan, store)
     result = Result(found=sum(trial < plan.run.repetitions for trials in done.values() for trial in trials))
     advance(result.found)
-    for outcome in _outcomes(work, plan.config.runner, say):
+    for outcome in _outcomes(work, plan.config.runner, say, status):
         setting, known = outcome.chunk.setting, done[outcome.chunk.setting.id]
         fresh = {*outcome.chunk.trials} - known
         if outcome.refused:
@@ -114,14 +122,14 @@ def _check_stored(plan: Plan, store: Store, result: Result) -> None:
         )
 
 
-def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say) -> Iterator[Outcome]:
+def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> Iterator[Outcome]:
     """The outcome of every chunk, in any order."""
     if not work:
         return
     if config.backend == "dask":
         from dpbench.engine.cluster import outcomes
 
-        yield from outcomes(work, config, say)
+        yield from outcomes(work, config, say, status)
         return
     from dpbench.engine.local import outcomes as local_outcomes
 

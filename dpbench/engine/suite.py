@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from dpbench.config.compose import compose_run, options
+from dpbench.config.catalogue import options
+from dpbench.config.compose import Value, compose
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
 from dpbench.results.store import Store
+
+QUIET: Mapping[str, Value] = {"tracking": "none", "figure": False}
 
 
 def experiments() -> list[str]:
@@ -22,11 +25,12 @@ def run_experiment(
     results: Path,
     scale: str,
     jobs: int = -1,
-    overrides: tuple[str, ...] = (),
+    overrides: Mapping[str, Value] | None = None,
+    folders: Sequence[Path] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Plan, Result]:
     """Plan and compute one experiment as `run` does, without tracking, tables and figures."""
-    words = [f"experiment={experiment}", f"scale={scale}", f"results={results}", f"runner.jobs={jobs}", *overrides]
-    plan = make_plan(compose_run([*words, "tracking=none", "figure=false"]), say=say)
+    settings = {"results": results, "runner.jobs": jobs, **QUIET, **(overrides or {})}
+    plan = make_plan(compose(experiment, scale, settings, folders), say=say)
     plan.run.save()
     return plan, execute(plan, Store(results, say=say))

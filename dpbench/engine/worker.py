@@ -10,8 +10,10 @@ import dataclasses
 import functools
 import json
 import os
+import pickle
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Mapping
@@ -22,8 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.codes import Code
 from dpbench.data import Data
 from dpbench.engine import identity
+from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.results.setting import DatasetUse, Setting
 from dpbench.sources.base import SOURCES
@@ -33,6 +37,10 @@ from dpbench.tasks.base import TASKS
 
 Row = Mapping[str, float | int | str | None]
 """One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
+
+
+OTHER_CODE = "its code is not the code of this run"
+DIED = "the worker process died (killed, out of memory, or ended by the code itself)"
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,10 @@ class Outcome:
     refused: str = ""
     """Why this worker does not compute it: its code or its data are others."""
     worker: str = ""
+    setting: str = ""
+    """The id that the worker's own code and data give the setting."""
+    code: Code | None = None
+    """The worker's own code, when that is why it refuses."""
 
 
 def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -74,27 +86,41 @@ def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np
 
 def run_chunk(chunk: Chunk) -> Outcome:
     """All trials of a chunk. An exception ends its trial, never the chunk: it comes back as a record."""
-    outcome = Outcome(chunk, worker=_worker_name())
+    worker = _worker_name()
     _one_thread()
     try:
-        data = _data(chunk.setting.dataset)
-        mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
-        task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
-        refused = _foreign(chunk, mechanism, task)
+        bench, setting = _prepared(chunk)
     except Refused as refusal:
-        refused = str(refusal)
-    except (Exception, SystemExit) as error:
-        outcome.failures.extend(_failure(trial, error) for trial in chunk.trials)
-        return outcome
-    if refused:
-        return Outcome(chunk, refused=refused, worker=outcome.worker)
-    bench = Bench(chunk, data, mechanism, task)
+        return Outcome(chunk, refused=str(refusal), worker=worker, code=refusal.code)
+    outcome = Outcome(chunk, worker=worker, setting=setting)
     for trial in chunk.trials:
         try:
             outcome.rows.append(bench.row(trial))
         except (Exception, SystemExit) as error:
             outcome.failures.append(_failure(trial, error))
     return outcome
+
+
+def answer(work: bytes) -> str:
+    """What a worker of a cluster does with a chunk, sent as bytes: the outcome as JSON, which any version can read."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as the front door does: a user's own classes live where a command is started
+    try:
+        chunk = pickle.loads(work)
+    except Exception as error:
+        return json.dumps({"refused": f"it cannot read the work: {_told_error(error)}"})
+    outcome = run_chunk(chunk)
+    code = outcome.code
+    return json.dumps(
+        {
+            "rows": outcome.rows,
+            "failures": [dataclasses.asdict(failure) for failure in outcome.failures],
+            "refused": outcome.refused,
+            "worker": outcome.worker,
+            "setting": outcome.setting,
+            "code": code and {"modules": dict(code.modules), "distributions": dict(code.distributions)},
+        }
+    )
 
 
 class Bench:
@@ -113,8 +139,9 @@ class Bench:
         row: dict[str, float | int | str | None] = {"trial": trial, "seconds": seconds}
         for name, value in scores.items():
             # A task that names things, such as titles of items, gives words: they are no metrics.
-            row |= {name: value} if isinstance(value, str) else {f"metric.{name}": float(value)}
-        row |= _told("info", getattr(release, "info", None))
+            row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": float(value)}
+        row |= _told("chosen", getattr(release, "chosen", None))
+        row |= _told("diagnostic", getattr(release, "diagnostics", None))
         errors = self._errors(release)
         self.last = (trial, errors)
         if errors is not None:
@@ -164,16 +191,47 @@ class Bench:
 
 
 class Refused(Exception):
-    """This worker's data are not those of the plan."""
+    """This worker's code or data are not those of the plan."""
+
+    def __init__(self, reason: str, code: Code | None = None) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
-def _foreign(chunk: Chunk, mechanism: Any, task: Any) -> str:
-    """Why this worker must not compute the chunk: its code gives the setting another id. Empty when it may."""
+_preparing = threading.Lock()
+"""Workers may have several threads. One at a time loads registries, parses code and opens data."""
+
+
+def _prepared(chunk: Chunk) -> tuple[Bench, str]:
+    """All that the trials need, and the id that this worker gives the setting. Refused when it is another one.
+
+    The plan could make every part of it. If this worker cannot, then it is the worker that is at fault: it lacks a module, a
+    file or a parameter.
+    """
+    with _preparing:
+        try:
+            mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
+            task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
+            code = code_of(chunk)
+            files = identity.declared_files(mechanism, task)
+            setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code, files)
+            if setting != chunk.setting.id:
+                raise Refused(OTHER_CODE, code)
+            return Bench(chunk, _data(chunk.setting.dataset), mechanism, task), setting
+        except Refused:
+            raise
+        except UserError as error:
+            raise Refused(str(error)) from error
+        except (Exception, SystemExit) as error:
+            raise Refused(_told_error(error)) from error
+
+
+def code_of(chunk: Chunk) -> Code:
+    """The code that computes a chunk, as this process has it."""
     setting = chunk.setting
-    code = identity.setting_code(SOURCES.get(setting.dataset.source), type(mechanism), type(task))
-    if identity.setting_id(setting.key, chunk.seed, setting.dataset.fingerprint, code) == setting.id:
-        return ""
-    return "its code is not the code of this run: another version of dpbench, of a library, or of your own files"
+    return identity.setting_code(
+        SOURCES.get(setting.dataset.source), MECHANISMS.get(setting.mechanism.cls), TASKS.get(setting.task.cls)
+    )
 
 
 def _data(dataset: DatasetUse) -> Data:
@@ -185,17 +243,27 @@ def _data(dataset: DatasetUse) -> Data:
 
 @functools.lru_cache(maxsize=2)
 def _opened(spec: str, fingerprint: str) -> Opened:
-    # A memory map opened and verified once per process serves all settings of the dataset. The parent has told of its
-    # skipped lines.
+    # A memory map opened and verified once per process serves all settings of the dataset. The fingerprint is part of the
+    # key because a cluster's worker outlives runs and their files. The parent has told of skipped lines.
     return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, expected=fingerprint, tell=False)
 
 
-@functools.cache
+_limited = threading.local()
+
+
 def _one_thread() -> None:
-    """Keep BLAS to one thread, once per process: threads split sums differently, and workers already fill the cores."""
+    """Keep BLAS to one thread: threads split sums differently, and workers already fill the cores.
+
+    OpenMP counts for each thread of ours apart. A library that is loaded later reads its number from the environment.
+    """
+    if getattr(_limited, "done", False):
+        return
     import threadpoolctl
 
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
     threadpoolctl.threadpool_limits(limits=1)
+    _limited.done = True
 
 
 def _worker_name() -> str:
@@ -209,8 +277,11 @@ def _worker_name() -> str:
 
 
 def _failure(trial: int, error: BaseException) -> Failure:
-    message = " ".join(str(error).split())
-    return Failure(trial, f"{type(error).__name__}: {message}", traceback.format_exc(limit=-4))
+    return Failure(trial, _told_error(error), traceback.format_exc(limit=-4))
+
+
+def _told_error(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _told(prefix: str, found: Mapping[str, Any] | None) -> dict[str, float | str]:

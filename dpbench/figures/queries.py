@@ -35,7 +35,7 @@ def by_mechanism(trials: pd.DataFrame) -> pd.DataFrame:
 
 def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Tidy rows of one query size: `keys`, mean size of the summary in `entries`, and the errors."""
-    table = summarise(trials.assign(**{"metric.entries": trials["info.entries"]}), keys)
+    table = summarise(trials.assign(**{"metric.entries": trials["chosen.entries"]}), keys)
     return table[[*keys, "entries", *(f"{metric}{end}" for metric in ERRORS for end in ("", "_se"))]]
 
 

@@ -1,5 +1,5 @@
-"""HOW it is published: one family a module, each reading like the paper's pseudocode. Imports data and numerics only."""
+"""HOW it is published: one folder for each family, reading like the papers' pseudocode. Imports data, privacy and numerics."""
 
-from dpbench.mechanisms.base import MECHANISMS, Bounded, Mechanism, mechanism
+from dpbench.mechanisms.base import MECHANISMS, Bounded, ColumnMechanism, Mechanism, mechanism
 
-__all__ = ["MECHANISMS", "Bounded", "Mechanism", "mechanism"]
+__all__ = ["MECHANISMS", "Bounded", "ColumnMechanism", "Mechanism", "mechanism"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbench.data import Data, Release
+from dpbench.data import ColumnData, Counts, Data, Release
 from dpbench.errors import UserError, positive
+from dpbench.privacy import Noise
 from dpbench.registry import Registry
 
-MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms")
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
 
 ROW = "add or remove one row (user)"
 
@@ -40,20 +43,28 @@ class Mechanism:
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        _check_publish(cls)
         if name is not None:
             cls.name = name
             MECHANISMS.add(name, cls)
 
-    def release(self, data: Data, epsilon: float, rng: np.random.Generator) -> Release:
-        """Publish `data` once under `epsilon`; every random number comes from `rng`, and `data` is not changed."""
+    def release(self, data: Data, epsilon: float, rng: np.random.Generator, noise: str = "float") -> Release:
+        """Publish `data` once under `epsilon`; every random number comes from `rng`, and `data` is not changed.
+
+        noise: "float", the form for research.
+        """
         budget = parse_epsilon(epsilon)
         if reason := self.unfit(data):
             raise UserError(f"{self.name or type(self).__name__}: {reason}")
-        return self.publish(data, budget, rng)
+        return self.publish(data, budget, Noise(rng, noise))
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Release:
-        """The mechanism itself: what the paper's pseudocode says."""
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Release:
+        """The mechanism itself: what the paper's pseudocode says. All randomness comes from `noise`."""
         raise NotImplementedError
+
+    def expected_error(self, data: Any, epsilon: float) -> float:
+        """The expected mean absolute error of a release, where there is a closed form; nan where there is none."""
+        return math.nan
 
     def unfit(self, data: Data) -> str:
         """Why this mechanism cannot take `data` (the plan shows it and leaves the cell out); empty when it can."""
@@ -67,8 +78,63 @@ class Mechanism:
         return ""
 
 
+def _check_publish(cls: type[Mechanism]) -> None:
+    """Raise where a class draws its noise from a generator, as mechanisms once did."""
+    for name in ("publish", "publish_columns"):
+        defined = cls.__dict__.get(name)
+        if callable(defined) and "rng" in inspect.signature(defined).parameters:
+            form = f"def {name}(self, {'data' if name == 'publish' else 'columns'}, epsilon, noise)"
+            instead = "noise.laplace(values, scale=...) takes the place of values + rng.laplace(...)"
+            raise UserError(f"{cls.__qualname__}.{name} takes rng: expected `{form}`; {instead}")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Bounded(Mechanism):
+class ColumnMechanism(Mechanism):
+    """A mechanism for column counts: a subclass defines `publish_columns`, and states in `kinds` what it takes.
+
+    Binary data have one set of counts. Records have two, of items and of edges, which get half the budget each, as
+    analytics, Section 6 applies LPA, DFT and GS. A row is then a user, and what a mechanism samples from a row is a
+    record of the user. Δ is the largest number of records that a user has: the L1 sensitivity of either query (Lemmas 1
+    and 2).
+    """
+
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        items, edges = data.item_columns(), data.edge_columns()
+        if edges is None:
+            return self.publish_columns(items, epsilon, noise)
+        one = self.publish_columns(items, epsilon / 2, noise)
+        other = self.publish_columns(edges, epsilon / 2, noise)
+        return Counts(
+            counts=one.counts,
+            edges=other.counts.reshape(items.columns, -1),
+            chosen={**one.chosen, **_of_edges(other.chosen)},
+            diagnostics={**one.diagnostics, **_of_edges(other.diagnostics)},
+        )
+
+    def publish_columns(self, columns: Any, epsilon: float, noise: Noise) -> Counts:
+        """The mechanism itself, on one set of column counts."""
+        raise NotImplementedError
+
+    def expected_error(self, data: Any, epsilon: float) -> float:
+        """Of column counts; of records, that of the item counts."""
+        return self.columns_error(data.item_columns(), item_budget(data, epsilon))
+
+    def columns_error(self, columns: Any, epsilon: float) -> float:
+        """The expected mean absolute error of `publish_columns`, where there is a closed form; nan where there is none."""
+        return math.nan
+
+
+def item_budget(data: Any, epsilon: float) -> float:
+    """The part of epsilon that the item counts get: half of it where there are edge counts, else all."""
+    return epsilon if data.edge_columns() is None else epsilon / 2
+
+
+def _of_edges(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"edge_{name}": value for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded(ColumnMechanism):
     """A mechanism whose noise grows with Δ, the largest number of ones a row may hold."""
 
     bound: int | None = None
@@ -78,7 +144,7 @@ class Bounded(Mechanism):
         if self.bound is not None:
             positive("bound", self.bound, whole=True)
 
-    def sensitivity(self, data: Any) -> int:
+    def sensitivity(self, data: ColumnData) -> int:
         """Δ₁(Q): the declared bound, or the observed one (at least 1, so that empty data has noise too)."""
         return max(1, data.largest_row) if self.bound is None else int(self.bound)
 

@@ -7,10 +7,13 @@ because the package itself may be installed where nobody may write.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from dpbench.paths import cache
+
+_LOCK = threading.RLock()
 
 
 class Kernel:
@@ -21,18 +24,26 @@ class Kernel:
         self.function, self.options = function, options
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self._compiled: Any = None
+        self._ready = False
 
     @property
     def compiled(self) -> Any:
+        """The numba function. What it calls is compiled, too."""
+        if not self._ready:
+            with _LOCK:
+                self._compile()
+                self._ready = True
+        return self._compiled
+
+    def _compile(self) -> Any:
         if self._compiled is None:
             os.environ.setdefault("NUMBA_CACHE_DIR", str(cache() / "numba"))
             import numba
 
             self._compiled = numba.njit(cache=True, nogil=True, **self.options)(self.function)
             scope = self.function.__globals__
-            for name, value in list(scope.items()):
-                if isinstance(value, Kernel):
-                    scope[name] = value.compiled
+            # All at once: another thread must not find a function in place that calls one which is not.
+            scope.update({name: value._compile() for name, value in list(scope.items()) if isinstance(value, Kernel)})
         return self._compiled
 
     def __call__(self, *args: Any) -> Any:

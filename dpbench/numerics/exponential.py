@@ -5,11 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def choose(scores: np.ndarray, rng: np.random.Generator) -> int:
-    """An index drawn with probability ∝ exp(score): the largest score plus Gumbel noise, so nothing overflows."""
-    return int(np.argmax(scores + rng.gumbel(size=scores.size)))
-
-
 def probabilities(scores: np.ndarray) -> np.ndarray:
     """exp(score) / Σ exp(score), shifted by the largest score so that it neither overflows nor divides by zero."""
     weights = np.exp(scores - scores.max())

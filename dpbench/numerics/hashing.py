@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpbench.numerics import keyed
+
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -30,7 +32,7 @@ class Shuffle:
     ROUNDS = 3
 
     def __init__(self, size: int, seed: int) -> None:
-        rng = np.random.default_rng([seed, size % 2**32, size >> 32])
+        rng = keyed.stream(seed, "shuffle", str(size))
         self.size, self.bits = size, max(1, (size - 1).bit_length())
         self.shift = np.uint64((self.bits + 1) // 2)
         self.mask = np.uint64((1 << self.bits) - 1)

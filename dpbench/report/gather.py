@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import CONF
 from dpbench.report.runs import RunFacts, default_caveat, run_facts, text

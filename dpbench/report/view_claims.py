@@ -18,7 +18,7 @@ from dpbench.paths import EXPERIMENTS
 from dpbench.report.gather import PAPERS, Facts
 from dpbench.report.tables import Head, heads
 from dpbench.report.text import anchor
-from dpbench.results.frame import RESULTS
+from dpbench.results.commands import RESULTS
 
 FEW = 3  # up to this many untestable claims stand beside a figure, more are folded away
 

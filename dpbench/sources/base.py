@@ -10,7 +10,7 @@ import numpy as np
 from dpbench.data import Data
 from dpbench.registry import Registry
 
-SOURCES: Registry[type[Source]] = Registry("source", "dpbench.sources")
+SOURCES: Registry[type[Source]] = Registry("source", "dpbench.sources", method="build")
 
 
 class SkippedLines(UserWarning):

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpbench import fingerprints
 from dpbench.codes import code_of
 from dpbench.data.base import Data
@@ -26,8 +24,10 @@ from dpbench.sources.base import SOURCES, SkippedLines, Source
 from dpbench.sources.recording import also, recording
 from dpbench.sources.spec import DatasetSpec
 from dpbench.sources.stored import Damaged, Meta
+from dpbench.sources.streams import data_stream
 
 LAYOUT = 2  # version of the folder's layout
+STREAMS = "dpbench.sources.streams"  # data that were built with other streams are built again
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def describe(spec: DatasetSpec) -> dict[str, Any]:
 def folder(spec: DatasetSpec) -> Path:
     """Where the built dataset is, or will be."""
     source = make_source(spec)
-    version = code_of(type(source)).digest
+    version = code_of(type(source), STREAMS).digest
     key = fingerprints.digest([describe(spec), inputs.places_of(source), version, LAYOUT], size=8)
     return cache() / "data" / f"{spec.name}-{key}"
 
@@ -144,8 +144,7 @@ def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:
         warnings.simplefilter("always", SkippedLines)
         source = make_source(spec)
         declared = inputs.declared_by(source)
-        rng = np.random.default_rng(np.random.SeedSequence(spec.seed))
-        data = source.build(rng)
+        data = source.build(data_stream(describe(spec)))
     for other in caught:
         if not issubclass(other.category, SkippedLines):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)

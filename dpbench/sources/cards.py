@@ -17,7 +17,7 @@ Imported by the `data` verb, by `fetch`, and by the configuration (where downloa
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any
 
 from dpbench.errors import UserError, nearest
 from dpbench.paths import CARDS, cache
+from dpbench.seals import Broken, unseal
 
 UNKNOWN = "unknown"
 RECORD = "fetched.json"  # what `data get` writes of the files beside them
@@ -42,6 +43,12 @@ class Address:
     @property
     def name(self) -> str:
         return self.address.rpartition("/")[2]
+
+    @property
+    def bytes(self) -> int | None:
+        """The size as a number, roughly; None when the card does not state it."""
+        told = re.search(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)B", self.size)
+        return int(float(told[1]) * 1000 ** "_KMGT".index(told[2].upper() or "_")) if told else None
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ def load(name: str, folder: Path = CARDS) -> Card:
     path = folder / f"{name}.md"
     if not path.is_file():
         return Card(name)
-    content = path.read_text()
+    content = path.read_text(encoding="utf-8")
     if not content.startswith("---\n"):
         return Card(name, text=content)
     head, mark, text = content[4:].partition("\n---\n")
@@ -117,7 +124,9 @@ def fetched(name: str) -> Path | None:
 def _complete(folder: Path) -> bool:
     """Whether all files are still there: of a folder the reader takes what it finds, and some of them are another dataset."""
     try:
-        names = list(json.loads((folder / RECORD).read_text())["files"])
-    except (OSError, ValueError, TypeError, KeyError):  # of a former version, or not ours: any file will do
-        return any(path.is_file() and path.name != RECORD for path in folder.rglob("*"))
+        names = list(unseal((folder / RECORD).read_bytes())["files"])
+    except FileNotFoundError:  # somebody put the files there: any will do
+        return any(path.is_file() for path in folder.rglob("*"))
+    except (OSError, Broken, TypeError, KeyError):  # `data get` says what is wrong with it
+        return False
     return all((folder / name).is_file() for name in names)

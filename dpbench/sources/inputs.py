@@ -140,8 +140,10 @@ def declared_by(source: Any) -> dict[str, os.stat_result]:
 
 
 def places_of(source: Any) -> list[str]:
-    """The full paths of all files and folders that parameters of the source name."""
+    """The full paths of all files and folders that parameters of the source name. Of our own sources only `path` does:
+    other words of theirs may be the name of some file by accident."""
     fields = [f.name for f in dataclasses.fields(source)] if dataclasses.is_dataclass(source) else list(vars(source))
+    fields = ["path"] if type(source).__module__.startswith("dpbench.") else fields
     values = (value for name in fields for value in _words(getattr(source, name, None)))
     paths = {os.path.abspath(os.path.expanduser(value)) for value in values if _could_be(value)}
     return sorted(path for path in paths if os.path.exists(path))

@@ -38,3 +38,9 @@ def precision_at(released: np.ndarray, counts: np.ndarray, thresholds: np.ndarra
         right = true[:end] >= thresholds[i]
         result[i] = (right[:begin].sum() + (k - begin) * right[begin:].mean()) / k
     return result
+
+
+def ranking_precision(top: np.ndarray, counts: np.ndarray, thresholds: np.ndarray, ks: Sequence[int]) -> np.ndarray:
+    """The same of a released ranking `top` of columns, best first: for each K, the share of its first K columns."""
+    right = counts[top[:, None]] >= thresholds
+    return np.array([right[:k, i].mean() for i, k in enumerate(ks)])

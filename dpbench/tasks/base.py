@@ -11,7 +11,7 @@ import numpy as np
 from dpbench.data import Data
 from dpbench.registry import Registry
 
-TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks")
+TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks", method="score")
 
 
 @dataclass(frozen=True)

@@ -48,5 +48,7 @@ class CategoryNoise(Task, name="category_noise"):
     )
 
     def score(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
-        z = np.asarray(release.info["z"])
+        if release.z is None:
+            raise TypeError("the release does not say the noise of each category: its field z is missing")
+        z = release.z
         return {"noise": float(z.mean()), **{f"noise_{j}": float(value) for j, value in enumerate(z, 1)}}

@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence, TopK
+from dpbench.data import Counts, Incidence, Release, TopK
 from dpbench.errors import positive
 from dpbench.tasks.base import Metric, Task
 
 
-def published(release: Counts, columns: int) -> np.ndarray:
+def published(release: Release, columns: int) -> np.ndarray:
     """The published counts, one finite number a column; anything else fails the trial instead of being scored."""
+    if isinstance(release, TopK):
+        raise TypeError("the release only says which columns are the largest: the task leaderboard scores that")
     counts = getattr(release, "counts", None)
     if counts is None:
         raise TypeError(f"the release is {type(release).__name__}, expected Counts")
-    if isinstance(release, TopK):
-        raise TypeError("the release only says which columns are the largest: the task leaderboard scores that")
     if counts.shape != (columns,):
         raise ValueError(f"the release has counts of shape {counts.shape}, expected ({columns},)")
     if not np.isfinite(counts).all():

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence, TopK
 from dpbench.errors import positive
-from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, ranking_precision, top_thresholds
 from dpbench.tasks.base import Metric
 from dpbench.tasks.column_counts import ColumnCounts
 
@@ -38,17 +38,20 @@ class Leaderboard(ColumnCounts, name="leaderboard"):
         super().__post_init__()
         positive("floor", self.floor)
 
-    def score(self, data: Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+    def score(self, data: Incidence, release: Counts | TopK, rng: np.random.Generator) -> dict[str, float]:
         listed = release.top.size if isinstance(release, TopK) else data.columns
         ks = [k for k in KS if k <= listed]
         tops = data.memo(("tops", tuple(ks)), lambda: top_thresholds(data.counts, ks))
-        precision = precision_at(release.counts, data.counts, tops, ks)
-        scores = {f"precision_at_{k}": float(p) for k, p in zip(ks, precision, strict=True)}
         if isinstance(release, TopK):
-            return scores
+            return _precision(ks, ranking_precision(release.top, data.counts, tops, ks))
+        scores = _precision(ks, precision_at(release.counts, data.counts, tops, ks))
         true = data.memo(("distribution", self.floor), lambda: distribution(data.counts, self.floor))
         kl = kl_divergence(distribution(release.counts, self.floor), true)
         return {**super().score(data, release, rng), "kl": kl, **scores}
 
-    def errors(self, data: Incidence, release: Counts) -> np.ndarray | None:  # type: ignore[override]
+    def errors(self, data: Incidence, release: Counts | TopK) -> np.ndarray | None:  # type: ignore[override]
         return None if isinstance(release, TopK) else super().errors(data, release)
+
+
+def _precision(ks: list[int], shares: np.ndarray) -> dict[str, float]:
+    return {f"precision_at_{k}": float(share) for k, share in zip(ks, shares, strict=True)}

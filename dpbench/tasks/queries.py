@@ -11,6 +11,7 @@ import numpy as np
 from dpbench.data import Contingency, Summary
 from dpbench.data.summary import Dense, Entries
 from dpbench.errors import UserError, one_of, positive
+from dpbench.numerics import keyed
 from dpbench.numerics.hashing import Shuffle
 from dpbench.tasks.base import Metric, Task
 
@@ -70,7 +71,7 @@ class Queries(Task):
         """lo and hi of every query, size by size."""
 
         def draw() -> tuple[np.ndarray, np.ndarray]:
-            rng = np.random.default_rng(self.seed)
+            rng = keyed.stream(self.seed, "queries", type(self).__name__)
             lengths = np.repeat(self.lengths(data), self.queries)
             lo = rng.integers(0, data.size - lengths, endpoint=True)
             return lo, lo + lengths

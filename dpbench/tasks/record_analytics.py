@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Counts, Data, Records
+from dpbench.data import Counts, Data, Records, Sample
 from dpbench.errors import UserError, positive
 from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
@@ -58,10 +58,11 @@ class RecordAnalytics(Task, name="record_analytics"):
         scores = self._compare(data, release.counts, data.counts, "")
         if release.edges is not None:
             scores |= self._compare(data, release.edges, data.edges, "edge_")
-        for prefix, budget, counts in (("", "epsilon_1", data.counts), ("edge_", "epsilon_2", data.edges)):
-            if budget in release.info:
-                scores[f"{prefix}optimal_l"] = _equation_22(data, counts, release.info[budget])
-        scores["reduction"] = float(release.info.get("sample", data.records)) / max(1, data.records)
+        sample = release.sample or Sample(records=data.records)
+        if sample.epsilon_1 is not None and sample.epsilon_2 is not None:
+            scores["optimal_l"] = _equation_22(data, data.counts, sample.epsilon_1)
+            scores["edge_optimal_l"] = _equation_22(data, data.edges, sample.epsilon_2)
+        scores["reduction"] = sample.records / max(1, data.records)
         return scores
 
     def errors(self, data: Records, release: Counts) -> np.ndarray:

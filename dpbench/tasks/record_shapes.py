@@ -28,7 +28,8 @@ class ContextShares(Task, name="context_shares"):
 
     def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         raw = data.memo("context_counts", lambda: data.edges.sum(axis=0))
-        found = {"raw": raw, "sample": release.info.get("sample_contexts", raw)}
+        sample = release.sample
+        found = {"raw": raw, "sample": raw if sample is None or sample.contexts is None else sample.contexts}
         if release.edges is not None:
             found["released"] = np.maximum(release.edges.sum(axis=0), 0.0)
         return {

@@ -17,8 +17,8 @@ class TopItems(Task, name="top_items"):
     """Which K items the edge counts of one context recommend, in the data and as published.
 
     Items of the data that are as frequent as the K-th one are listed behind it: they are as right. Equal counts are in
-    the order of the items' numbers. Names are words, not metrics: they stand in the columns `info.raw_1` ... (true),
-    `info.top_1` ... (published), and `raw_count_1` ... holds the true counts.
+    the order of the items' numbers. Names are words, not metrics: `raw_1` ... (true) and `top_1` ... (published) are
+    stored among the diagnostics, and `raw_count_1` ... holds the true counts.
     """
 
     context: int = 0
@@ -60,8 +60,8 @@ class TopItems(Task, name="top_items"):
             "listed": float(raw.size),
         }
         scores |= {f"raw_count_{i}": float(counts[item]) for i, item in enumerate(raw, 1)}
-        scores |= {f"info.raw_{i}": _label(data, item) for i, item in enumerate(raw, 1)}
-        scores |= {f"info.top_{i}": _label(data, item) for i, item in enumerate(top, 1)}
+        scores |= {f"raw_{i}": _label(data, item) for i, item in enumerate(raw, 1)}
+        scores |= {f"top_{i}": _label(data, item) for i, item in enumerate(top, 1)}
         return scores
 
     def _raw(self, data: Records) -> np.ndarray:

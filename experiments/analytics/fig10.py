@@ -9,9 +9,11 @@ from dpbench.figures import records, shapes, style
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     chosen = records.paper_settings(trials)
     table = (
-        chosen.groupby(["dataset", "mechanism"], sort=False)[["info.sample", "metric.reduction"]].mean().reset_index()
+        chosen.groupby(["dataset", "mechanism"], sort=False)[["diagnostic.sample", "metric.reduction"]]
+        .mean()
+        .reset_index()
     )
-    table = table.rename(columns={"info.sample": "records", "metric.reduction": "reduction"})
+    table = table.rename(columns={"diagnostic.sample": "records", "metric.reduction": "reduction"})
     raw = table.drop_duplicates("dataset").assign(
         mechanism="raw", records=lambda t: t["records"] / t["reduction"], reduction=1.0
     )

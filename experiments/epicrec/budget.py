@@ -11,8 +11,8 @@ from dpbench.results.frame import summarise
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     keys = ["dataset", "mechanism", "epsilon"]
     table = summarise(trials, keys)[[*keys, "trials", "mae", "mae_se", "mae_p95"]]
-    means = trials.groupby(keys, sort=False)[["info.noise", "info.epsilon"]].mean().reset_index()
-    table = table.merge(means.rename(columns={"info.noise": "expected_loss", "info.epsilon": "spent"}), on=keys)
+    means = trials.groupby(keys, sort=False)[["chosen.noise", "chosen.epsilon"]].mean().reset_index()
+    table = table.merge(means.rename(columns={"chosen.noise": "expected_loss", "chosen.epsilon": "spent"}), on=keys)
     table["spent"] = table["spent"].fillna(table["epsilon"])
     # Asked with a budget above its choice, S-PBQ spends its choice.
     choice = table[table["mechanism"] == "s_pbq"].groupby("dataset")["spent"].max()

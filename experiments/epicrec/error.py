@@ -14,7 +14,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     trials = trials.assign(mechanism=trials["mechanism"].mask(plain, "plain"))
     keys = ["dataset", "mechanism", "epsilon"]
     table = summarise(trials, keys)
-    noise = trials.groupby(keys, sort=False)["info.noise"].mean().rename("noise")
+    noise = trials.groupby(keys, sort=False)["chosen.noise"].mean().rename("noise")
     table = table.merge(noise.reset_index(), on=keys)
     # Theorem 3: E[MAE] <= 2 |z|_1 / c, stated for the calibrated noise.
     table["bound"] = (2 * table["noise"]).where(table["mechanism"] == "s_dpdp")

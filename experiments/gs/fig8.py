@@ -15,14 +15,14 @@ TUNED = {"gs": "tuned", "gs_mean": "mean_row"}
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     auto = trials["mechanism.w"] == "auto"
     fixed = trials[~auto].assign(w=trials["mechanism.w"].where(~auto, 0).astype(int))
-    curves = fixed.groupby(["dataset", "w"], sort=False)[["metric.l1", "info.estimated_l1"]].agg(["mean", "sem"])
+    curves = fixed.groupby(["dataset", "w"], sort=False)[["metric.l1", "chosen.estimated_l1"]].agg(["mean", "sem"])
     curves.columns = ["real_l1", "real_l1_se", "estimated_l1", "estimated_l1_se"]
     curves = curves.reset_index()
     best = curves.loc[curves.groupby("dataset")["real_l1"].idxmin()].set_index("dataset")
     curves["best_w"] = curves["dataset"].map(best["w"])
     for mechanism, name in TUNED.items():
         chosen = trials[auto & (trials["mechanism"] == mechanism)].groupby("dataset")
-        curves[f"{name}_w"] = curves["dataset"].map(chosen["info.w"].median())
+        curves[f"{name}_w"] = curves["dataset"].map(chosen["chosen.w"].median())
         real = curves["dataset"].map(chosen["metric.l1"].mean())
         curves[f"{name}_excess"] = real / curves["dataset"].map(best["real_l1"]) - 1
     return curves

@@ -12,7 +12,7 @@ from dpbench.figures.grids import plain_numbers
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    columns = {"metric.mae": "mae", "info.predicted_mae": "expected_mae"}
+    columns = {"metric.mae": "mae", "diagnostic.predicted_mae": "expected_mae"}
     groups = trials.groupby(["dataset", "mechanism.theta"], sort=False)
     table = groups[list(columns)].mean().rename(columns=columns)
     table["mae_se"] = groups["metric.mae"].sem()

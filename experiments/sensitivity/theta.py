@@ -15,10 +15,10 @@ LINES = {"dpsense": "-", "dpsense_s": "--"}
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     groups = trials.groupby(["dataset", "mechanism", "mechanism.share", "epsilon"], sort=False)
-    theta = groups["info.theta"]
+    theta = groups["chosen.theta"]
     table = pd.DataFrame({"theta": theta.median(), "theta_p5": theta.quantile(0.05), "theta_p95": theta.quantile(0.95)})
-    table["best_theta"] = groups["info.best_theta"].median()
-    table["alpha"] = groups["info.alpha"].median()
+    table["best_theta"] = groups["diagnostic.best_theta"].median()
+    table["alpha"] = groups["chosen.alpha"].median()
     table["mae"] = groups["metric.mae"].mean()
     return table.reset_index().rename(columns={"mechanism.share": "share"})
 

@@ -10,23 +10,24 @@ import pytest
 
 from dpbench import Bounded, Counts
 from dpbench.audit.blackbox import audit, certain_loss
+from dpbench.privacy import Noise
 
 
 @dataclass(frozen=True, kw_only=True)
 class HalfNoise(Bounded):
     """LPA with half its noise: twice the privacy loss it states."""
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
-        return Counts(counts=data.counts + rng.laplace(0, self.sensitivity(data) / epsilon / 2, data.columns))
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        return Counts(counts=noise.laplace(data.counts, scale=self.sensitivity(data) / epsilon / 2))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowsSupport(Bounded):
     """Noise on filled columns only: which columns are empty is published as it is."""
 
-    def publish(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
-        noise = rng.laplace(0, self.sensitivity(data) / epsilon, data.columns)
-        return Counts(counts=np.where(data.counts > 0, data.counts + noise, 0.0))
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        noisy = noise.laplace(data.counts, scale=self.sensitivity(data) / epsilon)
+        return Counts(counts=np.where(data.counts > 0, noisy, 0.0))
 
 
 @pytest.mark.parametrize("name", ["lpa", "alpa", "gs_r", "geometric"])

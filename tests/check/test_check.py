@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from support.paths import ROOT
 
 from dpbench.check import baselines as utility
 from dpbench.check import comparison as regress
@@ -27,6 +26,8 @@ from dpbench.cli.check import bad, message, natures
 from dpbench.errors import UserError
 from dpbench.numerics.welch import welch
 from dpbench.tasks.base import TASKS, Metric
+
+from support.paths import ROOT
 
 
 def nature(task: str, metric: str) -> Metric:
@@ -230,8 +231,8 @@ def test_a_hundred_fresh_checks_of_the_suite_against_the_committed_baselines(tmp
     one fixed draw, which all of the checks share: an unlucky one would show here. A quarter of an hour."""
     checks, old = 100, utility.load(baselines_folder())
     trials = max(len(v) for n in old.values() for c in n.cells.values() for v in c.values.values())
-    words = ("seed=11", f"trials={checks * trials}")
-    new = {name: utility.measure(name, tmp_path, jobs=-1, overrides=words, say=lambda _: None) for name in old}
+    overrides = {"seed": 11, "trials": checks * trials}
+    new = {name: utility.measure(name, tmp_path, jobs=-1, overrides=overrides, say=lambda _: None) for name in old}
 
     def part(numbers: Numbers, number: int) -> Numbers:
         cut = slice(number * trials, (number + 1) * trials)
@@ -364,7 +365,7 @@ def louder(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
 
     publish = strangers.Noisy.publish
     monkeypatch.setattr(
-        strangers.Noisy, "publish", lambda self, data, epsilon, rng: publish(self, data, epsilon / factor, rng)
+        strangers.Noisy, "publish", lambda self, data, epsilon, noise: publish(self, data, epsilon / factor, noise)
     )
 
 

@@ -12,17 +12,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import runs
-from support.runs import as_stored, run
 
 from dpbench.check import baselines as utility
 from dpbench.claims.cells import Cell, cells_of
 from dpbench.claims.expression import Missing, Scope, evaluate
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region, ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.errors import UserError
 from dpbench.paths import BASELINES, CONF
+
+from support import runs
+from support.runs import as_stored, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 LN2 = float(np.log(2))
@@ -40,7 +41,7 @@ def grid() -> list[Cell]:
         for w, mae in ((5, 1.0), (50, 2.0), (500, 3.0), ("auto", 1.5)):
             labels = {"dataset": dataset, "mechanism": "gs", "epsilon": LN2, "mechanism.w": w}
             maes = factor * np.array([mae - 0.1, mae + 0.1])
-            found.append(cell(labels, **{"mae": maes, "info.scale": [factor, factor]}))
+            found.append(cell(labels, **{"mae": maes, "chosen.scale": [factor, factor]}))
     return found
 
 
@@ -55,8 +56,8 @@ def test_measures() -> None:
     assert value("argmin(mae(dataset=one), over=w)") == 5
     assert value("argmax(mae(dataset=one), over=w)") == 500
     assert value("most(average(mae(), over=w), over=dataset)") == pytest.approx(20), "auto is no number: not averaged"
-    assert value("mae(dataset=two, w=5) / info.scale(dataset=two, w=5)") == pytest.approx(1)
-    assert value("metric('info.scale', dataset=two, w=5)") == 10
+    assert value("mae(dataset=two, w=5) / chosen.scale(dataset=two, w=5)") == pytest.approx(1)
+    assert value("metric('chosen.scale', dataset=two, w=5)") == 10
     assert value("max(mae(dataset=one, w=5), 7, -1) + min(2, 3)") == 9
     assert value("-2 ** 2 * (x + 1) / exp(0) + sqrt(4)", x=2) == -10
     sizes = [cell({"mechanism": "a"}, items=[n, n], mae=[n - 1, n + 1]) for n in (10, 20)]
@@ -181,7 +182,7 @@ def test_a_frame_becomes_cells() -> None:
             "trial": [0, 1, 0],
             "seconds": [0.1, 0.2, 0.3],
             "metric.mae": [1.0, 3.0, 5.0],
-            "info.name": ["u", "v", "w"],
+            "diagnostic.name": ["u", "v", "w"],
         }
     )
     one, two = cells_of(frame)
@@ -552,7 +553,7 @@ def test_errata_that_need_no_run_are_contradicted() -> None:
 
 
 def smoke(experiment: str) -> list[Cell]:
-    """The cells of an experiment as the baselines hold them: without times and `info`."""
+    """The cells of an experiment as the baselines hold them: without times and what was chosen."""
     numbers = utility.load(BASELINES).get(experiment)
     if numbers is None:
         return []
@@ -566,8 +567,8 @@ def smoke(experiment: str) -> list[Cell]:
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment and not c.untestable], ids=lambda c: c.id)
 def test_every_measure_finds_its_numbers(claim: Claim) -> None:
-    """On the baselines, whatever the scale that the claim itself asks for. `info` and times are not among them."""
-    if "info." in claim.measure or "seconds" in claim.measure:
+    """On the baselines, whatever the scale that the claim itself asks for. What was chosen and times are not among them."""
+    if any(word in claim.measure for word in ("chosen.", "diagnostic.", "seconds")):
         pytest.skip("measures what the baselines do not keep")
     if not (cells := smoke(claim.experiment)):
         pytest.skip(f"{claim.experiment} has no baseline")

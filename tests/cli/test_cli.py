@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from support.paths import ROOT
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]

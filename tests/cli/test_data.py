@@ -11,21 +11,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from support.paths import ROOT, real_data
 
 from dpbench.cli import data as data_verb
 from dpbench.cli import data_show, main
 from dpbench.cli.completion import candidates
 from dpbench.cli.dispatch import _warning
 from dpbench.compare import calibration
-from dpbench.config.compose import compose_run, options
-from dpbench.config.schema import dataset_of
+from dpbench.config import catalogue
+from dpbench.config.catalogue import options
+from dpbench.config.compose import compose
+from dpbench.config.entries import dataset_of
 from dpbench.data import Incidence
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
 from dpbench.results.run import Run
 from dpbench.sources import SOURCES, SkippedLines, cards
 from dpbench.sources.cache import open_dataset
+
+from support.paths import ROOT, real_data
 
 
 def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,9 +44,9 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "show", "gaussian", "--scale", "smoke", "--path", "x"]) == 2
     assert main(["data", "show", "gaussian", "--scale", "smoke", "ids"]) == 2
     with pytest.raises(
-        UserError, match=r"needs dataset.transactions.path=FILE or FOLDER, or: dpbench data get transactions"
+        UserError, match=r"needs dataset.transactions.path=FILE or FOLDER, or: python -m dpbench data get transactions"
     ):
-        dataset_of("transactions", calibration.entry_of("transactions") | {"source": "files"}, "smoke")
+        dataset_of(catalogue.dataset("transactions").from_files(), "smoke")
 
 
 def test_list_knows_what_is_in_the_cache(
@@ -57,13 +60,12 @@ def test_list_knows_what_is_in_the_cache(
         return line.split("│")[3].strip()
 
     assert here() == here("foursquare") == "nothing"
-    smaller = calibration.entry_of("foursquare") | {"users": 50, "items": 20, "records": 500, "largest": 30}
-    open_dataset(dataset_of("foursquare", smaller, "smoke").spec)
+    sizes = {"users": 50, "items": 20, "records": 500, "largest": 30}
+    open_dataset(dataset_of(catalogue.dataset("foursquare").changed(sizes), "smoke").spec)
     assert here("foursquare") == "generated"
     file = tmp_path / "retail.dat"
     file.write_text("1 2 3\n2 5\n")
-    entry = calibration.entry_of("retail") | {"source": "files", "path": str(file)}
-    open_dataset(dataset_of("retail", entry, "smoke").spec)
+    open_dataset(dataset_of(catalogue.dataset("retail").from_files(file), "smoke").spec)
     assert here() == "files"
     file.unlink()
     assert here() == "nothing"
@@ -71,20 +73,18 @@ def test_list_knows_what_is_in_the_cache(
 
 @pytest.mark.parametrize("name", options("dataset"))
 def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
-    entry, card = calibration.entry_of(name), cards.load(name)
+    entry, card = catalogue.dataset(name), cards.load(name)
     assert card.title, f"datasets/{name}.md opens with no title"
     assert card.text
     assert len(card.text.split()) > 30
-    reader = entry.get("files")
-    if reader:
-        cls = SOURCES.get(reader)
-        assert entry.get("kind") in cls.kinds
+    if entry.files:
+        assert entry.kind in SOURCES.get(entry.files).kinds
         assert card.licence, f"datasets/{name}.md does not tell the licence"
     for file in card.files:
         assert re.fullmatch(r"https?://\S+/\S+", file.address)
         assert file.checksum == "unknown" or re.fullmatch(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})", file.checksum)
-    if entry.get("generator") and card.paper:
-        data = open_dataset(dataset_of(name, entry | {"source": "generator"}, "smoke").spec).data
+    if entry.generator and card.paper:
+        data = open_dataset(dataset_of(entry.generated(), "smoke").spec).data
         assert set(card.paper) - {"table"} <= set(data.statistics()), "the card's statistics have the data's names"
 
 
@@ -113,7 +113,7 @@ def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """On files made by the generator itself nothing is off."""
-    data = open_dataset(dataset_of("transactions", calibration.entry_of("transactions"), "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("transactions"), "smoke").spec).data
     rows = np.split(data.indices, data.indptr[1:-1])
     path = tmp_path / "made.dat"
     path.write_text("".join(" ".join(map(str, row)) + "\n" for row in rows))
@@ -158,7 +158,7 @@ def test_outline_and_histogram() -> None:
 
 
 def test_the_errors_of_a_report_are_reproducible() -> None:
-    data = open_dataset(dataset_of("trajectory", calibration.entry_of("trajectory"), "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("trajectory"), "smoke").spec).data
     first, second = (calibration.errors(data, 1.0, 2) for _ in range(2))
     assert first == second
     lpa, ranks = first["lpa"], first["joint_topk"]
@@ -187,14 +187,14 @@ def test_experiments_run_on_original_files(dpbench: Callable, tmp_path: Path) ->
 def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "bad.dat"
     bad.write_text("1 2\n3 four\n")
-    words = ["experiment=gs/table2", "scale=smoke", "dataset=transactions", "dataset.transactions.source=files"]
-    words += [f"dataset.transactions.path={bad}"]
+    settings = {"dataset": ["transactions"], "dataset.transactions.path": bad}
     with pytest.raises(
         UserError, match=r"bad.dat, line 2: expected whole numbers \(items\) apart by spaces, found 'four'"
     ):
-        make_plan(compose_run(words))
+        make_plan(compose("gs/table2", "smoke", settings))
+    skipping = settings | {"dataset.transactions.on_bad_line": "skip"}
     with pytest.warns(SkippedLines, match=r"1 bad line was skipped; the first: .*bad.dat, line 2: ") as caught:
-        assert make_plan(compose_run([*words, "dataset.transactions.on_bad_line=skip"])).run.settings
+        assert make_plan(compose("gs/table2", "smoke", skipping)).run.settings
     assert _warning(caught[0].message, caught[0].category, "x.py", 1) == f"dpbench: {caught[0].message}\n"
     assert _warning("old", DeprecationWarning, "x.py", 1).startswith("x.py:1: DeprecationWarning: old")
 

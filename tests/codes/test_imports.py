@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.projects import Project
 
 from dpbench.codes import EXEMPT, code_of
+from dpbench.codes.facts import read
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.tasks.base import TASKS
+
+from support.projects import Project
 
 # One class, and a module behind every way to reach one.
 FILES = {
@@ -222,3 +224,20 @@ def test_kernels_count_numba() -> None:
     assert "numba" in code_of(MECHANISMS.get("gs")).distributions
     assert "numba" not in code_of(MECHANISMS.get("lpa")).distributions
     assert "cvxpy" in code_of(MECHANISMS.get("s_dpdp")).distributions
+
+
+def test_our_own_packages_may_export_at_first_use() -> None:
+    """A table of lazy exports is no code of a trial: every setting would count it, and all that it names."""
+    text = (
+        "import importlib\n_LAZY = {'run': 'dpbench.engine.suite'}\n\ndef __getattr__(name):\n    return _LAZY[name]\n"
+    )
+    assert read(text, "dpbench", is_package=True).digest == ""
+    assert read(text, "firm", is_package=True).digest
+    assert read(text + "\ndef f():\n    pass\n", "dpbench", is_package=True).digest
+
+
+def test_a_script_that_starts_its_own_run(project: Project) -> None:
+    project.write(
+        study="import dpbench\nclass A(dpbench.Mechanism):\n    pass\n\ndef main():\n    dpbench.run(A()); dpbench.load('x')\n"
+    )
+    assert not any(name.startswith("dpbench.engine") for name in project.code("study:A").modules)

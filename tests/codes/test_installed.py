@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.projects import Project
 
 from dpbench.codes import code, code_of, places
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
+from support.projects import Project
+
 
 def forget() -> None:
     code._MEMO.clear()
+    places._SETTLED.clear()
     for cache in (places.version, places._index, places._distributions_of, places._owner_of_file, places._is_plugin):
         cache.cache_clear()
 

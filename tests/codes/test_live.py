@@ -12,12 +12,16 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+
+from dpbench.codes import code_of, loaded
+from dpbench.errors import UserError
+from dpbench.mechanisms.base import MECHANISMS
+
+from support.examples import EXAMPLES
 from support.paths import ROOT
 from support.projects import Project
-
-from dpbench.codes import code_of
-from dpbench.errors import UserError
 
 SCRIPT = '''
     """A study."""
@@ -180,3 +184,13 @@ def test_words_changed_after_loading_are_no_matter(project: Project) -> None:
     module = load(project, TEXT)
     project.change("edit_me.py", "'''Words.'''", "'''Other words.'''  # and a comment")
     assert code_of(module.A).resumable
+
+
+def test_nothing_of_ours_is_taken_for_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a fresh checkout, when every file is younger than the process; kernels compiled or not."""
+    MECHANISMS.make("gs").release(EXAMPLES["incidence"].data(), epsilon=1.0, rng=np.random.default_rng(0))
+    monkeypatch.setattr(loaded, "_BEGAN", 0)
+    modules = [m for name, m in sys.modules.items() if name.startswith("dpbench.") and m.__file__]
+    assert len(modules) > 60
+    for module in modules:
+        assert not loaded.changed(module, str(module.__file__), 10**9)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpbench.config.compose import compose_run
+from dpbench.config.compose import compose
 from dpbench.results.run import Run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -33,22 +33,21 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
     ],
 )
 def test_what_differs(words: tuple[str, ...], told: tuple[str, ...]) -> None:
-    assert compose_run(["experiment=gs/fig9", "scale=smoke", *words]).changes == told
+    assert compose("gs/fig9", "smoke", words).changes == told
 
 
 def test_what_makes_numbers_mean_something_else() -> None:
-    words = ["experiment=gs/fig9", "scale=smoke"]
     harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seed=2"]
-    assert compose_run([*words, *harmless]).altered == ()
-    assert compose_run([*words, "mechanism.gs.w=[5,10]"]).altered == ("gs: w = 5, 10 instead of default",)
-    smaller = compose_run([*words, "dataset.trajectory.columns=700", "trials=3"])
+    assert compose("gs/fig9", "smoke", harmless).altered == ()
+    assert compose("gs/fig9", "smoke", {"mechanism.gs.w": [5, 10]}).altered == ("gs: w = 5, 10 instead of default",)
+    smaller = compose("gs/fig9", "smoke", {"dataset.trajectory.columns": 700, "trials": 3})
     assert smaller.altered == ("trajectory: columns = 700 instead of 1402",)
 
 
 def test_files_instead_of_a_generator_are_one_change(tmp_path: Path) -> None:
     (tmp_path / "retail.dat").write_text("0 1 2\n1 2\n")
     words = ("dataset.transactions.source=files", f"dataset.transactions.path={tmp_path / 'retail.dat'}")
-    run = compose_run(["experiment=sensitivity/error", "scale=smoke", *words])
+    run = compose("sensitivity/error", "smoke", words)
     (told,) = run.changes
     assert run.altered == (), "the original files are what the experiment is about"
     assert told.startswith("transactions: ")
@@ -64,8 +63,8 @@ def test_an_experiment_that_cannot_be_had_as_defined_tells_the_overrides(tmp_pat
         "# @package _global_\ndefaults:\n  - override /dataset: [kos]\n  - override /mechanism: [lpa]\n"
         "  - override /task: [column_counts]\n"
     )
-    words = ["--config-dir", str(tmp_path / "conf"), "experiment=mine/real", "dataset=[trajectory]", "scale=smoke"]
-    assert compose_run(words).changes == ("dataset=[trajectory]",)
+    run = compose("mine/real", "smoke", {"dataset": ["trajectory"]}, [tmp_path / "conf"])
+    assert run.changes == ("dataset=[trajectory]",)
 
 
 def test_a_narrowed_run_says_so_until_the_whole_is_run_again(dpbench: Call, tmp_path: Path) -> None:

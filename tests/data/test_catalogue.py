@@ -6,13 +6,14 @@ import gzip
 
 import numpy as np
 import pytest
-from support.paths import REAL as REAL_DATA
 
 import dpbench
 from dpbench.data import Catalogue, History
 from dpbench.errors import UserError
 from dpbench.sources import SOURCES
 from dpbench.tasks import TASKS
+
+from support.paths import REAL as REAL_DATA
 
 REAL = REAL_DATA / "movielens-1m"
 

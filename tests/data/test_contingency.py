@@ -190,11 +190,11 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("name", ["range_queries", "subset_queries"])
 def test_a_perfect_release_has_no_error(name: str) -> None:
     data = GaussianTable(cells=5000).build(np.random.default_rng(0))
-    release = Entries(size=data.size, cells=data.cells, weights=data.counts, info={})
+    release = Entries(size=data.size, cells=data.cells, weights=data.counts)
     scores = task(name, share=0.02).score(data, release, RNG)
     assert scores["abs_error"] == scores["median_relative_error"] == scores["mse"] == scores["signed"] == 0
     assert scores["truth"] == pytest.approx(data.total * 0.02, rel=0.1)
-    half = Entries(size=data.size, cells=data.cells, weights=data.counts * 0.5, info={})
+    half = Entries(size=data.size, cells=data.cells, weights=data.counts * 0.5)
     scores = task(name, share=0.02).score(data, half, RNG)
     assert scores["median_relative_error"] == pytest.approx(0.5)
     assert scores["signed"] == pytest.approx(-scores["truth"] / 2)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive import analytics as naive
 
 import dpbench
 from dpbench import Records
 from dpbench.errors import UserError
+
+from naive import analytics as naive
 
 USERS = [[(0, 1), (0, 1), (3, 0), (0, 2)], [], [(1, 1)], [(3, 2), (1, 0)]]
 DATA = Records.from_rows(USERS, items=5, contexts=3)

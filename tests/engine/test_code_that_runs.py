@@ -13,10 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.examples import EXAMPLES, VARIANTS
-from support.formats import GOOD
-from support.paths import ROOT
-from support.tracing import files_that_run
 
 import dpbench.mechanisms.base as mechanism_base
 import dpbench.numerics.welch  # noqa: F401 (a module that no trial needs)
@@ -25,6 +21,11 @@ from dpbench.engine.identity import setting_code
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
+
+from support.examples import EXAMPLES, VARIANTS
+from support.formats import GOOD
+from support.paths import ROOT
+from support.tracing import files_that_run
 
 CHECK_INS = {"users": 60, "items": 20, "records": 900, "largest": 60}
 SMALL: dict[str, dict[str, Any]] = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from support.homes import RUN, only_run, trials
 from support.paths import ROOT
 
@@ -63,7 +64,7 @@ def test_variance_and_bias_across_trials(dpbench: Call, home: Path) -> None:
     """The variance is that of the noise, 2 (2Δ/ε)², within 5 % over 75000 draws (se 0.8 %), and no bias is left."""
     dpbench(*RUN, "mechanism=[noisy]", "epsilon=[1]", "trials=3000")
     (row,) = only_run(home / "results").summary(["mechanism"]).to_dict("records")
-    variance = 2 * trials(home / "results")["info.scale"].iloc[0] ** 2
+    variance = 2 * trials(home / "results")["chosen.scale"].iloc[0] ** 2
     assert row["variance"] == pytest.approx(variance, rel=0.05)
     assert row["bias2"] == pytest.approx(0, abs=0.02 * variance)
     assert row["mse"] == pytest.approx(row["variance"] + row["bias2"], rel=0.05)
@@ -210,15 +211,16 @@ def test_fewer_trials_lose_nothing(dpbench: Call, home: Path) -> None:
 
 
 def test_releases_that_are_none_fail_their_trials(dpbench: Call, home: Path) -> None:
-    """Wrong shapes, NaN, odd info and SystemExit: the others finish, the table says why, exit status 1."""
+    """Wrong shapes, NaN, odd remarks and SystemExit: the others finish, the table says why, exit status 1."""
     (home / "odd.py").write_text(
         "import numpy as np\nfrom dpbench import Counts, Mechanism\n"
-        "class Short(Mechanism):\n    def publish(self, data, epsilon, rng): return Counts(counts=np.ones(1))\n"
-        "class Void(Mechanism):\n    def publish(self, data, epsilon, rng): return Counts(counts=np.full(data.columns, np.nan))\n"
-        "class Leaves(Mechanism):\n    def publish(self, data, epsilon, rng): raise SystemExit(3)\n"
-        "class Odd(Mechanism):\n    def publish(self, data, epsilon, rng):\n"
-        "        info = {'a': object(), 'b': 'word' if rng.random() < 0.5 else 3}\n"
-        "        return Counts(counts=data.counts + 0.0, info=info)\n"
+        "class Short(Mechanism):\n    def publish(self, data, epsilon, noise): return Counts(counts=np.ones(1))\n"
+        "class Void(Mechanism):\n    def publish(self, data, epsilon, noise):\n"
+        "        return Counts(counts=np.full(data.columns, np.nan))\n"
+        "class Leaves(Mechanism):\n    def publish(self, data, epsilon, noise): raise SystemExit(3)\n"
+        "class Odd(Mechanism):\n    def publish(self, data, epsilon, noise):\n"
+        "        odd = {'a': object(), 'b': 'word' if noise.stream('b').random() < 0.5 else 3}\n"
+        "        return Counts(counts=data.counts + 0.0, chosen=odd, diagnostics=odd)\n"
         "class Plain:\n    def __init__(self, scale=1.0): self.scale = scale\n"
         "    def release(self, data, epsilon, rng): return Counts(counts=data.counts + self.scale)\n"
     )

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.paths import ROOT
 
 COMMAND = ["run", "dataset=[trajectory]", "mechanism=[lpa]", "scale=smoke", "trials=3", "tracking=none", "figure=false"]

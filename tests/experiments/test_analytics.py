@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.cli import main
 from dpbench.figures.draw import load_script, script
+
+from support.runs import as_stored
 
 IDS = ("fig1", "table4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "table5")
 
@@ -107,8 +108,8 @@ def test_table5_marks_the_tie_for_the_tenth_place() -> None:
     path = script("analytics/table5")
     assert path is not None
     table5 = load_script(path)
-    row = {f"info.raw_{i}": f"movie {i}" for i in range(1, 12)} | {
-        f"info.top_{i}": f"movie {i + 2}" for i in range(1, 11)
+    row = {f"diagnostic.raw_{i}": f"movie {i}" for i in range(1, 12)} | {
+        f"diagnostic.top_{i}": f"movie {i + 2}" for i in range(1, 11)
     }
     row |= {f"raw_count_{i}": 30.0 - min(i, 10) for i in range(1, 12)} | {"listed": 11.0, "trial": 0}
     numbers = table5.numbers(

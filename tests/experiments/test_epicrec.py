@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
 from dpbench.paths import EXPERIMENTS
+
+from support.runs import as_stored
 
 
 def drawn(experiment, rows):
@@ -40,7 +41,7 @@ def test_example_is_a_table_to_two_decimals():
 
 def test_error_tells_the_uncalibrated_variant_apart_and_bounds_the_other():
     rows = [
-        {"dataset": "movielens_genres", "mechanism": m, "mechanism.calibrated": c, "epsilon": e, "info.noise": 4 / e}
+        {"dataset": "movielens_genres", "mechanism": m, "mechanism.calibrated": c, "epsilon": e, "chosen.noise": 4 / e}
         | {"mae": v / e, "rmse": 2 * v / e, "mse": 4 * v * v}
         for m, c, v in (("s_dpdp", True, 3.0), ("s_dpdp", False, 5.0), ("laplace_categories", None, 6.0))
         for e in (0.5, 1.0)
@@ -55,8 +56,14 @@ def test_error_tells_the_uncalibrated_variant_apart_and_bounds_the_other():
 
 def test_budget_marks_what_was_spent_when_more_was_allowed():
     rows = [
-        {"dataset": "catalogue", "mechanism": m, "epsilon": e, "mae": 4 / min(e, most), "info.noise": 4 / min(e, most)}
-        | {"info.epsilon": None if m == "s_dpdp" else min(e, most)}
+        {
+            "dataset": "catalogue",
+            "mechanism": m,
+            "epsilon": e,
+            "mae": 4 / min(e, most),
+            "chosen.noise": 4 / min(e, most),
+        }
+        | {"chosen.epsilon": None if m == "s_dpdp" else min(e, most)}
         for m, most in (("s_dpdp", 99), ("s_pbq", 2.1))
         for e in (1.0, 2.0, 4.0)
     ]

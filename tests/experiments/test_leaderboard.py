@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.runs import as_stored
 
 from dpbench import Counts, Incidence
 from dpbench.compare.standings import regret, standings
@@ -18,6 +17,8 @@ from dpbench.numerics.welch import welch
 from dpbench.paths import EXPERIMENTS
 from dpbench.results.frame import summarise
 from dpbench.tasks import TASKS
+
+from support.runs import as_stored
 
 
 def trials(table):
@@ -135,7 +136,7 @@ def test_scores_by_hand():
 def test_lists_have_a_precision_and_nothing_else():
     data = Incidence.from_rows([range(k) for k in range(1, 51)], columns=60)  # counts 50, 49, ... 1, then 0
     task = TASKS.make("leaderboard")
-    release = TopK.ranked(np.array([*range(7), 57, 58, 59]), 60, {})
+    release = TopK(top=np.array([*range(7), 57, 58, 59]), columns=60)
     assert task.score(data, release, np.random.default_rng(0)) == {"precision_at_10": 0.7}
     assert task.errors(data, release) is None
     with pytest.raises(TypeError, match="only says which columns are the largest: the task leaderboard scores that"):

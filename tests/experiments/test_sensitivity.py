@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
 from dpbench.paths import EXPERIMENTS
+
+from support.runs import as_stored
 
 
 def drawn(experiment, trials):
@@ -32,7 +33,7 @@ def test_quality_tells_the_price_of_trusting_q():
     curve = {1: (50.0, 55.0), 2: (20.0, 40.0), 8: (22.0, 30.0), 20: (40.0, 41.0)}
     rows = [
         {"dataset": d, "mechanism": "dpsense", "epsilon": 0.5, "mechanism.theta": t, "trial": i, "mae": m + s}
-        | {"info.predicted_mae": p}
+        | {"diagnostic.predicted_mae": p}
         for d in ("netflix", "trajectory")
         for t, (m, p) in curve.items()
         for i, s in enumerate((-1, 1))
@@ -46,7 +47,7 @@ def test_quality_tells_the_price_of_trusting_q():
 def test_theta_shows_medians_and_the_middle_of_the_trials():
     rows = [
         {"dataset": "netflix", "mechanism": m, "mechanism.share": s, "epsilon": e, "trial": i, "mae": 1.0}
-        | {"info.theta": t, "info.alpha": 1.0, "info.best_theta": 3.0 if m == "dpsense" else None}
+        | {"chosen.theta": t, "chosen.alpha": 1.0, "diagnostic.best_theta": 3.0 if m == "dpsense" else None}
         for m in ("dpsense", "dpsense_s")
         for s in (0.1, 0.5)
         for e in (0.1, 1.0)

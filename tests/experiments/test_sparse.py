@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import as_stored
 
 from dpbench.engine.suite import run_experiment
 from dpbench.figures.draw import load_script
 from dpbench.figures.style import paper_style, plt
 from dpbench.paths import EXPERIMENTS
+
+from support.runs import as_stored
 
 RANGES = {"Geometric", "Filter", "Priority sampling", "Filter-priority"}
 TREES = {"Geometric", "Geometric, dyadic", "Filter, dyadic", "Priority sampling, dyadic", "Filter-priority, dyadic"}
@@ -45,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", SERIES)
 def test_experiment_runs_and_is_drawn(name: str, results: Path) -> None:
     plan, outcome = run_experiment(
-        f"sparse/{name}", results=results, scale="smoke", jobs=1, overrides=("trials=2",) if name != "table1" else ()
+        f"sparse/{name}", results=results, scale="smoke", jobs=1, overrides={"trials": 2} if name != "table1" else {}
     )
     assert not outcome.failures
     assert not plan.run.left_out

@@ -13,12 +13,13 @@ import functools
 
 import numpy as np
 import pytest
-from naive import analytics as naive
 from scipy import stats
 
 import dpbench
-from dpbench import Incidence, Records
+from dpbench import Incidence, Noise, Records
 from dpbench.errors import UserError
+
+from naive import analytics as naive
 
 TRIALS = 3000
 LEVEL = 1e-3 / 400  # there are fewer than 400 single tests
@@ -153,13 +154,13 @@ def test_column_mechanisms_publish_records_in_two_halves(name: str) -> None:
     """A release of records is a release of the item columns and one of the edge columns, with half the budget each."""
     mechanism = dpbench.mechanism(name)
     both = mechanism.release(DATA, EPSILON, np.random.default_rng(3))
-    rng = np.random.default_rng(3)
-    items = mechanism.publish(DATA.item_columns(), EPSILON / 2, rng)
-    edges = mechanism.publish(DATA.edge_columns(), EPSILON / 2, rng)
+    noise = Noise(np.random.default_rng(3))
+    items = mechanism.publish(DATA.item_columns(), EPSILON / 2, noise)
+    edges = mechanism.publish_columns(DATA.edge_columns(), EPSILON / 2, noise)
     assert both.counts.tolist() == items.counts.tolist()
     assert both.edges.ravel().tolist() == edges.counts.tolist()
     assert both.edges.shape == (M, H)
-    assert both.info["edge_scale"] == edges.info["scale"]
+    assert both.chosen["edge_scale"] == edges.chosen["scale"]
 
 
 def test_sensitivity_with_and_without_repeats() -> None:
@@ -169,16 +170,16 @@ def test_sensitivity_with_and_without_repeats() -> None:
     once = Records.from_rows(users, items=9, repeats=False)
     fpa = dpbench.mechanism("fpa", rho=2)
     rng = np.random.default_rng(0)
-    assert fpa.release(repeats, 1.0, rng).info["scale"] == pytest.approx(np.sqrt(2 * 9) * 4 / 0.5)
-    assert fpa.release(once, 1.0, rng).info["scale"] == pytest.approx(np.sqrt(2 * 9) * 2 / 0.5)
-    assert fpa.release(repeats, 1.0, rng).info["edge_scale"] == fpa.release(repeats, 1.0, rng).info["scale"]
-    assert dpbench.mechanism("lpa").release(once, 1.0, rng).info["scale"] == 8
+    assert fpa.release(repeats, 1.0, rng).chosen["scale"] == pytest.approx(np.sqrt(2 * 9) * 4 / 0.5)
+    assert fpa.release(once, 1.0, rng).chosen["scale"] == pytest.approx(np.sqrt(2 * 9) * 2 / 0.5)
+    assert fpa.release(repeats, 1.0, rng).chosen["edge_scale"] == fpa.release(repeats, 1.0, rng).chosen["scale"]
+    assert dpbench.mechanism("lpa").release(once, 1.0, rng).chosen["scale"] == 8
     more_records_than_items = Records.from_rows([[0] * 30], items=4)
-    assert dpbench.mechanism("gs", w=1).release(more_records_than_items, 1.0, rng).info["scale"] == 30 / (0.5 * 0.5)
+    assert dpbench.mechanism("gs", w=1).release(more_records_than_items, 1.0, rng).chosen["scale"] == 30 / (0.5 * 0.5)
 
 
 def test_a_declared_bound_counts_for_records() -> None:
-    assert dpbench.mechanism("lpa", bound=50).release(DATA, 1.0, np.random.default_rng(0)).info["scale"] == 100
+    assert dpbench.mechanism("lpa", bound=50).release(DATA, 1.0, np.random.default_rng(0)).chosen["scale"] == 100
     with pytest.raises(UserError, match="bound=2 is below the largest row 13"):
         dpbench.mechanism("lpa", bound=2).release(DATA, 1.0, np.random.default_rng(0))
 
@@ -186,11 +187,17 @@ def test_a_declared_bound_counts_for_records() -> None:
 def test_budgets_and_d() -> None:
     rng = np.random.default_rng(0)
     release = dpbench.mechanism("hpa", l=4).release(DATA, 1.0, rng)
-    assert release.info["d"] == 1  # the smallest user is empty
-    assert (release.info["epsilon_1"], release.info["epsilon_2"]) == pytest.approx((0.45, 0.45))
-    assert release.info["sample"] == sum(min(len(u), 4) for u in USERS) == release.info["sample_contexts"].sum()
+    assert release.diagnostics["d"] == 1  # the smallest user is empty: exact, so not among what is published
+    assert "d" not in release.chosen
+    declared = dpbench.mechanism("hpa", l=4, d=2).release(DATA, 1.0, rng)
+    assert declared.chosen["d"] == 2
+    assert "d" not in declared.diagnostics
+    sample = release.sample
+    assert (sample.epsilon_1, sample.epsilon_2) == pytest.approx((0.45, 0.45))
+    assert release.diagnostics["sample"] == sample.records == sum(min(len(u), 4) for u in USERS)
+    assert sample.contexts.sum() == sample.records
     uneven = dpbench.mechanism("sra", item_share=0.8).release(DATA, 1.0, rng)
-    assert (uneven.info["epsilon_1"], uneven.info["epsilon_2"]) == pytest.approx((0.8, 0.2))
+    assert (uneven.sample.epsilon_1, uneven.sample.epsilon_2) == pytest.approx((0.8, 0.2))
     assert dpbench.mechanism("hpa").not_private()
     assert not dpbench.mechanism("hpa", d=1).not_private()
     assert not dpbench.mechanism("sra").not_private()
@@ -203,7 +210,7 @@ def test_binary_data_gets_the_edges_budget_too() -> None:
     for name, scale in (("sra", 10.0), ("hpa", 10 / 0.9)):
         release = dpbench.mechanism(name).release(data, 1.0, rng)
         assert release.edges is None
-        assert release.info["scale"] == pytest.approx(scale)
+        assert release.chosen["scale"] == pytest.approx(scale)
         noise = np.abs(release.counts - data.counts).mean()
         assert noise == pytest.approx(scale, rel=5 / np.sqrt(2000))
 

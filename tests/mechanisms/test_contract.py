@@ -12,12 +12,13 @@ import pickle
 
 import numpy as np
 import pytest
-from support.examples import EXAMPLES, VARIANTS
 
 import dpbench
 from dpbench.data.base import Data, arrays_of
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS, Mechanism
+
+from support.examples import EXAMPLES, VARIANTS
 
 TRIALS = 60
 LOW, HIGH = 0.05, 5.0
@@ -94,8 +95,17 @@ def test_release_has_the_right_shape_and_is_finite(name, parameters, kind):
         assert numbers
         assert all(np.isfinite(array).all() for array in numbers)
         shapes = example.shapes(data)
-        assert shapes is None or [array.shape for array in numbers] == shapes[: len(numbers)]
-        assert all(isinstance(key, str) for key in release.info)
+        if isinstance(release, dpbench.TopK):
+            assert release.top.shape == (parameters["k"],)
+            assert release.columns == data.columns
+        else:
+            assert shapes is None or [array.shape for array in numbers] == shapes[: len(numbers)]
+        assert all(isinstance(key, str) for key in [*release.chosen, *release.diagnostics])
+        published = release.published()
+        assert published.dtype == np.float64
+        assert published.size == sum(part.size for part in release.parts().values()) > 0
+        assert np.isfinite(published).all()
+        assert {f"chosen.{key}" for key in release.chosen} <= set(release.parts())
 
 
 @every_mechanism

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from naive import epicrec as naive
 from scipy import stats
 from scipy.optimize import lsq_linear, nnls
 from scipy.sparse import csr_array
@@ -17,8 +16,10 @@ from dpbench.data import Catalogue
 from dpbench.errors import UserError
 from dpbench.mechanisms.epicrec import personal
 from dpbench.mechanisms.epicrec._calibration import box_least_squares, distinct_rows, least_noise, maximal_rows
-from dpbench.mechanisms.epicrec.personal import ItemClasses
+from dpbench.mechanisms.epicrec._classes import ItemClasses
 from dpbench.sources.generators.catalogue import CatalogueGenerator
+
+from naive import epicrec as naive
 
 
 def matrix_of(rows, categories):
@@ -156,7 +157,7 @@ def test_aggregates_are_those_of_the_history(movies):
     assert release.user == 3
     assert np.array_equal(release.aggregates, dense[release.history].sum(axis=0))
     assert np.array_equal(movies.aggregates[3], dense[movies.history(3)].sum(axis=0))
-    assert np.unique(release.history).size == release.history.size == release.info["items"]
+    assert np.unique(release.history).size == release.history.size == release.chosen["items"]
 
 
 def _errors(mechanism, data, epsilon, rng, trials):
@@ -229,9 +230,9 @@ def test_chooser_never_spends_more_than_it_may():
     catalogue, chooser = Catalogue.from_matrix(FIGURE_4, [[0]]), dpbench.mechanism("s_pbq")
     chosen = chooser.choose(catalogue)
     for epsilon in (0.3, 50.0):
-        info = chooser.release(catalogue, epsilon, np.random.default_rng(13)).info
-        assert info["epsilon"] == min(epsilon, chosen)
-        assert info["noise"] == pytest.approx(chooser.calibrate(catalogue, info["epsilon"]).mean())
+        used = chooser.release(catalogue, epsilon, np.random.default_rng(13)).chosen
+        assert used["epsilon"] == min(epsilon, chosen)
+        assert used["noise"] == pytest.approx(chooser.calibrate(catalogue, used["epsilon"]).mean())
 
 
 def test_unused_categories_and_bare_items_cost_nothing():

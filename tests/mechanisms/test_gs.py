@@ -13,14 +13,15 @@ import math
 
 import numpy as np
 import pytest
-from naive import gs as naive
 from scipy import stats
 
 import dpbench
-from dpbench import Incidence
+from dpbench import Incidence, Noise
 from dpbench.errors import UserError
 from dpbench.mechanisms.baselines._fourier import mean_abs_normal, numbers_tried
 from dpbench.mechanisms.gs.grouping import grouping_of, noisy_sample
+
+from naive import gs as naive
 
 TRIALS = 4000
 LEVEL = 1e-3 / 300  # there are fewer than 300 single tests
@@ -76,11 +77,13 @@ def ours(case):
     rng = np.random.default_rng(21)
     if case.startswith("sample"):
         method = case.split()[1]
-        return statistics([(noisy_sample(DATA, method, DELTA, EPSILON, rng)[0], 0, 0) for _ in range(trials_of(case))])
+        return statistics(
+            [(noisy_sample(DATA, method, DELTA, EPSILON, Noise(rng))[0], 0, 0) for _ in range(trials_of(case))]
+        )
     releases = [made(case).release(DATA, EPSILON, rng) for _ in range(trials_of(case))]
     chosen = case.split()[0] == "gs"
     return statistics(
-        [(r.counts, r.info["w"], r.info["estimated_l1"]) if chosen else (r.counts, 0, 0) for r in releases]
+        [(r.counts, r.chosen["w"], r.chosen["estimated_l1"]) if chosen else (r.counts, 0, 0) for r in releases]
     )
 
 
@@ -178,17 +181,18 @@ def test_the_error_of_grouping_is_the_closed_form_given_the_groups(case):
     differences = []
     for _ in range(1500):
         release = mechanism.release(DATA, EPSILON, rng)
-        expected = mechanism.expected_error(DATA, EPSILON, grouping_of(release), release.info["w"])
+        expected = mechanism.grouping_error(DATA, EPSILON, grouping_of(release), release.chosen["w"])
         differences.append(np.abs(release.counts - DATA.counts).mean() - expected)
     assert within_five_errors(differences, 0.0)
 
 
-def test_expected_error_takes_any_labels_and_finds_w_by_itself():
+def test_grouping_error_takes_any_labels_and_finds_w_by_itself():
     gs = dpbench.mechanism("gs")
     g = np.arange(D_COLUMNS) // 4
     g[12] = 2
-    assert gs.expected_error(DATA, 1.0, g) == gs.expected_error(DATA, 1.0, 7 - 2 * g, w=4)
-    assert gs.expected_error(DATA, 1.0, g) != gs.expected_error(DATA, 1.0, g, w=3)
+    assert gs.grouping_error(DATA, 1.0, g) == gs.grouping_error(DATA, 1.0, 7 - 2 * g, w=4)
+    assert gs.grouping_error(DATA, 1.0, g) != gs.grouping_error(DATA, 1.0, g, w=3)
+    assert math.isnan(gs.expected_error(DATA, 1.0))  # the groups decide
 
 
 @pytest.mark.parametrize("rho", ["optimal", 1, 4, 7])
@@ -203,7 +207,7 @@ def test_the_squared_error_of_fpa_is_the_closed_form(columns, rho):
 def test_what_fpa_drops_is_its_error_without_noise():
     for rho in (1, 3, 7):
         release = dpbench.mechanism("fpa", rho=rho).release(DATA, 1e12, np.random.default_rng(0))
-        assert release.info["dropped"] == pytest.approx(np.mean((release.counts - DATA.counts) ** 2), abs=1e-9)
+        assert release.diagnostics["dropped"] == pytest.approx(np.mean((release.counts - DATA.counts) ** 2), abs=1e-9)
 
 
 def test_the_rho_of_least_absolute_error_is_measured_to_be_so():
@@ -214,7 +218,7 @@ def test_the_rho_of_least_absolute_error_is_measured_to_be_so():
             fixed, rng = dpbench.mechanism("fpa", rho=rho), np.random.default_rng(rho)
             draws = [fixed.release(DATA, epsilon, rng).counts - COUNTS for _ in range(2000)]
             maes[rho] = np.abs(draws).mean()
-        chosen = dpbench.mechanism("fpa").release(DATA, epsilon, np.random.default_rng(0)).info["rho"]
+        chosen = dpbench.mechanism("fpa").release(DATA, epsilon, np.random.default_rng(0)).chosen["rho"]
         assert maes[chosen] <= 1.03 * min(maes.values())
 
 
@@ -240,7 +244,7 @@ def test_the_optimal_rho_of_fpa_is_the_best_of_all():
         mechanism = dpbench.mechanism("fpa", criterion="mse")
         all_of_them = [naive.fpa_mse(COUNTS, DELTA, epsilon, rho) for rho in range(1, 8)]
         release = mechanism.release(DATA, epsilon, np.random.default_rng(0))
-        assert release.info["rho"] == np.argmin(all_of_them) + 1
+        assert release.chosen["rho"] == np.argmin(all_of_them) + 1
         assert mechanism.expected_mse(DATA, epsilon) == pytest.approx(min(all_of_them), rel=1e-9)
 
 
@@ -255,18 +259,20 @@ def test_a_bound_above_the_columns_gives_one_group_of_all(name):
     release = dpbench.mechanism(name, bound=1000, **({"w": D_COLUMNS} if name == "gs" else {})).release(
         DATA, 1.0, np.random.default_rng(0)
     )
-    assert release.info["groups"] == np.unique(release.counts).size == 1
-    assert release.info["w"] == D_COLUMNS
-    assert release.info["scale"] == (1.0 if name == "gs_r" else 2.0)
+    assert release.chosen["groups"] == np.unique(release.counts).size == 1
+    assert release.chosen["w"] == D_COLUMNS
+    assert release.chosen["scale"] == (1.0 if name == "gs_r" else 2.0)
 
 
-def test_info_says_what_was_chosen():
+def test_a_release_says_what_was_chosen_and_keeps_the_sample_size_apart():
     rng = np.random.default_rng(5)
-    column = dpbench.mechanism("gs_s").release(DATA, 1.0, rng).info
-    assert column == {"w": 4, "groups": 3, "scale": 2.0, "sample_size": sum(1 for row in ROWS if row)}
-    assert dpbench.mechanism("gs_s", sampling="none").release(DATA, 1.0, rng).info["sample_size"] == DATA.ones
-    assert dpbench.mechanism("gs_s", sampling="row", bound=1000).release(DATA, 1.0, rng).info["sample_size"] == 0
-    fixed = dpbench.mechanism("gs", w=5).release(DATA, 0.5, rng).info
+    column = dpbench.mechanism("gs_s").release(DATA, 1.0, rng)
+    assert column.chosen == {"w": 4, "groups": 3, "scale": 2.0}
+    assert column.diagnostics == {"sample_size": sum(1 for row in ROWS if row)}
+    assert column.published().tolist() == [*column.counts, 4, 3, 2.0]
+    assert dpbench.mechanism("gs_s", sampling="none").release(DATA, 1.0, rng).diagnostics["sample_size"] == DATA.ones
+    assert dpbench.mechanism("gs_s", sampling="row", bound=1000).release(DATA, 1.0, rng).diagnostics["sample_size"] == 0
+    fixed = dpbench.mechanism("gs", w=5).release(DATA, 0.5, rng).chosen
     assert (fixed["w"], fixed["groups"]) == (5, 2)
     assert fixed["scale"] == pytest.approx(2 * DELTA / (0.5 * 5))
     assert fixed["estimated_l1"] > 0

@@ -9,10 +9,11 @@ import time
 
 import numpy as np
 import pytest
-from support.paths import ROOT
 
 from dpbench.mechanisms.gs._grouping import tuning_curve, tuning_curve_direct
 from dpbench.mechanisms.gs._sampling import sample_columns
+
+from support.paths import ROOT
 
 CHECKIN = """
 import json, resource, time

@@ -7,14 +7,15 @@ import math
 
 import numpy as np
 import pytest
-from naive import modern as naive
 from scipy import integrate, stats
 
 import dpbench
 from dpbench import Incidence
 from dpbench.errors import UserError
-from dpbench.mechanisms.baselines._topk import Joint, peel
+from dpbench.mechanisms.baselines._topk import Joint, Peeling
 from dpbench.numerics.gaussian import analytic_sigma, delta_of
+
+from naive import modern as naive
 
 
 def data_of(counts):
@@ -108,7 +109,7 @@ def test_joint_knows_the_probability_of_every_loss():
         expected = np.zeros(max(counts) - min(counts) + 1)
         for sequence, chance in naive.joint(counts, k, 0.7).items():
             expected[naive.loss(counts, sequence)] += chance
-        cumulated = Joint(np.sort(counts)[::-1], k, 0.7).cumulated
+        cumulated = Joint(np.arange(6), np.sort(counts)[::-1], k, 0.7).cumulated
         np.testing.assert_allclose(cumulated / cumulated[-1], np.cumsum(expected), rtol=1e-10)
 
 
@@ -127,13 +128,15 @@ def test_choices_are_private_for_every_added_row(chances, slack):
 def test_what_is_cut_off_is_never_chosen_anyway():
     """Far below the top, thousands of columns: same draws from the same noise, and the sure ones are found."""
     counts = np.concatenate([[10000, 9000, 8000], np.full(5000, 10)])
+    order = np.arange(counts.size)
     rng = np.random.default_rng(6)
     for _ in range(50):
-        assert peel(counts, 3, 3 / 1.0, rng).tolist() == [0, 1, 2]
-        assert Joint(counts, 3, 1.0).draw(rng).tolist() == [0, 1, 2]
-    assert Joint(counts, 3, 1.0).cumulated.size < 200
-    flat = np.full(5000, 7)
-    assert np.unique(peel(flat, 20, 20.0, rng)).size == np.unique(Joint(flat, 20, 1.0).draw(rng)).size == 20
+        assert Peeling(order, counts, 3, 3 / 1.0).draw(rng).tolist() == [0, 1, 2]
+        assert Joint(order, counts, 3, 1.0).draw(rng).tolist() == [0, 1, 2]
+    assert Joint(order, counts, 3, 1.0).cumulated.size < 200
+    flat = np.full(5003, 7)
+    for law in (Peeling(order, flat, 20, 20.0), Joint(order, flat, 20, 1.0)):
+        assert np.unique(law.draw(rng)).size == 20
 
 
 def test_equal_counts_have_equal_chances():
@@ -148,15 +151,39 @@ def test_equal_counts_have_equal_chances():
 def test_a_million_columns_are_chosen_from():
     counts = np.sort(np.random.default_rng(8).zipf(1.6, 1_000_000).clip(max=200_000))[::-1]
     rng = np.random.default_rng(9)
-    assert np.unique(peel(counts, 100, 100.0, rng)).size == 100
-    assert np.unique(Joint(counts, 100, 1.0).draw(rng)).size == 100
+    order = rng.permutation(counts.size)
+    for law in (Peeling(order, counts, 100, 100.0), Joint(order, counts, 100, 1.0)):
+        assert np.unique(law.draw(rng)).size == 100
 
 
 def test_release_ranks_and_says_nothing_about_size():
     release = dpbench.mechanism("joint_topk", k=3).release(DATA, 1000.0, np.random.default_rng(10))
     assert set(release.top.tolist()) == {1, 2, 5}
-    assert sorted(release.counts) == [0, 0, 0, 1, 2, 3]
-    assert np.array_equal(np.argsort(-release.counts, kind="stable")[:3], release.top)
+    assert release.columns == 6
+    assert not hasattr(release, "counts")
+    assert list(release.parts()) == ["top", "chosen.k"]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_laws_know_the_probability_of_every_sequence(k):
+    """Exactly, against the enumeration; their probabilities add up to 1, and what is no sequence has none."""
+    order = np.argsort(-np.array(COUNTS), kind="stable")
+    falling = np.array(COUNTS)[order]
+    for law, chances in (
+        (Peeling(order, falling, k, k / 1.5), naive.peeling(COUNTS, k, 1.5)),
+        (Joint(order, falling, k, 1.5), naive.joint(COUNTS, k, 1.5)),
+    ):
+        found = {s: math.exp(law.log_probability(np.array(s))) for s in chances}
+        assert found == pytest.approx(chances, rel=1e-10)
+        assert math.fsum(found.values()) == pytest.approx(1)
+        assert law.log_probability(np.array([0] * k)) == -math.inf or k == 1
+        assert law.log_probability(np.array([9] * k)) == -math.inf
+
+
+def test_a_law_that_cannot_say_says_why():
+    wide = Peeling(np.arange(1000), np.full(1000, 3), 2, 2.0)
+    with pytest.raises(NotImplementedError, match="up to 200 columns, here are 1000"):
+        wide.log_probability(np.array([0, 1]))
 
 
 def test_what_does_not_fit_says_so():

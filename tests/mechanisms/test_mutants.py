@@ -10,17 +10,18 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from support.mutants import GROUPING, Plant, noise
 
 from dpbench.check import baselines as utility
 from dpbench.check.comparison import BETTER, CHANGED, WORSE, Comparison, compare
 from dpbench.cli.check import bad, natures
-from dpbench.config.compose import compose_run
+from dpbench.config.compose import compose
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import execute
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import BASELINES
 from dpbench.results.store import Store
+
+from support.mutants import GROUPING, Plant, noise
 
 # Cells of the suite a mutant runs in: enough to be caught, few enough to be quick.
 MOST_CELLS = 12
@@ -57,17 +58,17 @@ WHERE = {
 
 
 def plan_of(mechanism: str) -> Plan:
-    experiment = WHERE[mechanism]
-    words = [f"experiment={experiment}", "scale=smoke", f"mechanism=[{mechanism}]", "runner.jobs=1", "tracking=none"]
-    plan = make_plan(compose_run(words))
-    step = max(1, len(plan.cells) // MOST_CELLS)
-    return dataclasses.replace(plan, cells=plan.cells[::step][:MOST_CELLS])
+    settings = {"mechanism": [mechanism], "runner.jobs": 1, "tracking": "none"}
+    plan = make_plan(compose(WHERE[mechanism], "smoke", settings))
+    step = max(1, len(plan.run.settings) // MOST_CELLS)
+    return dataclasses.replace(plan, run=dataclasses.replace(plan.run, settings=plan.run.settings[::step][:MOST_CELLS]))
 
 
 def measure(plan: Plan, folder: Path) -> dict[str, utility.Numbers]:
+    plan = dataclasses.replace(plan, run=dataclasses.replace(plan.run, results=folder))
     result = execute(plan, Store(folder))
     assert not result.failed, next(iter(result.failures.values()))[0].error
-    return {plan.run.experiment: utility.collect(plan, result, folder)}
+    return {plan.run.name: utility.collect(plan, result)}
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def mutated(mechanism: str, plant: Plant, references: dict, patch: pytest.Monkey
         plan = plan_of(mechanism)
         references[mechanism] = plan, measure(plan, folder / "sound")
     plan, sound = references[mechanism]
-    plant(patch, MECHANISMS.get(plan.cells[0].mechanism.cls))
+    plant(patch, MECHANISMS.get(plan.run.settings[0].mechanism.cls))
     return compare(sound, measure(plan, folder / "faulty"), natures(), same_seed=True)
 
 

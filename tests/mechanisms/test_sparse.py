@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from naive import sparse as naive
 from scipy import stats
 
 import dpbench
@@ -22,6 +21,8 @@ from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.numerics import dyadic, geometric
 from dpbench.sources.generators.tables import GaussianTable
+
+from naive import sparse as naive
 
 ALARM = 5e-5
 TABLE = {2: 1, 3: 4, 11: 2, 12: 7, 13: 1, 29: 12}
@@ -102,7 +103,7 @@ def released(mechanism: dpbench.Mechanism, data: Contingency, epsilon: float, tr
         release = mechanism.release(data, epsilon, rng)
         values = release.weights if release.values is None else release.values
         assert (np.diff(release.cells) > 0).all()
-        seen.add(release.cells.tolist(), values.tolist(), release.info.get("tau", 0.0), table.size // 2)
+        seen.add(release.cells.tolist(), values.tolist(), release.chosen.get("tau", 0.0), table.size // 2)
     return seen
 
 
@@ -158,7 +159,7 @@ def test_shortcut_and_laborious_agree_where_most_cells_are_zero(name: str, param
 def test_noise_on_non_zeros_has_its_law() -> None:
     """Many entries at once, against the mass function; false alarms one in twenty thousand."""
     table = dpbench.mechanism("filter").table(GaussianTable(cells=10**6).build(np.random.default_rng(1)))
-    drawn = table.noisy(math.exp(-0.5), np.random.default_rng(18)) - table.values
+    drawn = table.noisy(math.exp(-0.5), dpbench.Noise(np.random.default_rng(18))) - table.values
     x = np.arange(-15, 16)
     alpha = math.exp(-0.5)
     law = np.append((1 - alpha) / (1 + alpha) * alpha ** np.abs(x), 0)
@@ -271,7 +272,7 @@ def test_priority_returns_exactly_s(s: int, epsilon: float) -> None:
 
 def test_adjusted_and_plain_weights() -> None:
     release = dpbench.mechanism("priority", s=6).release(DATA, 0.5, np.random.default_rng(11))
-    tau = release.info["tau"]
+    tau = release.chosen["tau"]
     np.testing.assert_array_equal(np.abs(release.weights), np.maximum(np.abs(release.values), tau))
     assert (np.sign(release.weights) == np.sign(release.values)).all()
     np.testing.assert_array_equal(release.plain.weights, release.values)
@@ -285,9 +286,9 @@ def test_filter_for_a_target_size() -> None:
             mechanism = dpbench.mechanism("filter", two_sided=two_sided, **parameters)
             release = mechanism.release(data, 0.1, np.random.default_rng(1))
             assert 0.9 * t <= release.cells.size <= t
-            assert np.abs(release.weights).min() >= release.info["theta"]
+            assert np.abs(release.weights).min() >= release.chosen["theta"]
     small = dpbench.mechanism("filter", t=10**6).release(data, 0.1, np.random.default_rng(1))
-    assert small.info["theta"] == 1
+    assert small.chosen["theta"] == 1
 
 
 def test_threshold_for_a_target_size() -> None:
@@ -300,10 +301,10 @@ def test_threshold_for_a_target_size() -> None:
 def test_filter_priority_takes_half_the_mean() -> None:
     data = GaussianTable(cells=100_000).build(np.random.default_rng(0))
     release = dpbench.mechanism("filter_priority").release(data, 0.1, np.random.default_rng(1))
-    assert release.info["theta"] == pytest.approx(50, abs=0.5)
+    assert release.chosen["theta"] == pytest.approx(50, abs=0.5)
     assert release.cells.size == data.nonzeros
     over = dpbench.mechanism("filter_priority", transform="dyadic").release(data, 0.1, np.random.default_rng(1))
-    assert over.info["theta"] > 200
+    assert over.chosen["theta"] > 200
 
 
 def test_consistent_filter_drops_only_what_it_should() -> None:
@@ -358,7 +359,7 @@ def test_synthesizer_keeps_groups_and_follows_the_posterior() -> None:
         assert full.reshape(shape).sum(axis=1).tolist() == [40, 0, 8, 201]
         total += full
         squares += full**2
-    prior = release.info["prior"]
+    prior = release.chosen["prior"]
     counts = np.zeros(40)
     counts[data.cells] = data.counts
     people = np.repeat(counts.reshape(shape).sum(axis=1), 10)

@@ -10,13 +10,14 @@ import math
 
 import numpy as np
 import pytest
-from naive import sparse as naive
 from scipy import stats
 
 from dpbench.mechanisms.sparse import _synthesis as synthesis
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._priority import priorities, top, zero_priorities
 from dpbench.numerics import dyadic, geometric, haar, hashing, places
+
+from naive import sparse as naive
 
 ALARM = 1e-4
 ALPHAS = (math.exp(-0.1), math.exp(-1), math.exp(-0.1 / 21), 0.5)
@@ -84,13 +85,6 @@ def test_moments_of_the_noise() -> None:
         mass = (1 - alpha) / (1 + alpha) * alpha ** np.abs(x)
         assert geometric.mean_abs(alpha) == pytest.approx((mass * np.abs(x)).sum(), rel=1e-10)
         assert geometric.variance(alpha) == pytest.approx((mass * x.astype(float) ** 2).sum(), rel=1e-10)
-
-
-def test_noise_has_its_law() -> None:
-    alpha, n = math.exp(-0.3), 200_000
-    drawn = geometric.noise(alpha, n, np.random.default_rng(1))
-    x = np.arange(-60, 61)
-    assert fits(np.array([np.count_nonzero(drawn == v) for v in x]), alpha ** np.abs(x)) > ALARM
 
 
 def test_theta_and_tau_for_a_target() -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import browse
-from support.reports import MOST_BYTES, MOST_SECONDS, Page, run, small_report
 
 from dpbench.claims.ledger import ledger
 from dpbench.report.page import HERE, table_html
 from dpbench.report.tables import Cell, table
+
+from support.browser import browse
+from support.reports import MOST_BYTES, MOST_SECONDS, Page, run, small_report
 
 
 @pytest.fixture(scope="module")

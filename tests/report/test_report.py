@@ -7,12 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.reports import MOST_BYTES, Page, alter, run, small_report
 
 from dpbench.claims.ledger import ledger
-from dpbench.config.compose import options
+from dpbench.config.catalogue import options
 from dpbench.report.page import prose
 from dpbench.report.text import number, slug
+
+from support.reports import MOST_BYTES, Page, alter, run, small_report
 
 
 @pytest.fixture(scope="module")

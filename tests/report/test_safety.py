@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.reports import Page, alter, run, small_report
 
 from dpbench import seals
 from dpbench.claims.judge import Group, Verdict
@@ -18,6 +17,8 @@ from dpbench.report.page import markdown, page, prose, write
 from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.results.run import DatasetUse
 from dpbench.sources.cards import Card
+
+from support.reports import Page, alter, run, small_report
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' onload='alert(3) {{ 7*7 }} {% raw %} </style>"
 

@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from support.paths import ROOT
 
 from dpbench.report.gather import Experiment
 from dpbench.report.marks import IN_PART, NO_GUARANTEE, NOT_PRIVATE, Marks, notes
 from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.report.view_experiments import experiment_view
 from dpbench.results.run import UNSTATED, DatasetUse
+
+from support.paths import ROOT
 
 GS = MechanismUse("gs", {}, "ε", "looks at the data")
 MEAN = MechanismUse("gs_mean", {}, "ε", "")

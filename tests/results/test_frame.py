@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.homes import RUN, only_run, trials
-from support.stores import filled, name_of, rows, run
 
 from dpbench.errors import Damaged
 from dpbench.results.frame import metric_names, summarise
 from dpbench.results.store import Store
+
+from support.homes import RUN, only_run, trials
+from support.stores import filled, name_of, rows, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -33,7 +34,7 @@ def test_summary_of_a_few_trials() -> None:
             "metric.mse": [5.0, 5.0, 7.0, 7.0],
             "metric.pair_variance": [None, 2.0, None, 4.0],
             "metric.pair_bias2": [None, 8.0, None, 10.0],
-            "info.w": 3.0,
+            "chosen.w": 3.0,
         }
     )
     assert metric_names(frame) == ["mae", "mse"]
@@ -67,11 +68,11 @@ def test_settings_with_other_columns_stand_together(tmp_path: Path) -> None:
     """One tells a word, one a number, one nothing, and their metrics differ."""
     made = run(tmp_path, 3, repetitions=2)
     store = Store(tmp_path)
-    for number, (metric, told) in enumerate((("mae", {"info.w": "auto"}), ("mae", {"info.w": 3.0}), ("f1", {}))):
+    for number, (metric, told) in enumerate((("mae", {"chosen.w": "auto"}), ("mae", {"chosen.w": 3.0}), ("f1", {}))):
         for trial in range(2):
             store.write(name_of(number), [{"trial": trial, "seconds": 0.1, f"metric.{metric}": 1.0, **told}], "")
     frame = made.trials()
-    assert list(frame["info.w"]) == ["auto", "auto", 3.0, 3.0, None, None]
+    assert list(frame["chosen.w"]) == ["auto", "auto", 3.0, 3.0, None, None]
     assert frame["metric.f1"].isna().tolist() == [True] * 4 + [False] * 2
     assert metric_names(frame) == ["mae", "f1"]
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.stores import filled, name_of, run, setting
 
 from dpbench import seals
 from dpbench.errors import Damaged, Failed, UserError
 from dpbench.results.commands import nothing_stored, stored
 from dpbench.results.run import Run, valid_name
+
+from support.stores import filled, name_of, run, setting
 
 Change = Callable[[dict[str, Any]], object]
 

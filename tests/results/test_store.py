@@ -11,11 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.stores import name_of, row, rows
 
 from dpbench.errors import Failed
 from dpbench.results.folder import OLD_AGE, sweep
 from dpbench.results.store import Conflict, Store, TrialFile, _checksum
+
+from support.stores import name_of, row, rows
 
 ID, OTHER = name_of(0), name_of(1)
 
@@ -116,7 +117,7 @@ def test_two_copies_that_differ_are_an_error_that_names_both(tmp_path: Path) -> 
     assert len(numbers(store.read(ID))) == 4
 
 
-@pytest.mark.parametrize("missing", ["metric.mse", "info.scale"])
+@pytest.mark.parametrize("missing", ["metric.mse", "chosen.scale"])
 def test_a_number_that_one_copy_lacks_is_a_difference(tmp_path: Path, missing: str) -> None:
     store, _ = store_of(tmp_path)
     put(store, range(4))
@@ -144,7 +145,7 @@ def test_not_a_number_agrees_with_itself(tmp_path: Path) -> None:
 def test_words_and_numbers_in_one_column(tmp_path: Path) -> None:
     """A trial that tells a word and one that tells a number: the same table whatever was stored together."""
     cells = [3, "auto", 2.5, 0.1, None, "nan"]
-    told = [{"trial": i, "seconds": 0.0} | ({} if c is None else {"info.w": c}) for i, c in enumerate(cells)]
+    told = [{"trial": i, "seconds": 0.0} | ({} if c is None else {"chosen.w": c}) for i, c in enumerate(cells)]
     histories = ([told], [[r] for r in told], [told[:2], told[1:4], told[2:]], [told[::2], told[1::2], told])
     tables = []
     for number, history in enumerate(histories):
@@ -152,8 +153,8 @@ def test_words_and_numbers_in_one_column(tmp_path: Path) -> None:
         for part in history:
             store.write(ID, [{**r, "seconds": number} for r in part], "about")
         tables.append([store.read(ID).drop_columns("seconds"), store.read(ID, 1).drop_columns("seconds")])
-        assert store.read(ID)["info.w"].to_pylist() == ["3.0", "auto", "2.5", "0.1", None, "nan"]
-        assert store.read(ID, 1)["info.w"].to_pylist() == [3.0]
+        assert store.read(ID)["chosen.w"].to_pylist() == ["3.0", "auto", "2.5", "0.1", None, "nan"]
+        assert store.read(ID, 1)["chosen.w"].to_pylist() == [3.0]
     assert all(a.equals(b) for found in tables for a, b in zip(found, tables[0], strict=True))
 
 

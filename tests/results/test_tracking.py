@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.paths import ROOT
-from support.stores import filled, name_of, rows, run
 
 from dpbench.results import tracking
 from dpbench.results.store import Store
 from dpbench.results.tracking import TrackerDown, track
+
+from support.paths import ROOT
+from support.stores import filled, name_of, rows, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 QUICK = ("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,alpa]", "epsilon=[1]")

@@ -1,12 +1,15 @@
-"""Fixtures of the readers' tests."""
+"""Fixtures of the readers' and of the downloads' tests."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from support.server import Server
 
 
 @pytest.fixture
@@ -19,3 +22,19 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return put
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.paths import REAL as REAL_DATA
 
 from dpbench import Records
 from dpbench.errors import UserError
@@ -21,6 +20,8 @@ from dpbench.paths import CONF
 from dpbench.sources import SkippedLines
 from dpbench.sources.base import SOURCES
 from dpbench.sources.contexts import GROUPS
+
+from support.paths import REAL as REAL_DATA
 
 REAL = REAL_DATA / "movielens-1m"
 needs_movielens = pytest.mark.skipif(
@@ -93,7 +94,7 @@ def test_occasional_users_go_out_from_friday_to_sunday() -> None:
     shares = [late.mean()]
     for name in ("sra", "hpa"):
         release = mechanism(name).release(data, 1.0, np.random.default_rng(1))
-        days = np.asarray(release.info["sample_contexts"])
+        days = release.sample.contexts
         assert (days[4:] / days.sum() > data.edges.sum(axis=0)[4:] / data.records).all()
         assert (days[:4] / days.sum() < data.edges.sum(axis=0)[:4] / data.records).all()
         shares.append(days[4:].sum() / days.sum())
@@ -152,9 +153,9 @@ def test_table_5s_raw_column() -> None:
     assert data.context_labels[0] == "M, under 25"
     assert scores["listed"] == 11
     for i, name in enumerate(TABLE_5, 1):
-        assert str(scores[f"info.raw_{i}"]).startswith(name)
+        assert str(scores[f"raw_{i}"]).startswith(name)
     assert scores["raw_count_1"] == 591
-    assert str(scores["info.raw_11"]).startswith("Men in Black")
+    assert str(scores["raw_11"]).startswith("Men in Black")
     assert scores["raw_count_10"] == scores["raw_count_11"] == 470
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import real_data
 
 from dpbench.compare import calibration
-from dpbench.config.compose import options
-from dpbench.config.schema import dataset_of
+from dpbench.config import catalogue
+from dpbench.config.catalogue import options
+from dpbench.config.entries import dataset_of
 from dpbench.data import Data
 from dpbench.sources import cards
 from dpbench.sources.cache import open_dataset
+
+from support.paths import real_data
 
 # The files whose statistics a card states, and those its ratios are measured on where they are others (samples of it).
 COUNTED = {
@@ -36,8 +37,8 @@ CARDS = {name: cards.load(name) for name in options("dataset")}
 
 
 def original(name: str, place: tuple[str, ...]) -> Data:
-    entry = calibration.entry_of(name) | {"source": "files", "path": str(Path(real_data(*place)))}
-    return open_dataset(dataset_of(name, entry, "paper").spec).data
+    entry = catalogue.dataset(name).from_files(real_data(*place))
+    return open_dataset(dataset_of(entry, "paper").spec).data
 
 
 def digits(value: Any) -> int:
@@ -56,7 +57,7 @@ def test_statistics_are_those_of_the_files(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, card in CARDS.items() if card.ratios])
 def test_ratios_name_mechanisms_that_take_the_data(name: str) -> None:
     assert name in COUNTED | SAMPLES
-    taken = dict(calibration.mechanisms(calibration.entry_of(name)["kind"]))
+    taken = dict(calibration.mechanisms(catalogue.dataset(name).kind))
     assert set(CARDS[name].ratios) <= set(taken)
 
 

@@ -2,125 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import hashlib
-import io
 import os
 import re
 import subprocess
 import sys
-import tarfile
-import threading
-import zipfile
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.paths import ROOT
 
 from dpbench.cli import main
-from dpbench.compare import calibration
-from dpbench.config.schema import dataset_of
+from dpbench.config import catalogue
+from dpbench.config.entries import dataset_of
 from dpbench.sources import SOURCES, cards
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.cards import Address, Card
 from dpbench.sources.download import fetch, transfer
 
-CONTENT = b"".join(b"%d %d %d\n" % (i, i + 7, 3 * i) for i in range(60_000))
-
-
-class Server(ThreadingHTTPServer):
-    """Serves `files`; `cut` bytes after which the line breaks, `times` how often it does so.
-
-    `told`: whether it tells the length; `shift`: by how many bytes a range is another one than was asked for.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files: dict[str, bytes] = {}
-        self.tags: dict[str, str] = {}
-        self.cut = 0
-        self.times = 0
-        self.ranges = True
-        self.told = True
-        self.shift = 0
-        self.asked: list[tuple[str, str | None]] = []
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        name, wanted = self.path.lstrip("/"), self.headers.get("Range")
-        self.server.asked.append((name, wanted))
-        if name == "loop":
-            self.send_response(302)
-            self.send_header("Location", "/loop")
-            self.end_headers()
-            return
-        content = self.server.files.get(name)
-        if content is None:
-            self.send_error(404)
-            return
-        tag, start = self.server.tags.get(name, '"1"'), 0
-        if wanted and self.server.ranges and self.headers.get("If-Range") == tag:
-            start = int(wanted.removeprefix("bytes=").rstrip("-"))
-            if start >= len(content):
-                self.send_error(416)
-                return
-            start += self.server.shift
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        else:
-            self.send_response(200)
-        body = content[start:]
-        if self.server.told:
-            self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", tag)
-        self.end_headers()
-        if self.server.times > 0:
-            self.server.times -= 1
-            body = body[: self.server.cut]
-            self.close_connection = True
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def card(server: Server, *names: str, checksum: str | None = None) -> Card:
-    def sum_of(name: str) -> str:
-        return checksum or f"sha256:{hashlib.sha256(server.files.get(name, b'')).hexdigest()}"
-
-    return Card("transactions", files=tuple(Address(f"{server.address}/{name}", sum_of(name)) for name in names))
-
-
-def left(cache: Path) -> list[str]:
-    """Every file of the downloads that somebody could take for a whole one."""
-    return sorted(p.name for p in cache.rglob("*") if p.is_file() and not p.name.endswith((".part", ".tag", ".lock")))
+from support.paths import ROOT
+from support.server import CONTENT, PAGE, Server, card, left, zipped
 
 
 def test_good_file(server: Server, own_cache: Path) -> None:
@@ -355,105 +258,6 @@ def test_what_happened_is_said(server: Server, own_cache: Path) -> None:
         fetch.fetch(card(server, "retail.dat"))
 
 
-def test_archives_are_unpacked(server: Server, own_cache: Path) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("ml/retail.dat", "1 2\n")
-        archive.writestr("../outside.md", "no")
-    server.files["ml.zip"] = packed.getvalue()
-    folder, _ = fetch.fetch(card(server, "ml.zip"))
-    assert (folder / "ml" / "retail.dat").read_text() == "1 2\n"
-    assert not (folder / "ml.zip").exists()
-    assert not list(own_cache.parent.glob("outside.md"))
-    assert not list((own_cache / "downloads").glob("outside.md"))
-    assert SOURCES.make("fimi", path=str(folder)).build(np.random.default_rng(0)).rows == 1
-
-
-def test_a_damaged_archive(server: Server, own_cache: Path) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("retail.dat", "1 2\n" * 1000)
-    server.files["ml.zip"] = packed.getvalue().replace(b"1 2\n1 2", b"1 2\n9 9", 1)
-    with pytest.raises(fetch.FetchError, match=r"ml.zip: as zip it cannot be read to its end .*; it is removed"):
-        fetch.fetch(card(server, "ml.zip"))
-    assert cards.fetched("transactions") is None
-
-
-def zipped(content: bytes = b"1 2\n" * 1000, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", method) as archive:
-        archive.writestr("retail.dat", content)
-    return packed.getvalue()
-
-
-def tarred(mode: str, content: bytes = CONTENT) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode=f"w:{mode}") as archive:
-        for name in ("retail.dat", "more.dat"):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return packed.getvalue()
-
-
-def patched(content: bytes, *changes: tuple[int, int]) -> bytes:
-    """The content with other bytes at some places."""
-    new = bytearray(content)
-    for place, byte in changes:
-        new[place] = byte
-    return bytes(new)
-
-
-PAGE = b"\n<!-- portal -->\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n"
-ZIP = zipped()
-DIRECTORY = ZIP.index(b"PK\x01\x02")
-TAR = tarred("")
-UNFIT = {
-    "empty": ("retail.dat", b"", "it is empty"),
-    "empty gzip": ("retail.dat.gz", b"", "it is empty"),
-    "nothing in gzip": ("retail.dat.gz", gzip.compress(b""), "its content is empty"),
-    "portal": ("retail.dat", PAGE, "it is a web page"),
-    "portal for gzip": ("retail.dat.gz", PAGE, "it is a web page"),
-    "portal in gzip": ("retail.dat.gz", gzip.compress(PAGE), "its content is a web page"),
-    "portal for zip": ("ml.zip", PAGE, "it is a web page"),
-    "text for gzip": ("retail.dat.gz", CONTENT, "as gzip it cannot be read"),
-    "text for zip": ("ml.zip", CONTENT, "as zip it cannot be read"),
-    "text for tar": ("ml.tar", CONTENT, "as tar it cannot be read"),
-    "half gzip": ("retail.dat.gz", gzip.compress(CONTENT)[:50_000], "as gzip it cannot be read"),
-    "changed gzip": ("retail.dat.gz", patched(gzip.compress(CONTENT), (-6, 0), (-7, 0)), "as gzip it cannot be read"),
-    "half zip": ("ml.zip", zipped(CONTENT)[:50_000], "as zip it cannot be read"),
-    "damaged zip": ("ml.zip", patched(ZIP, (40, 255), (41, 255), (42, 255)), "as zip it cannot be read"),
-    "encrypted zip": ("ml.zip", patched(ZIP, (6, 1), (DIRECTORY + 8, 1)), "as zip it cannot be read"),
-    "unknown method": ("ml.zip", patched(ZIP, (8, 99), (DIRECTORY + 10, 99)), "as zip it cannot be read"),
-    "half tar": ("ml.tar", TAR[: len(TAR) // 2], "as tar it cannot be read"),
-    "one of two in tar": ("ml.tar", TAR[: TAR.index(b"more.dat")], "as tar it cannot be read"),
-    "second header damaged": ("ml.tar", patched(TAR, (TAR.index(b"more.dat"), 0)), "as tar it cannot be read"),
-    "half tar.gz": ("ml.tar.gz", tarred("gz")[:50_000], "as tar it cannot be read"),
-}
-
-
-@pytest.mark.parametrize("case", UNFIT)
-@pytest.mark.parametrize("told", [True, False])
-@pytest.mark.parametrize("checksum", ["unknown", None])
-def test_what_is_no_whole_file_never_enters_the_cache(
-    server: Server, own_cache: Path, case: str, told: bool, checksum: str | None
-) -> None:
-    """Whether or not a length or even a checksum says that it is all there; and the next attempt is not blocked."""
-    name, content, reason = UNFIT[case]
-    server.files[name], server.told = content, told
-    with pytest.raises(
-        fetch.FetchError, match=rf"^http.*{name}: {reason}.*; it is removed\. --from takes.*$"
-    ) as caught:
-        fetch.fetch(card(server, name, checksum=checksum))
-    assert "\n" not in str(caught.value)
-    assert cards.fetched("transactions") is None
-    assert [p.name for p in own_cache.rglob("*") if p.is_file()] == [".lock"]
-    good = {"dat": CONTENT, "gz": gzip.compress(CONTENT), "zip": ZIP, "tar": TAR, "tar.gz": tarred("gz")}
-    server.files[name] = good[name.partition(".")[2].removeprefix("dat.")]
-    folder, _ = fetch.fetch(card(server, name, checksum=checksum if told else None))
-    assert SOURCES.make("fimi", path=str(next(folder.glob("retail.dat*")))).build(np.random.default_rng(0)).rows > 0
-
-
 def test_half_a_file_of_unknown_length(server: Server, own_cache: Path) -> None:
     """Only a form that knows its own end, or a checksum, can tell that all of it came."""
     server.told = False
@@ -482,44 +286,6 @@ def test_another_range_than_asked_for_starts_over(server: Server, own_cache: Pat
     assert [wanted is None for _, wanted in server.asked] == [True, False, True]
 
 
-def test_what_is_opened_must_have_come(server: Server, own_cache: Path) -> None:
-    server.files["ml.zip"] = ZIP
-    other = dataclasses.replace(card(server, "ml.zip"), open="ml/NYC.txt")
-    with pytest.raises(
-        fetch.FetchError, match=r"^ml.zip: expected ml/NYC.txt in it, which is not there; it is removed"
-    ):
-        fetch.fetch(other)
-    assert left(own_cache) == []
-    folder, _ = fetch.fetch(dataclasses.replace(other, open="retail.dat"))
-    assert left(folder) == ["fetched.json", "retail.dat"]
-
-
-def test_a_bad_file_that_was_left_aside_is_fetched_anew(server: Server, own_cache: Path) -> None:
-    """As a former version did, which then failed on it for ever."""
-    server.files["ml.zip"] = ZIP
-    aside = own_cache / "downloads" / ".transactions"
-    aside.mkdir(parents=True)
-    (aside / "ml.zip").write_bytes(UNFIT["encrypted zip"][1])
-    folder, _ = fetch.fetch(card(server, "ml.zip", checksum="unknown"))
-    assert left(folder) == ["fetched.json", "retail.dat"]
-
-
-def test_a_full_disk_is_not_the_archives_fault(
-    server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.files["ml.zip"] = ZIP
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(zipfile.ZipFile, "extractall", full)
-        with pytest.raises(fetch.FetchError, match=r"ml.zip could not be unpacked: No space left on device; the same"):
-            fetch.fetch(card(server, "ml.zip"))
-    fetch.fetch(card(server, "ml.zip"))
-    assert len(server.asked) == 1
-
-
 def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -537,8 +303,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     out = capsys.readouterr().out
     assert out.index("for research") < out.index("checksum sha256:" + known + " holds")
     assert "transactions is here now" in out
-    entry = calibration.entry_of("transactions")
-    data = open_dataset(dataset_of("transactions", entry | {"source": "files"}, "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("transactions").from_files(), "smoke").spec).data
     assert data.rows == 60_000
     assert main(["data", "list"]) == 0
     assert re.search(r"transactions.*files.*fetched", capsys.readouterr().out)
@@ -546,3 +311,37 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     assert "was fetched before" in capsys.readouterr().out
     assert main(["data", "where"]) == 0
     assert str(own_cache) in capsys.readouterr().out.replace("\n", "")
+
+
+def test_what_other_transfers_left_is_swept(server: Server, own_cache: Path) -> None:
+    """After a day; an old folder whose new one never came is put back, and nothing of today is touched."""
+    server.files["retail.dat"] = CONTENT
+    downloads = own_cache / "downloads"
+
+    def make(name: str, hours: float) -> None:
+        (downloads / name).mkdir(parents=True)
+        (downloads / name / "x.part").write_bytes(b"1")
+        then = time.time() - hours * 3600
+        for path in (downloads / name / "x.part", downloads / name):
+            os.utime(path, (then, then))
+
+    make(".kos", 25)
+    make(".adult", 23)
+    make(".gowalla.old", 25)
+    make(".retail.old", 25)
+    make("retail", 25)
+    make(".transactions", 25)  # of this very dataset: it is continued, not swept
+    fetch.fetch(card(server, "retail.dat"))
+    assert sorted(path.name for path in downloads.iterdir()) == [".adult", "gowalla", "retail", "transactions"]
+
+
+def test_a_damaged_record_is_seen(server: Server, own_cache: Path) -> None:
+    server.files["retail.dat"] = CONTENT
+    folder, _ = fetch.fetch(card(server, "retail.dat"))
+    record = folder / cards.RECORD
+    record.write_text(record.read_text().replace('"retail.dat"', '"retail.dau"'))
+    assert cards.fetched("transactions") is None
+    with pytest.raises(fetch.FetchError, match=r"cannot be compared with what was fetched, .*--again fetches it anew"):
+        fetch.fetch(card(server, "retail.dat"))
+    fetch.fetch(card(server, "retail.dat"), again=True)
+    assert cards.fetched("transactions") == folder

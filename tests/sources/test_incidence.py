@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 from omegaconf import OmegaConf
-from support.paths import ROOT, real_data
 
 from dpbench.data import Incidence
 from dpbench.errors import UserError
@@ -24,6 +23,8 @@ from dpbench.sources import SOURCES
 from dpbench.sources.generators import _margins as margins
 from dpbench.sources.generators.incidence import IncidenceGenerator, incidence
 from dpbench.sources.generators.shapes import whole_numbers
+
+from support.paths import ROOT, real_data
 
 NAMES = ("checkin", "document", "netflix", "trajectory", "transactions")
 

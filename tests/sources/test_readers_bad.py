@@ -14,6 +14,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from dpbench.config.catalogue import DatasetEntry
+from dpbench.config.entries import dataset_of
+from dpbench.errors import UserError
+from dpbench.paths import cache
+from dpbench.sources import SOURCES, SkippedLines
+from dpbench.sources.cache import open_dataset
+from dpbench.sources.spec import DatasetSpec
+
 from support.formats import (
     ADULT,
     CHECKINS,
@@ -26,13 +35,6 @@ from support.formats import (
     read,
     rows_of,
 )
-
-from dpbench.config.schema import dataset_of
-from dpbench.errors import UserError
-from dpbench.paths import cache
-from dpbench.sources import SOURCES, SkippedLines
-from dpbench.sources.cache import open_dataset
-from dpbench.sources.spec import DatasetSpec
 
 # reader, file, line of the fault, what the message says
 BAD = [
@@ -153,9 +155,10 @@ def test_places_that_are_no_files(write: Callable[..., Path], tmp_path: Path) ->
     (tmp_path / "loop").symlink_to("loop")
     assert "loop: there is no such file or folder" in failing("fimi", tmp_path / "loop")
     entry = {"kind": "incidence", "source": "files", "files": "fimi", "path": str(tmp_path / "loop")}
-    assert dataset_of("transactions", entry, "smoke").spec.params["path"] == str(tmp_path / "loop")
+    with pytest.raises(UserError, match=r"transactions.path=.*loop: there is no such file or folder"):
+        dataset_of(DatasetEntry.of("transactions", entry), "smoke")
     with pytest.raises(UserError, match=r"transactions.path=\['a', 'b'\] is not valid: expected one file or folder"):
-        dataset_of("transactions", entry | {"path": ["a", "b"]}, "smoke")
+        DatasetEntry.of("transactions", entry | {"path": ["a", "b"]})
     os.mkfifo(tmp_path / "pipe.dat")
     assert "pipe.dat is neither a file nor a folder: expected transactions" in failing("fimi", tmp_path / "pipe.dat")
     (tmp_path / "deep" / "deeper").mkdir(parents=True)

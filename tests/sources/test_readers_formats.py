@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from naive import readers as naive
-from support.formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, records_of, rows_of
-from support.paths import real_data
 
 from dpbench.data import Contingency
 from dpbench.errors import UserError
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.readers import parsing
 from dpbench.sources.spec import DatasetSpec
+
+from naive import readers as naive
+from support.formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, records_of, rows_of
+from support.paths import real_data
 
 
 @pytest.fixture(params=[4, 37, 1 << 22], ids=["blocks of 4", "blocks of 37", "one block"])

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from naive import readers as naive
-from support.formats import CHECKINS, GOOD, TSMC, read, records_of, rows_of
 
 from dpbench.errors import UserError
 from dpbench.sources import SkippedLines
+
+from naive import readers as naive
+from support.formats import CHECKINS, GOOD, TSMC, read, records_of, rows_of
 
 FUZZ = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True

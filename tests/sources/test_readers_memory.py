@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.formats import RNG, records_of, rows_of
 
 from dpbench.sources import SOURCES, SkippedLines
 from dpbench.sources.readers import assembly
+
+from support.formats import RNG, records_of, rows_of
 
 DAYS = ("a", "b", "c")
 

@@ -69,6 +69,13 @@ def range_error(data: Contingency, release: Any) -> float:
     return float(np.abs(release.sum(lo, lo + 50) - data.sum(lo, lo + 50)).sum())
 
 
+def counts_of(release: Any) -> list[np.ndarray]:
+    """Of a ranking of the largest columns there are no counts."""
+    if isinstance(release, TopK):
+        return [release.top]
+    return [release.counts, *([] if release.edges is None else [release.edges])]
+
+
 def count_error(data: Any, release: Any) -> float:
     """Of published counts their distance; of a list of the largest columns, what it misses of the true ones' counts."""
     if isinstance(release, TopK):
@@ -80,13 +87,13 @@ def count_error(data: Any, release: Any) -> float:
 EXAMPLES: dict[str, Example] = {
     "incidence": Example(
         data=incidence,
-        numbers=lambda release: [release.counts],
+        numbers=counts_of,
         shapes=lambda data: [(data.columns,)],
         error=count_error,
     ),
     "records": Example(
         data=records,
-        numbers=lambda release: [release.counts, *([] if release.edges is None else [release.edges])],
+        numbers=counts_of,
         shapes=lambda data: [(data.n_items,), (data.n_items, data.n_contexts)],
         error=lambda data, release: float(np.abs(release.counts - data.counts).sum()),
     ),

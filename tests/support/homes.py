@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpbench.results.run import Run
+
 from support.paths import ROOT
 
 ENTRIES = {

@@ -16,13 +16,13 @@ def noise(factor: float) -> Plant:
 
     def plant(patch: pytest.MonkeyPatch, cls: type) -> None:
         publish = cls.publish  # type: ignore[attr-defined]
-        patch.setattr(cls, "publish", lambda self, data, epsilon, rng: publish(self, data, epsilon / factor, rng))
+        patch.setattr(cls, "publish", lambda self, data, epsilon, noise: publish(self, data, epsilon / factor, noise))
 
     return plant
 
 
 def grouping(change: Callable[..., np.ndarray]) -> Plant:
-    """Module M_g of the grouping mechanisms, `change(smooth, counts, order, w, scale, rng)` in its place."""
+    """Module M_g of the grouping mechanisms, `change(smooth, counts, order, w, scale, noise)` in its place."""
 
     def plant(patch: pytest.MonkeyPatch, cls: type) -> None:
         from dpbench.mechanisms.gs import grouping as module
@@ -33,21 +33,21 @@ def grouping(change: Callable[..., np.ndarray]) -> Plant:
     return plant
 
 
-def drop_group(smooth: Any, counts: np.ndarray, order: np.ndarray, w: int, scale: float, rng: Any) -> np.ndarray:
+def drop_group(smooth: Any, counts: np.ndarray, order: np.ndarray, w: int, scale: float, noise: Any) -> np.ndarray:
     """The last group is forgotten: its columns are published as zero."""
-    published = smooth(counts, order, w, scale, rng)
+    published = smooth(counts, order, w, scale, noise)
     published[order[counts.size // w * w - w :]] = 0.0
     return published
 
 
-def wider(smooth: Any, counts: np.ndarray, order: np.ndarray, w: int, scale: float, rng: Any) -> np.ndarray:
+def wider(smooth: Any, counts: np.ndarray, order: np.ndarray, w: int, scale: float, noise: Any) -> np.ndarray:
     """Groups of w + 1 columns under the noise of w."""
-    return smooth(counts, order, min(w + 1, counts.size), scale, rng)
+    return smooth(counts, order, min(w + 1, counts.size), scale, noise)
 
 
-def unsorted(smooth: Any, counts: np.ndarray, order: np.ndarray, w: int, scale: float, rng: Any) -> np.ndarray:
+def unsorted(smooth: Any, counts: np.ndarray, order: np.ndarray, w: int, scale: float, noise: Any) -> np.ndarray:
     """Groups are made without looking at the sample."""
-    return smooth(counts, np.arange(counts.size), w, scale, rng)
+    return smooth(counts, np.arange(counts.size), w, scale, noise)
 
 
 def tuned_off_by_one(patch: pytest.MonkeyPatch, cls: type) -> None:

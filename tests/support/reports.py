@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import seals
+
 from support.paths import ROOT
 
 MOST_SECONDS, MOST_BYTES = 2.0, 15_000_000

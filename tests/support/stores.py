@@ -30,7 +30,7 @@ def row(
         "seconds": seconds,
         "metric.mae": mae,
         "metric.mse": mae**2,
-        "info.scale": 2.0,
+        "chosen.scale": 2.0,
         "metric.pair_variance": variance if paired else None,
         "metric.pair_bias2": bias if paired else None,
     }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive import analytics as naive
 
 import dpbench
 from dpbench import Counts, Records
+from dpbench.data import Sample
 from dpbench.errors import UserError
 from dpbench.numerics.sample_error import model_mse, optimal_l, sample_mse
 from dpbench.tasks._comparison import precision_at, top_thresholds
 from dpbench.tasks.base import TASKS
+
+from naive import analytics as naive
 
 RNG = np.random.default_rng(0)
 
@@ -22,7 +24,7 @@ def example(seed: int = 1) -> tuple[Records, Counts]:
     users = [[(int(rng.integers(25)), int(rng.integers(3))) for _ in range(rng.integers(1, 9))] for _ in range(40)]
     data = Records.from_rows(users, items=30, contexts=3)
     counts, edges = data.counts + rng.laplace(0, 3, 30), data.edges + rng.laplace(0, 3, (30, 3))
-    return data, Counts(counts=np.round(counts), edges=np.round(edges), info={"sample": 12})
+    return data, Counts(counts=np.round(counts), edges=np.round(edges), sample=Sample(records=12))
 
 
 def test_errors_and_divergence_are_those_of_the_definition() -> None:
@@ -100,7 +102,8 @@ def test_bias_and_variance_come_from_the_item_errors() -> None:
 
 def test_context_shares() -> None:
     data, _ = example()
-    release = Counts(counts=np.zeros(30), edges=data.edges * [2.0, 1.0, -1.0], info={"sample_contexts": [1, 0, 3]})
+    sample = Sample(records=4, contexts=np.array([1, 0, 3]))
+    release = Counts(counts=np.zeros(30), edges=data.edges * [2.0, 1.0, -1.0], sample=sample)
     scores = TASKS.make("context_shares").score(data, release, RNG)
     totals = data.edges.sum(axis=0)
     assert [scores[f"raw_share_{j}"] for j in range(3)] == pytest.approx(list(totals / data.records))
@@ -122,11 +125,11 @@ def test_top_items_names_them_and_shows_ties() -> None:
     data = Records(data.indptr, data.items, data.contexts, 6, 2, item_labels=tuple("abcdef"))
     release = Counts(counts=np.zeros(6), edges=np.array([[0, 9], [0, 8], [0, 7.5], [0, 0], [0, 7], [0, 0]]))
     scores = TASKS.make("top_items", context=1, k=3).score(data, release, RNG)
-    assert [scores[f"info.raw_{i}"] for i in range(1, 5)] == ["b", "c", "d", "e"]  # three share the second place
+    assert [scores[f"raw_{i}"] for i in range(1, 5)] == ["b", "c", "d", "e"]  # three share the second place
     assert [scores[f"raw_count_{i}"] for i in range(1, 5)] == [7, 4, 4, 4]
-    assert [scores[f"info.top_{i}"] for i in range(1, 4)] == ["a", "b", "c"]
+    assert [scores[f"top_{i}"] for i in range(1, 4)] == ["a", "b", "c"]
     assert (scores["right"], scores["right_first"], scores["listed"]) == (2, 2, 4)
-    assert "info.raw_5" not in scores
+    assert "raw_5" not in scores
     tied = Counts(counts=np.zeros(6), edges=np.array([[0, 0], [0, 8], [0, 0], [0, 7.5], [0, 7], [0, 0]]))
     scores = TASKS.make("top_items", context=1, k=3).score(data, tied, RNG)
     assert (scores["right"], scores["right_first"]) == (3, 2), "e is as frequent as d, but fourth on the list"

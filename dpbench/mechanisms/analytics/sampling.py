@@ -6,16 +6,17 @@ edge counts (Lemmas 3 and 5). Sampling user by user costs no privacy (Lemma 6).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence, Records
+from dpbench.data import Counts, Incidence, Records, Sample
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.analytics import _samples as samples
 from dpbench.mechanisms.base import Mechanism
 from dpbench.numerics.sample_error import sample_mse
+from dpbench.privacy import Budget, Noise
 
 
 def _share(what: str, value: float, *, below: float = 1.0) -> None:
@@ -42,10 +43,11 @@ class SRA(Mechanism, name="sra"):
         positive("l", self.l, whole=True)
         _share("item_share", self.item_share)
 
-    def publish(self, data: Records | Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        epsilon_1 = self.item_share * epsilon
-        sample = samples.random_sample(data.indptr, int(self.l), rng)  # D_R
-        return _publish_sample(data, sample, self.l, epsilon_1, epsilon - epsilon_1, rng)
+    def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
+        budget = Budget(epsilon)
+        epsilon_1, epsilon_2 = budget.take(self.item_share), budget.rest()
+        sample = samples.random_sample(data.indptr, int(self.l), noise.stream("sample"))  # D_R
+        return _publish_sample(data, sample, self.l, epsilon_1, epsilon_2, noise)
 
     def expected_mse(self, data: Records, epsilon: float) -> float:
         """Expected mean squared error of the item counts: exact, for the users' true sizes and repeats."""
@@ -76,18 +78,36 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
             positive("d", self.d, whole=True)
         _share("popularity_share", self.popularity_share)
 
-    def publish(self, data: Records | Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        noisy, info = self._estimate(data, epsilon, rng)
-        return Counts(counts=noisy, info=info)
+    def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
+        d, epsilon_0 = self.records_taken(data), Budget(epsilon).take(self.popularity_share)
+        counts, sample_size = self.popularity(data, d, epsilon_0, noise)
+        return Counts(
+            counts=counts,
+            chosen={"scale": d / epsilon_0, **self._given_d(d)},
+            diagnostics={"sample": sample_size, **self._observed_d(d)},
+            sample=Sample(records=sample_size),
+        )
 
-    def _estimate(self, data: Any, epsilon: float, rng: np.random.Generator) -> tuple[np.ndarray, dict[str, float]]:
-        """The noisy item counts of the sample D_E, and what was chosen for them."""
-        d = max(1, _smallest(data)) if self.d is None else int(self.d)
-        sample = samples.random_sample(data.indptr, d, rng)  # D_E
-        items, m = _items(data)
-        q1 = samples.item_counts(items, sample, m)
-        scale = d / (self.popularity_share * epsilon)
-        return q1 + rng.laplace(0.0, scale, m), {"d": d, "sample": sample.size, "scale": scale}
+    def popularity(self, data: Any, d: int, epsilon_0: float, noise: Noise) -> tuple[np.ndarray, int]:
+        """The noisy item counts of the sample D_E, and how many records are in it."""
+        items = data.item_columns()
+        sample = samples.random_sample(items.indptr, d, noise.stream("popularity"))  # D_E
+        q1 = samples.item_counts(items.indices, sample, items.columns)
+        return noise.laplace(q1, scale=d / epsilon_0, step="popularity"), sample.size
+
+    def records_taken(self, data: Any) -> int:
+        """d: as given, or the smallest user's number of records (at least 1)."""
+        if self.d is not None:
+            return int(self.d)
+        sizes = data.item_columns().row_sizes
+        return max(1, int(sizes.min())) if sizes.size else 1
+
+    def _given_d(self, d: int) -> dict[str, float]:
+        return {} if self.d is None else {"d": d}
+
+    def _observed_d(self, d: int) -> dict[str, float]:
+        """The smallest user's number is exact: it is told apart from a d that was declared."""
+        return {"d": d} if self.d is None else {}
 
     def not_private(self) -> str:
         return "" if self.d is not None else "d is the smallest observed user, which looks at the data: declare `d`"
@@ -113,49 +133,46 @@ class HPA(HPAPopularity, name="hpa"):
         positive("l", self.l, whole=True)
         _share("item_share", self.item_share, below=1 - self.popularity_share)
 
-    def publish(self, data: Records | Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        epsilon_0, epsilon_1 = self.popularity_share * epsilon, self.item_share * epsilon
-        noisy, estimate = self._estimate(data, epsilon, rng)
+    def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
+        budget = Budget(epsilon)
+        epsilon_0, epsilon_1 = budget.take(self.popularity_share), budget.take(self.item_share)
+        epsilon_2, d = budget.rest(), self.records_taken(data)
+        noisy, _ = self.popularity(data, d, epsilon_0, noise)
         # p̃ is this, normalised (Equation 11); the greedy pick only needs the order.
         popularity = np.maximum(noisy, 0.0)
-        sample = samples.greedy_sample(data.indptr, _items(data)[0], popularity, int(self.l), rng)  # D_G
-        release = _publish_sample(data, sample, self.l, epsilon_1, epsilon - epsilon_0 - epsilon_1, rng)
-        return Counts(counts=release.counts, edges=release.edges, info={**release.info, "d": estimate["d"]})
+        indices = data.item_columns().indices
+        sample = samples.greedy_sample(data.indptr, indices, popularity, int(self.l), noise.stream("ties"))  # D_G
+        release = _publish_sample(data, sample, self.l, epsilon_1, epsilon_2, noise)
+        return replace(
+            release,
+            chosen={**release.chosen, **self._given_d(d)},
+            diagnostics={**release.diagnostics, **self._observed_d(d)},
+        )
 
 
 def _publish_sample(
-    data: Any,
-    sample: np.ndarray,
-    most: int,
-    epsilon_1: float,
-    epsilon_2: float,
-    rng: np.random.Generator,
+    data: Records | Incidence, sample: np.ndarray, most: int, epsilon_1: float, epsilon_2: float, noise: Noise
 ) -> Counts:
-    """q̃1 and q̃2 of a sample with at most l = `most` records a user: Lap(l/ε1) on items, Lap(l/ε2) on edges."""
-    if data.kind == "incidence":
+    """q̃1 and q̃2 of a sample with at most l = `most` records a user: Lap(l/ε1) on items, Lap(l/ε2) on edges. Without
+    edges the items have both budgets."""
+    items, edges = data.item_columns(), data.edge_columns()
+    if edges is None:
         scale = most / (epsilon_1 + epsilon_2)
-        q1 = samples.item_counts(data.indices, sample, data.columns)
-        return Counts(counts=q1 + rng.laplace(0.0, scale, q1.shape), info={"sample": sample.size, "scale": scale})
-    q2 = samples.edge_counts(data.items, data.contexts, sample, data.n_items, data.n_contexts)
+        q1 = samples.item_counts(items.indices, sample, items.columns)
+        return Counts(
+            counts=noise.laplace(q1, scale=scale, step="items"),
+            chosen={"scale": scale},
+            diagnostics={"sample": sample.size},
+            sample=Sample(records=sample.size),
+        )
+    records = edges.records
+    q2 = samples.edge_counts(records.items, records.contexts, sample, records.n_items, records.n_contexts)
     q1 = q2.sum(axis=1)
     return Counts(
-        counts=q1 + rng.laplace(0.0, most / epsilon_1, q1.shape),
-        edges=q2 + rng.laplace(0.0, most / epsilon_2, q2.shape),
-        # How the sample spreads over the contexts is not published: it is for Figures 10 and 11 only.
-        info={
-            "sample": sample.size,
-            "sample_contexts": q2.sum(axis=0),
-            "scale": most / epsilon_1,
-            "epsilon_1": epsilon_1,
-            "epsilon_2": epsilon_2,
-        },
+        counts=noise.laplace(q1, scale=most / epsilon_1, step="items"),
+        edges=noise.laplace(q2, scale=most / epsilon_2, step="edges"),
+        chosen={"scale": most / epsilon_1},
+        diagnostics={"sample": sample.size},
+        # How the sample spreads over the contexts is for Figures 10 and 11 only.
+        sample=Sample(records=sample.size, contexts=q2.sum(axis=0), epsilon_1=epsilon_1, epsilon_2=epsilon_2),
     )
-
-
-def _items(data: Any) -> tuple[np.ndarray, int]:
-    return (data.indices, data.columns) if data.kind == "incidence" else (data.items, data.n_items)
-
-
-def _smallest(data: Any) -> int:
-    sizes = data.row_sizes if data.kind == "incidence" else data.user_sizes
-    return int(sizes.min()) if sizes.size else 0

@@ -23,6 +23,18 @@ def multiplicity(d: int) -> np.ndarray:
     return twice
 
 
+def to_parts(spectrum: np.ndarray, d: int) -> np.ndarray:
+    """The first coefficients as real numbers: all real parts, then the imaginary parts of those that have one."""
+    return np.concatenate([spectrum.real, spectrum.imag[multiplicity(d)[: spectrum.size] == 2]])
+
+
+def from_parts(parts: np.ndarray, rho: int, d: int) -> np.ndarray:
+    """The first `rho` coefficients again."""
+    spectrum = parts[:rho].astype(np.complex128)
+    spectrum.imag[multiplicity(d)[:rho] == 2] = parts[rho:]
+    return spectrum
+
+
 def noise_scale(rho: float | np.ndarray, d: int, l2: float, epsilon: float) -> float | np.ndarray:
     """λ = √(ρ d) Δ₂ / ε, for real and imaginary parts of the first ρ coefficients each; `l2` is Δ₂ of the counts."""
     return np.sqrt(rho * d) * l2 / epsilon

@@ -12,39 +12,67 @@ import math
 import numpy as np
 
 NEVER = 40.0  # -log of what counts as impossible
+ENUMERATED = 200  # most columns for which the probability of a sequence of peeling is computed
 
 
-def peel(counts: np.ndarray, k: int, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """K rounds of "largest count plus one-sided exponential noise", which is permute-and-flip; falling `counts` in,
-    their chosen places out, in order.
+class Peeling:
+    """K rounds of "largest count plus one-sided exponential noise", which is permute-and-flip (a law for `Noise.draw`).
 
     The largest noise of m columns of equal count is drawn at once, so a round costs the number of different counts.
     """
-    reach = int(np.searchsorted(-counts, -(counts[k - 1] - scale * (math.log(counts.size) + NEVER)), side="right"))
-    values, starts, sizes = np.unique(-counts[:reach], return_index=True, return_counts=True)
-    values, left, chosen = -values.astype(np.float64), sizes.astype(np.float64), np.empty(k, dtype=np.int64)
-    for turn in range(k):
-        noise = -scale * np.log(-np.expm1(-rng.standard_exponential(left.size) / np.maximum(left, 1.0)))
-        chosen[turn] = np.argmax(np.where(left > 0, values + noise, -np.inf))
-        left[chosen[turn]] -= 1
-    places = np.empty(k, dtype=np.int64)
-    for group in np.unique(chosen):
-        turns = np.flatnonzero(chosen == group)
-        places[turns] = starts[group] + rng.choice(int(sizes[group]), turns.size, replace=False)
-    return places
+
+    def __init__(self, order: np.ndarray, counts: np.ndarray, k: int, scale: float) -> None:
+        """`order` holds the columns by falling count, `counts` these counts."""
+        self.order, self.counts, self.k, self.scale = order, counts, k, scale
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """The chosen columns, in order."""
+        counts, k, scale = self.counts, self.k, self.scale
+        reach = int(np.searchsorted(-counts, -(counts[k - 1] - scale * (math.log(counts.size) + NEVER)), side="right"))
+        values, starts, sizes = np.unique(-counts[:reach], return_index=True, return_counts=True)
+        values, left, chosen = -values.astype(np.float64), sizes.astype(np.float64), np.empty(k, dtype=np.int64)
+        for turn in range(k):
+            noise = -scale * np.log(-np.expm1(-rng.standard_exponential(left.size) / np.maximum(left, 1.0)))
+            chosen[turn] = np.argmax(np.where(left > 0, values + noise, -np.inf))
+            left[chosen[turn]] -= 1
+        places = np.empty(k, dtype=np.int64)
+        for group in np.unique(chosen):
+            turns = np.flatnonzero(chosen == group)
+            places[turns] = starts[group] + rng.choice(int(sizes[group]), turns.size, replace=False)
+        return self.order[places]
+
+    def log_probability(self, outcome: np.ndarray) -> float:
+        """Round by round q_i ∫ Π_{j≠i} (1 - q_j t) dt over 0 ≤ t ≤ 1 with the coins q = exp((c - c_max)/scale): coins
+        are thrown at random times, and i's is the first that comes up. A polynomial, integrated exactly."""
+        if self.counts.size > ENUMERATED:
+            raise NotImplementedError(f"the integral is exact up to {ENUMERATED} columns, here are {self.counts.size}")
+        nodes, weights = np.polynomial.legendre.leggauss(self.counts.size // 2 + 1)
+        times, weights = (nodes + 1) / 2, weights / 2
+        left = dict(zip(self.order.tolist(), self.counts.tolist(), strict=True))
+        total = 0.0
+        for column in np.asarray(outcome).tolist():
+            if column not in left:
+                return -math.inf
+            count, best = left.pop(column), max(left.values(), default=-math.inf)
+            best = max(best, count)
+            others = np.exp((np.array(list(left.values()), dtype=np.float64) - best) / self.scale)
+            alive = np.prod(1 - np.outer(times, others), axis=1)
+            total += (count - best) / self.scale + math.log(float(weights @ alive))
+        return total
 
 
 class Joint:
-    """The exponential mechanism over sequences s of K columns with utility -max_i (c_(i) - c_{s_i}), exponent ε/2.
+    """The exponential mechanism over sequences s of K columns with utility -max_i (c_(i) - c_{s_i}), exponent ε/2 (a law
+    for `Noise.draw`).
 
     A sequence has loss at most v when its i-th column is among the n_i(v) columns of count c_(i) - v or more. These sets
     are nested, so there are Π_i (n_i(v) - i + 1) of them. Those with loss v exactly are split by the first place t where
     it is reached; t's column is then outside all sets before it, and the number of sequences is again a product.
     """
 
-    def __init__(self, counts: np.ndarray, k: int, epsilon: float) -> None:
-        """`counts` falling, whole numbers."""
-        self.k = k
+    def __init__(self, order: np.ndarray, counts: np.ndarray, k: int, epsilon: float) -> None:
+        """`order` holds the columns by falling count, `counts` these counts, whole numbers."""
+        self.order, self.k, self.epsilon = order, k, epsilon
         self.rising = np.ascontiguousarray(counts[::-1])
         self.best = counts[:k]
         # No weight beyond `limit` matters: there are at most d^k sequences in all, and at least one without loss.
@@ -55,10 +83,11 @@ class Joint:
         logs = np.concatenate([np.logaddexp.reduce(part, axis=1) for part in parts]) - epsilon / 2 * np.arange(
             limit + 1
         )
-        self.cumulated = np.cumsum(np.exp(logs - logs.max()))
+        self.largest = float(logs.max())
+        self.cumulated = np.cumsum(np.exp(logs - self.largest))
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Places of the chosen columns among the falling counts, in order."""
+        """The chosen columns, in order."""
         loss = int(np.searchsorted(self.cumulated, rng.random() * self.cumulated[-1], side="right"))
         logs = self._log_weights(np.array([loss]))[0]
         first = int(np.argmax(logs + rng.gumbel(size=self.k)))
@@ -74,7 +103,16 @@ class Joint:
                     place += other <= place
             bisect.insort(used, place)
             places[i] = place
-        return places
+        return self.order[places]
+
+    def log_probability(self, outcome: np.ndarray) -> float:
+        """-ε/2 times its loss, less the logarithm of the sum over all sequences."""
+        counts = dict(zip(self.order.tolist(), self.rising[::-1].tolist(), strict=True))
+        chosen = np.asarray(outcome).tolist()
+        if len(set(chosen)) != self.k or not set(chosen) <= counts.keys():
+            return -math.inf
+        loss = max(best - counts[column] for best, column in zip(self.best.tolist(), chosen, strict=True))
+        return -self.epsilon / 2 * loss - self.largest - math.log(float(self.cumulated[-1]))
 
     def _sizes(self, losses: np.ndarray) -> np.ndarray:
         """n_i(v): a row a loss, a column a place of the sequence."""

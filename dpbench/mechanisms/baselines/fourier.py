@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence
+from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
-from dpbench.mechanisms.base import Bounded
+from dpbench.mechanisms.base import Bounded, item_budget
 from dpbench.mechanisms.baselines._fourier import (
     coefficients,
     dropped_energy,
+    from_parts,
     mean_abs_normal,
     mean_squared_errors,
-    multiplicity,
     noise_deviation,
     noise_scale,
     numbers_tried,
+    to_parts,
 )
-from dpbench.mechanisms.halves import also_records
 from dpbench.numerics.laplace import mean_abs
+from dpbench.privacy import Noise
 
 
-@also_records
 @dataclass(frozen=True, kw_only=True)
 class FPA(Bounded, name="fpa"):
     """FPA: noise on the first ρ Fourier coefficients of c, then the inverse transform (gs, Theorem 2, Appendix A).
@@ -41,6 +41,7 @@ class FPA(Bounded, name="fpa"):
     than the one before; or the expected "mse", exactly and over all ρ."""
 
     paper, place = "gs", "Theorem 2, Appendix A"
+    kinds = ("incidence", "records")
     reconstructed = "how noise enters complex coefficients: independently in real and imaginary parts"
 
     def __post_init__(self) -> None:
@@ -51,15 +52,15 @@ class FPA(Bounded, name="fpa"):
             positive("rho", self.rho, whole=True)
         one_of("criterion", self.criterion, ("mae", "mse"))
 
-    def l2_sensitivity(self, data: Incidence) -> float:
+    def l2_sensitivity(self, columns: ColumnData) -> float:
         """Δ₂(Q): √Δ₁ where a row holds each column once (and d at most), Δ₁ itself where it may hold repeats."""
-        delta = self.sensitivity(data)
-        return float(delta) if getattr(data, "repeats", False) else min(delta, data.columns) ** 0.5
+        delta = self.sensitivity(columns)
+        return float(delta) if columns.repeats else min(delta, columns.columns) ** 0.5
 
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
             return reason
-        d = data.n_items if data.kind == "records" else data.columns
+        d = data.columns
         if self.rho != "optimal" and int(self.rho) > coefficients(d):
             return f"rho={self.rho} is above the {coefficients(d)} coefficients of {d} columns"
         return ""
@@ -70,56 +71,60 @@ class FPA(Bounded, name="fpa"):
             reasons.append("the optimal ρ looks at the data: give `rho`")
         return "; ".join(filter(None, reasons))
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         from scipy.fft import irfft
 
-        d = data.columns
-        rho = self._rho(data, epsilon)
-        scale = float(noise_scale(rho, d, self.l2_sensitivity(data), epsilon))  # λ
-        noise = rng.laplace(0.0, scale, rho) + 1j * rng.laplace(0.0, scale, rho) * (multiplicity(d)[:rho] == 2)
-        t = irfft(_spectrum(data)[:rho] + noise, n=d)
-        dropped = float(self._dropped(data)[rho - 1])  # to tell the noise's part of an error, not published
-        return Counts(counts=t, info={"rho": rho, "scale": scale, "dropped": dropped})
+        d = columns.columns
+        rho = self._rho(columns, epsilon)
+        scale = float(noise_scale(rho, d, self.l2_sensitivity(columns), epsilon))  # λ
+        # One query: the real parts of the first ρ coefficients and, where they have one, the imaginary parts.
+        parts = noise.laplace(to_parts(_spectrum(columns)[:rho], d), scale=scale)
+        t = irfft(from_parts(parts, rho, d), n=d)
+        # What is dropped tells the noise's part of an error. It is exact.
+        dropped = float(self._dropped(columns)[rho - 1])
+        return Counts(counts=t, chosen={"rho": rho, "scale": scale}, diagnostics={"dropped": dropped})
 
-    def expected_mse(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise."""
-        return float(self._errors(data, epsilon)[self._rho(data, epsilon) - 1])
+    def expected_mse(self, data: Any, epsilon: float) -> float:
+        """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise. Of
+        records, that of the item counts."""
+        columns, budget = data.item_columns(), item_budget(data, epsilon)
+        return float(self._errors(columns, budget)[self._rho(columns, budget) - 1])
 
-    def _rho(self, data: Incidence, epsilon: float) -> int:
+    def _rho(self, columns: ColumnData, epsilon: float) -> int:
         if self.rho != "optimal":
             return int(self.rho)
-        key = ("fpa rho", self.criterion, self.l2_sensitivity(data), epsilon)
+        key = ("fpa rho", self.criterion, self.l2_sensitivity(columns), epsilon)
         if self.criterion == "mse":
-            return data.memo(key, lambda: int(np.argmin(self._errors(data, epsilon))) + 1)
-        return data.memo(key, lambda: self._least_mae(data, epsilon))
+            return columns.memo(key, lambda: int(np.argmin(self._errors(columns, epsilon))) + 1)
+        return columns.memo(key, lambda: self._least_mae(columns, epsilon))
 
-    def _least_mae(self, data: Incidence, epsilon: float) -> int:
+    def _least_mae(self, columns: ColumnData, epsilon: float) -> int:
         """The ρ of the least expected absolute error: that of the dropped coefficients and of noise together."""
         from scipy.fft import irfft
 
-        d, l2 = data.columns, self.l2_sensitivity(data)
+        d, l2 = columns.columns, self.l2_sensitivity(columns)
         best, chosen = np.inf, 1
         for rho in numbers_tried(d):
             deviation = noise_deviation(rho, d, l2, epsilon)
             if deviation / 2**0.5 >= best:
                 break  # symmetric noise alone, E|noise| ≥ σ/√2, is already worse, and grows with ρ
-            off = irfft(_spectrum(data)[:rho], n=d) - data.counts
+            off = irfft(_spectrum(columns)[:rho], n=d) - columns.counts
             # One coefficient has Laplace noise; with more it is a sum, and near enough to normal for a choice.
             error = mean_abs(off, deviation / 2**0.5) if rho == 1 else mean_abs_normal(off, deviation)
             if (mean := float(error.mean())) < best:
                 best, chosen = mean, rho
         return chosen
 
-    def _errors(self, data: Incidence, epsilon: float) -> np.ndarray:
+    def _errors(self, columns: ColumnData, epsilon: float) -> np.ndarray:
         """Expected mean squared error of every ρ."""
-        return mean_squared_errors(self._dropped(data), data.columns, self.l2_sensitivity(data), epsilon)
+        return mean_squared_errors(self._dropped(columns), columns.columns, self.l2_sensitivity(columns), epsilon)
 
-    def _dropped(self, data: Incidence) -> np.ndarray:
+    def _dropped(self, columns: ColumnData) -> np.ndarray:
         """RE_FPA: what leaving out the other coefficients alone costs every ρ, as a mean squared error."""
-        return data.memo("fpa dropped energy", lambda: dropped_energy(_spectrum(data), data.columns))
+        return columns.memo("fpa dropped energy", lambda: dropped_energy(_spectrum(columns), columns.columns))
 
 
-def _spectrum(data: Incidence) -> np.ndarray:
+def _spectrum(columns: ColumnData) -> np.ndarray:
     from scipy.fft import rfft
 
-    return data.memo("fpa spectrum", lambda: rfft(data.counts.astype(np.float64)))
+    return columns.memo("fpa spectrum", lambda: rfft(columns.counts.astype(np.float64)))

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence
+from dpbench.data import ColumnData, Counts
 from dpbench.mechanisms.base import Bounded
-from dpbench.mechanisms.halves import also_records
 from dpbench.numerics.laplace import mean_abs
+from dpbench.privacy import Noise
 
 
-@also_records
 @dataclass(frozen=True, kw_only=True)
 class LPA(Bounded, name="lpa"):
     """Laplace Perturbation Algorithm: t = c + ⟨Lap(Δ₁(Q)/ε)⟩^d (gs, Theorem 1).
@@ -21,14 +20,15 @@ class LPA(Bounded, name="lpa"):
     """
 
     paper, place = "gs", "Theorem 1"
+    kinds = ("incidence", "records")
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        scale = self.sensitivity(data) / epsilon
-        return Counts(counts=data.counts + rng.laplace(0.0, scale, data.columns), info={"scale": scale})
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        scale = self.sensitivity(columns) / epsilon
+        return Counts(counts=noise.laplace(columns.counts, scale=scale), chosen={"scale": scale})
 
-    def expected_error(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean absolute error: exactly Δ/ε."""
-        return self.sensitivity(data) / epsilon
+    def columns_error(self, columns: ColumnData, epsilon: float) -> float:
+        """Exactly Δ/ε."""
+        return self.sensitivity(columns) / epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +44,10 @@ class ALPA(Bounded, name="alpa"):
     def not_private(self) -> str:
         return ""
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        average = data.ones / data.columns + rng.laplace(0.0, 1 / epsilon)
-        return Counts(counts=np.full(data.columns, average), info={"scale": 1 / epsilon})
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        average = noise.laplace(columns.ones / columns.columns, scale=1 / epsilon)
+        return Counts(counts=np.full(columns.columns, average), chosen={"scale": 1 / epsilon})
 
-    def expected_error(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean absolute error: the mean over columns of E|average - c_j + Lap(1/ε)|."""
-        return float(mean_abs(data.ones / data.columns - data.counts, 1 / epsilon).mean())
+    def columns_error(self, columns: ColumnData, epsilon: float) -> float:
+        """The mean over columns of E|average - c_j + Lap(1/ε)|."""
+        return float(mean_abs(columns.ones / columns.columns - columns.counts, 1 / epsilon).mean())

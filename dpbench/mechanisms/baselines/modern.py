@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence, TopK
+from dpbench.data import ColumnData, Counts, Incidence, TopK
 from dpbench.errors import UserError, positive
-from dpbench.mechanisms.base import Bounded, Mechanism
-from dpbench.mechanisms.baselines._topk import Joint, peel
+from dpbench.mechanisms.base import Bounded, ColumnMechanism, Mechanism
+from dpbench.mechanisms.baselines._topk import Joint, Peeling
 from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.privacy import Noise
 
 
 @dataclass(frozen=True, kw_only=True)
-class LInfinity(Mechanism, name="linf"):
+class LInfinity(ColumnMechanism, name="linf"):
     """The l∞ mechanism, not of the five papers: noise with density ∝ exp(-ε |x|_∞), as no row moves a count by more than 1.
 
     That is Gamma(d+1, 1/ε) times uniform on the cube [-1, 1]^d. It needs no bound on rows; its error (d+1)/2ε is below
@@ -28,13 +29,12 @@ class LInfinity(Mechanism, name="linf"):
     paper = "Hardt, Talwar: On the Geometry of Differential Privacy, STOC 2010"
     place = "Section 4, the K-norm mechanism, for the l∞ ball"
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        radius = rng.gamma(data.columns + 1, 1 / epsilon)
-        return Counts(counts=data.counts + rng.uniform(-radius, radius, data.columns), info={"radius": radius})
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        return Counts(counts=noise.ball(columns.counts, norm="inf", epsilon=epsilon))
 
-    def expected_error(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean absolute error: E[radius] / 2."""
-        return (data.columns + 1) / (2 * epsilon)
+    def columns_error(self, columns: ColumnData, epsilon: float) -> float:
+        """E[radius] / 2."""
+        return (columns.columns + 1) / (2 * epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +56,17 @@ class Gaussian(Bounded, name="gaussian"):
         if self.delta >= 1:
             raise UserError(f"delta={self.delta!r} is not valid: expected a number between 0 and 1, both excluded")
 
-    def sigma(self, data: Incidence, epsilon: float) -> float:
+    def sigma(self, columns: ColumnData, epsilon: float) -> float:
         key = ("analytic_sigma", epsilon, self.delta)
-        return math.sqrt(self.sensitivity(data)) * data.memo(key, lambda: analytic_sigma(epsilon, self.delta))
+        return math.sqrt(self.sensitivity(columns)) * columns.memo(key, lambda: analytic_sigma(epsilon, self.delta))
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        sigma = self.sigma(data, epsilon)
-        return Counts(counts=data.counts + rng.normal(0.0, sigma, data.columns), info={"sigma": sigma})
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        sigma = self.sigma(columns, epsilon)
+        return Counts(counts=noise.gaussian(columns.counts, sigma=sigma), chosen={"sigma": sigma})
 
-    def expected_error(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean absolute error: σ √(2/π)."""
-        return self.sigma(data, epsilon) * math.sqrt(2 / math.pi)
+    def columns_error(self, columns: ColumnData, epsilon: float) -> float:
+        """σ √(2/π)."""
+        return self.sigma(columns, epsilon) * math.sqrt(2 / math.pi)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +108,9 @@ class PermuteAndFlip(TopKMechanism, name="pf_peeling"):
     paper = "McKenna, Sheldon: Permute-and-Flip, NeurIPS 2020"
     place = "Algorithm 1, as report-noisy-max with exponential noise (Ding et al., 2021)"
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> TopK:
-        order, counts = self.falling(data)
-        places = peel(counts, int(self.k), self.k / epsilon, rng)
-        return TopK.ranked(order[places], data.columns, {"k": self.k})
+    def publish(self, data: Incidence, epsilon: float, noise: Noise) -> TopK:
+        top = noise.draw(Peeling(*self.falling(data), int(self.k), self.k / epsilon))
+        return TopK(top=top, columns=data.columns, chosen={"k": self.k})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +123,6 @@ class JointTopK(TopKMechanism, name="joint_topk"):
     paper = "Gillenwater, Joseph, Muñoz Medina, Ribero: A Joint Exponential Mechanism for Top-k, ICML 2022"
     place = "Algorithm 1; equal counts drawn together instead of their tie-breaking"
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> TopK:
-        order, counts = self.falling(data)
-        key = ("joint", int(self.k), epsilon)
-        places = data.memo(key, lambda: Joint(counts, int(self.k), epsilon)).draw(rng)
-        return TopK.ranked(order[places], data.columns, {"k": self.k})
+    def publish(self, data: Incidence, epsilon: float, noise: Noise) -> TopK:
+        law = data.memo(("joint", int(self.k), epsilon), lambda: Joint(*self.falling(data), int(self.k), epsilon))
+        return TopK(top=noise.draw(law), columns=data.columns, chosen={"k": self.k})

@@ -6,16 +6,17 @@ Only a page and a half of the paper is known. The items' categories are public; 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dpbench.data import Catalogue, History
-from dpbench.data.catalogue import offsets
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import Mechanism, parse_epsilon
-from dpbench.mechanisms.epicrec._calibration import box_least_squares, distinct_rows, least_noise
+from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise
+from dpbench.mechanisms.epicrec._classes import ItemClasses
+from dpbench.privacy import Noise
 
 ITEM = "add or remove one item of the user"
 
@@ -42,8 +43,8 @@ class Personal(Mechanism):
             return f"user={self.user} of a catalogue with {data.users} users" if data.users else "has no user's items"
         return ""
 
-    def pick(self, data: Catalogue, rng: np.random.Generator) -> int:
-        return int(rng.integers(data.users)) if self.user is None else self.user
+    def pick(self, data: Catalogue, noise: Noise) -> int:
+        return int(noise.stream("user").integers(data.users)) if self.user is None else self.user
 
     @staticmethod
     def plain(data: Catalogue, epsilon: float) -> np.ndarray:
@@ -57,11 +58,10 @@ class LaplaceCategories(Personal, name="laplace_categories"):
 
     place = "Theorem 1"
 
-    def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
-        user, z = self.pick(data, rng), self.plain(data, epsilon)
-        return History(
-            user=user, aggregates=data.aggregates[user] + rng.laplace(0.0, z), info={"noise": z.mean(), "z": z}
-        )
+    def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
+        user, z = self.pick(data, noise), self.plain(data, epsilon)
+        noisy = noise.laplace(data.aggregates[user], scale=z)
+        return History(user=user, aggregates=noisy, z=z, chosen={"noise": float(z.mean())})
 
     def expected_error(self, data: Catalogue, epsilon: float) -> float:
         """Expected mean absolute error: exactly Δ/ε."""
@@ -93,17 +93,17 @@ class SDPDP(Personal, name="s_dpdp"):
             return least_noise(ItemClasses(catalogue).rows) / epsilon
         return catalogue.memo("least_noise", lambda: least_noise(ItemClasses.of(catalogue).rows)) / epsilon
 
-    def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
-        user = self.pick(data, rng)
+    def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
+        user = self.pick(data, noise)
         # Phase 1: noise calibration
         z = self.calibrate(data, epsilon)
-        noisy = data.aggregates[user] + rng.laplace(0.0, z)  # NA(j) = Σ_i c_ij d_r(i) + Lap(z(j))
+        noisy = noise.laplace(data.aggregates[user], scale=z)  # NA(j) = Σ_i c_ij d_r(i) + Lap(z(j))
         # Phase 2: data sanitisation
         classes = ItemClasses.of(data)
         relaxed = box_least_squares(classes.rows, noisy, classes.sizes)
-        history = classes.round(relaxed, rng)
-        info = {"noise": z.mean(), "z": z, "items": history.size}
-        return History(user=user, history=history, aggregates=data.aggregate(history), info=info)
+        history = classes.round(relaxed, noise.stream("rounding"))
+        chosen = {"noise": float(z.mean()), "items": history.size}
+        return History(user=user, history=history, aggregates=data.aggregate(history), z=z, chosen=chosen)
 
     def error_bound(self, catalogue: Catalogue, epsilon: float) -> float:
         """Theorem 3's bound of the expected mean absolute error: 2|z|₁/c."""
@@ -115,7 +115,7 @@ class SPBQ(SDPDP, name="s_pbq"):
     """S-PBQ: the smallest budget after which the utility loss no longer falls noticeably, then S-DPDP with it.
 
     The expected loss at a budget e is the mean noise |z|₁/(c e), with z solved once at 1. The choice looks at the
-    public catalogue only. The ε given to `release` is the most that may be spent; `info` has the one that was.
+    public catalogue only. The ε given to `release` is the most that may be spent; `chosen` has the one that was.
     """
 
     place = "Section 4.4"
@@ -140,41 +140,7 @@ class SPBQ(SDPDP, name="s_pbq"):
             k += 1
         return k * self.step
 
-    def publish(self, data: Catalogue, epsilon: float, rng: np.random.Generator) -> History:
+    def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
         spent = min(epsilon, self.choose(data))
-        release = super().publish(data, spent, rng)
-        return History(
-            user=release.user,
-            history=release.history,
-            aggregates=release.aggregates,
-            info={**release.info, "epsilon": spent},
-        )
-
-
-class ItemClasses:
-    """Items with the same categories are interchangeable: a few hundred classes stand for all items."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        first, classes = distinct_rows(catalogue.item_ptr, catalogue.item_categories)
-        self.rows = catalogue.matrix()[first]
-        self.sizes = np.bincount(classes, minlength=first.size).astype(np.float64)
-        self.members = np.argsort(classes, kind="stable")
-        self.starts = offsets(self.sizes)
-
-    @classmethod
-    def of(cls, catalogue: Catalogue) -> ItemClasses:
-        """Those of a catalogue, made once."""
-        return catalogue.memo("item_classes", lambda: cls(catalogue))
-
-    def round(self, relaxed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """d_p: in a class with y_k in all, floor(y_k) items are whole and one has the rest, rounded by a coin.
-
-        Which items of a class is decided by lot: nothing distinguishes them.
-        """
-        take = np.floor(relaxed + 1e-9)
-        take += rng.random(relaxed.size) < relaxed - take
-        parts = [
-            rng.choice(self.members[self.starts[k] : self.starts[k + 1]], int(take[k]), replace=False)
-            for k in np.flatnonzero(take)
-        ]
-        return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+        release = super().publish(data, spent, noise)
+        return replace(release, chosen={**release.chosen, "epsilon": spent})

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from dpbench.numerics.compiled import kernel
+from dpbench.privacy import Noise
 
 BATCH = 128
 """Groups evaluated together, so that their memory accesses overlap."""
@@ -23,12 +24,15 @@ def group_ids(d: int, w: int) -> np.ndarray:
     return np.minimum(np.arange(d) // w, d // w - 1)
 
 
-def smooth(counts: np.ndarray, order: np.ndarray, w: int, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Module M_g: every count replaced by its group's average plus Lap(scale); groups are runs of w along `order`."""
+def smooth(counts: np.ndarray, order: np.ndarray, w: int, scale: float, noise: Noise) -> np.ndarray:
+    """Module M_g: every count replaced by its group's average plus Lap(scale); groups are runs of w along `order`.
+
+    Noise goes to the sums, which are whole numbers, scaled by the size of the group: the same law.
+    """
     starts = np.arange(counts.size // w) * w
     sizes = np.diff(starts, append=counts.size)
-    averages = np.add.reduceat(counts[order], starts) / sizes
-    noisy = averages + rng.laplace(0.0, scale, starts.size)
+    sums = np.add.reduceat(counts[order], starts)
+    noisy = noise.laplace(sums, scale=scale * sizes, step="averages") / sizes
     published = np.empty(counts.size)
     published[order] = np.repeat(noisy, sizes)
     return published

@@ -25,14 +25,6 @@ def _log_expm1(x: float) -> float:
     return x + math.log(-math.expm1(-x))
 
 
-def sample_rows(rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Each row independently with probability `rate`: first how many, then which, at the cost of the sample."""
-    size = int(rng.binomial(rows, rate))
-    if size == 0:
-        return np.empty(0, dtype=np.int64)
-    return rng.choice(rows, size, replace=False, shuffle=False)
-
-
 def ones_of(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The columns of all ones in the chosen rows of a CSR matrix, row after row, at the cost of the sample."""
     begins = indptr[rows]

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence
+from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
 from dpbench.mechanisms.gs._grouping import averages_of, estimated_l1, smooth, tuning_curve
-from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns, sample_rows
-from dpbench.mechanisms.halves import also_records
+from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
 from dpbench.numerics.laplace import mean_abs
+from dpbench.privacy import Noise
 
 SAMPLING = ("column", "row", "none")
 
@@ -30,31 +30,44 @@ class Grouped(Bounded):
     share: ClassVar[float] = 0.5
     """Part of the budget for module M_g, the noisy averages; the rest pays for the sample that makes the groups."""
 
-    def sensitivity(self, data: Any) -> int:
+    def sensitivity(self, data: ColumnData) -> int:
         """Δ₁(Q): a row holds at most d ones, unless it may hold repeats."""
         delta = super().sensitivity(data)
-        return delta if getattr(data, "repeats", False) else min(delta, data.columns)
+        return delta if data.repeats else min(delta, data.columns)
 
-    def scale(self, data: Incidence, epsilon: float, w: int) -> float:
+    def scale(self, columns: ColumnData, epsilon: float, w: int) -> float:
         """Scale of the noise on averages of w columns or more, whose sensitivity is Δ/w (Lemma 2)."""
-        return self.sensitivity(data) / w / (self.share * epsilon)
+        return self.sensitivity(columns) / w / (self.share * epsilon)
 
     def smoothed(
-        self, data: Incidence, order: np.ndarray, w: int, epsilon: float, rng: np.random.Generator, **chosen: float
+        self,
+        columns: ColumnData,
+        order: np.ndarray,
+        w: int,
+        epsilon: float,
+        noise: Noise,
+        *,
+        sample_size: int | None = None,
+        **chosen: float,
     ) -> Counts:
         """Module M_g, the same in all three: noisy averages of runs of w columns along `order` (I of the paper)."""
-        scale = self.scale(data, epsilon, w)
-        t = smooth(data.counts, order, w, scale, rng)
-        return Counts(counts=t, info={"w": w, "groups": data.columns // w, "scale": scale, **chosen})
+        scale = self.scale(columns, epsilon, w)
+        t = smooth(columns.counts, order, w, scale, noise)
+        return Counts(
+            counts=t,
+            chosen={"w": w, "groups": columns.columns // w, "scale": scale, **chosen},
+            # How many rows have any 1, or how many were drawn: exact, so nobody may publish it.
+            diagnostics={} if sample_size is None else {"sample_size": sample_size},
+        )
 
-    def expected_error(self, data: Incidence, epsilon: float, grouping: np.ndarray, w: int | None = None) -> float:
+    def grouping_error(self, columns: ColumnData, epsilon: float, grouping: np.ndarray, w: int | None = None) -> float:
         """Expected mean absolute error of a release, given the group index of each column (`grouping_of` a release).
 
         w: the group size used; by default the smallest group, which it is unless there is only one.
         """
         _, g, sizes = np.unique(grouping, return_inverse=True, return_counts=True)
-        off = averages_of(data.counts, g)[g] - data.counts
-        scale = self.scale(data, epsilon, int(sizes.min()) if w is None else w)
+        off = averages_of(columns.counts, g)[g] - columns.counts
+        scale = self.scale(columns, epsilon, int(sizes.min()) if w is None else w)
         return float(mean_abs(off, scale).mean())
 
 
@@ -70,10 +83,10 @@ class GSR(Grouped, name="gs_r"):
     place = "Section 3.1, Figure 2"
     share = 1.0
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        w = min(self.sensitivity(data), data.columns)  # Δ₁(Q), Line 1
-        order = rng.permutation(data.columns)  # Lines 2-6
-        return self.smoothed(data, order, w, epsilon, rng)  # Lines 7-13
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        w = min(self.sensitivity(columns), columns.columns)  # Δ₁(Q), Line 1
+        order = noise.stream("order").permutation(columns.columns)  # Lines 2-6
+        return self.smoothed(columns, order, w, epsilon, noise)  # Lines 7-13
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +105,14 @@ class GSS(Grouped, name="gs_s"):
         super().__post_init__()
         one_of("sampling", self.sampling, SAMPLING)
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        delta = self.sensitivity(data)  # Δ₁(Q)
-        w = min(delta, data.columns)
-        t_s, sample_size = noisy_sample(data, self.sampling, delta, epsilon, rng)  # Lines 1-5
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        delta = self.sensitivity(columns)  # Δ₁(Q)
+        w = min(delta, columns.columns)
+        t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-5
         order = np.argsort(t_s)  # Lines 6-8
-        return self.smoothed(data, order, w, epsilon, rng, sample_size=sample_size)  # Lines 9-11
+        return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size)  # Lines 9-11
 
 
-@also_records
 @dataclass(frozen=True, kw_only=True)
 class GS(Grouped, name="gs"):
     """GS: as GS-S, with the group size of the smallest error that the noisy sample itself foretells (gs, Figure 6)."""
@@ -115,6 +127,7 @@ class GS(Grouped, name="gs"):
     ones, so w comes out too small; with the mean row the tuning does what the paper reports of it."""
 
     place = "Section 3.3, Figure 6"
+    kinds = ("incidence", "records")
     reconstructed = 'c̃ = t_s with sampling="none": the text scales a sample up by Δ, and all of D is no sample'
 
     def __post_init__(self) -> None:
@@ -136,25 +149,25 @@ class GS(Grouped, name="gs"):
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
             return reason
-        d = data.n_items if data.kind == "records" else data.columns
-        if self.w != "auto" and int(self.w) > d:
-            return f"w={self.w} is above the number of columns {d}"
+        if self.w != "auto" and int(self.w) > data.columns:
+            return f"w={self.w} is above the number of columns {data.columns}"
         return ""
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        delta = self.sensitivity(data)  # Δ₁(Q)
-        t_s, sample_size = noisy_sample(data, self.sampling, delta, epsilon, rng)  # Lines 1-2
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        delta = self.sensitivity(columns)  # Δ₁(Q)
+        t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-2
         order = np.argsort(t_s)  # Line 3
-        estimate = t_s[order] * self._factor(data, delta)  # c̃, sorted; Line 4
-        w, l1 = self._tune(estimate, self.scale(data, epsilon, 1), rng)  # Lines 5-11
-        return self.smoothed(data, order, w, epsilon, rng, sample_size=sample_size, estimated_l1=l1)  # Lines 12-16
+        estimate = t_s[order] * self._factor(columns, delta)  # c̃, sorted; Line 4
+        w, l1 = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))  # Lines 5-11
+        # The L1 that was foretold is made from the noisy sample alone: covered, as w is.
+        return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size, estimated_l1=l1)  # Lines 12-16
 
-    def _factor(self, data: Incidence, delta: int) -> float:
+    def _factor(self, columns: ColumnData, delta: int) -> float:
         """What t_s is multiplied by. Without sampling it estimates the counts as it is."""
         if self.sampling == "none":
             return 1.0
         if self.scale_up == "mean_row":
-            return max(1.0, data.ones / max(1, data.rows))
+            return max(1.0, columns.ones / max(1, columns.rows))
         return float(delta if self.scale_up == "delta" else self.scale_up)
 
     def _tune(self, estimate: np.ndarray, scale: float, rng: np.random.Generator) -> tuple[int, float]:
@@ -167,18 +180,18 @@ class GS(Grouped, name="gs"):
 
 
 def noisy_sample(
-    data: Incidence, sampling: str, delta: int, epsilon: float, rng: np.random.Generator
+    columns: ColumnData, sampling: str, delta: int, epsilon: float, noise: Noise
 ) -> tuple[np.ndarray, int]:
     """Submodule M_s under ε/2: t_s = Q(D_s) + ⟨Lap⟩^d and the number of ones in D_s (gs, Figure 4, Lines 1-5).
 
     An empty row has no 1 to give to the column sample. Without sampling c_s = c, which needs noise Lap(2Δ/ε).
     """
     if sampling == "none":
-        return data.counts + rng.laplace(0.0, 2 * delta / epsilon, data.columns), data.ones
+        return noise.laplace(columns.counts, scale=2 * delta / epsilon, step="sample"), columns.ones
     if sampling == "row":
-        rows = sample_rows(data.rows, row_rate(epsilon, delta), rng)
-        columns = ones_of(data.indptr, data.indices, rows)
+        rows = noise.rows(columns.rows, rate=row_rate(epsilon, delta))
+        d_s = ones_of(columns.indptr, columns.indices, rows)
     else:
-        columns = sample_columns(data.indptr, data.indices, rng)
-    c_s = np.bincount(columns, minlength=data.columns)
-    return c_s + rng.laplace(0.0, 2 / epsilon, data.columns), columns.size
+        d_s = sample_columns(columns.indptr, columns.indices, noise.stream("columns"))
+    c_s = np.bincount(d_s, minlength=columns.columns)
+    return noise.laplace(c_s, scale=2 / epsilon, step="sample"), d_s.size

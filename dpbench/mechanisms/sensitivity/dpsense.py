@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence
+from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Mechanism
 from dpbench.mechanisms.sensitivity._limits import capped_total, normalised_counts, sampled_counts, scaled_truncation
-from dpbench.numerics.exponential import choose, probabilities
+from dpbench.numerics.exponential import probabilities
 from dpbench.numerics.laplace import mean_abs
+from dpbench.privacy import Noise
 
 NEGLIGIBLE = 1e-12
 
@@ -56,20 +57,24 @@ class SensitivityControl(Bounded):
         """ε_c and ε_p."""
         return self.share * epsilon, (1 - self.share) * epsilon
 
-    def limited(self, data: Incidence, theta: int, rng: np.random.Generator) -> np.ndarray:
+    def limited(self, data: ColumnData, theta: int, noise: Noise) -> np.ndarray:
         """Q(D|θ), the column counts after every row is limited to θ."""
         if theta >= data.largest_row:
             return data.counts.astype(np.float64)
         if self.limit == "normalise":
             return normalised_counts(data.indptr, data.indices, data.counts, theta)
-        return sampled_counts(data.indptr, data.indices, data.counts, theta, rng)
+        return sampled_counts(data.indptr, data.indices, data.counts, theta, noise.stream("limit"))
 
-    def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
+    def quality_sensitivity(self, data: ColumnData) -> float:
+        """Δq: the most by which one row moves the quality of an outcome."""
+        raise NotImplementedError
+
+    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
         """(probability, θ, α) of every outcome of the private choice that is not negligible."""
         raise NotImplementedError
 
-    def expected_error(self, data: Incidence, epsilon: float) -> float:
-        """Expected mean absolute error: the mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|, a pass over the data for
+    def columns_error(self, data: ColumnData, epsilon: float) -> float:
+        """The mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|, a pass over the data for
         every θ in question. Sampled rows have no closed form: nan."""
         if self.limit == "sample":
             return math.nan
@@ -117,33 +122,38 @@ class DPSense(SensitivityControl, name="dpsense"):
     def split(self, epsilon: float) -> tuple[float, float]:
         return super().split(epsilon) if self.theta is None else (0.0, epsilon)
 
-    def quality(self, data: Incidence, epsilon: float) -> np.ndarray:
+    def quality(self, data: ColumnData, epsilon: float) -> np.ndarray:
         """q(D, θ, ε_p) for θ = 1..θ_max (equation 3)."""
         _, eps_p = self.split(epsilon)
         largest = self.sensitivity(data)
         total = data.memo(("capped_total", largest), lambda: capped_total(data.row_sizes, largest))
         return total / data.columns - np.arange(1, largest + 1) / eps_p
 
-    def scores(self, data: Incidence, epsilon: float) -> np.ndarray:
+    def quality_sensitivity(self, data: ColumnData) -> float:
+        return self.sensitivity(data) / data.columns if self.tight else 1.0
+
+    def scores(self, data: ColumnData, epsilon: float) -> np.ndarray:
         """The exponent of the exponential mechanism for each θ: ε_c q / Δq."""
         eps_c, _ = self.split(epsilon)
-        delta_q = self.sensitivity(data) / data.columns if self.tight else 1.0
-        return eps_c * self.quality(data, epsilon) / delta_q
+        return eps_c * self.quality(data, epsilon) / self.quality_sensitivity(data)
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        _, eps_p = self.split(epsilon)
-        theta = 1 + choose(self.scores(data, epsilon), rng) if self.theta is None else int(self.theta)
-        counts = self.limited(data, theta, rng)
-        counts += rng.laplace(0.0, theta / eps_p, data.columns)
-        quality = self.quality(data, epsilon)
-        # What the quality function expects of θ, and the θ it likes best: to judge the choice, not published.
-        expected = {
-            "predicted_mae": data.ones / data.columns - quality[theta - 1],
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        eps_c, eps_p = self.split(epsilon)
+        quality = self.quality(columns, epsilon)
+        if self.theta is not None:
+            theta = int(self.theta)
+        else:
+            delta_q = self.quality_sensitivity(columns)
+            theta = 1 + noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=True)
+        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p)
+        # What the quality function expects of θ, and the θ it likes best: both from the exact quality.
+        foretold = {
+            "predicted_mae": columns.ones / columns.columns - quality[theta - 1],
             "best_theta": np.argmax(quality) + 1,
         }
-        return Counts(counts=counts, info={"theta": theta, "alpha": 1.0, **expected})
+        return Counts(counts=counts, chosen={"theta": theta, "alpha": 1.0}, diagnostics=foretold)
 
-    def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
+    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
         if self.theta is not None:
             yield 1.0, int(self.theta), 1.0
             return
@@ -182,12 +192,12 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
             return f"{row}: the tight sensitivity of the choice would not cover it"
         return ""
 
-    def grid(self, data: Incidence) -> tuple[np.ndarray, np.ndarray]:
+    def grid(self, data: ColumnData) -> tuple[np.ndarray, np.ndarray]:
         """The candidates for θ and for α, both ascending."""
         thetas = np.arange(1, self.sensitivity(data) + 1)
         return thetas, np.linspace(1.0, float(self.alpha_max), int(self.alphas))
 
-    def quality(self, data: Incidence, epsilon: float) -> np.ndarray:
+    def quality(self, data: ColumnData, epsilon: float) -> np.ndarray:
         """q_s(D, θ, α, ε_p), a row a θ and a column an α of `grid`."""
         _, eps_p = self.split(epsilon)
         thetas, alphas = self.grid(data)
@@ -202,25 +212,25 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
         key = ("scaled_truncation", thetas.size, alphas.size, float(alphas[-1]))
         return -(data.memo(key, truncation) + np.outer(thetas, alphas) / eps_p)
 
-    def scores(self, data: Incidence, epsilon: float) -> np.ndarray:
+    def quality_sensitivity(self, data: ColumnData) -> float:
+        return max(1.0, self.alpha_max - 1) * (self.sensitivity(data) / data.columns if self.tight else 1.0)
+
+    def scores(self, data: ColumnData, epsilon: float) -> np.ndarray:
         """The exponent of the exponential mechanism for each pair: ε_c q_s / 2Δq."""
         eps_c, _ = self.split(epsilon)
-        delta_q = max(1.0, self.alpha_max - 1)
-        if self.tight:
-            delta_q *= self.sensitivity(data) / data.columns
-        return eps_c * self.quality(data, epsilon) / (2 * delta_q)
+        return eps_c * self.quality(data, epsilon) / (2 * self.quality_sensitivity(data))
 
-    def publish(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
-        _, eps_p = self.split(epsilon)
-        thetas, alphas = self.grid(data)
-        pair = choose(self.scores(data, epsilon).ravel(), rng)
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        eps_c, eps_p = self.split(epsilon)
+        thetas, alphas = self.grid(columns)
+        quality, delta_q = self.quality(columns, epsilon), self.quality_sensitivity(columns)
+        pair = noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=False)
         theta, alpha = int(thetas[pair // alphas.size]), float(alphas[pair % alphas.size])
-        counts = self.limited(data, theta, rng)
-        counts += rng.laplace(0.0, theta / eps_p, data.columns)
+        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p)
         counts *= alpha
-        return Counts(counts=counts, info={"theta": theta, "alpha": alpha})
+        return Counts(counts=counts, chosen={"theta": theta, "alpha": alpha})
 
-    def choices(self, data: Incidence, epsilon: float) -> Iterator[tuple[float, int, float]]:
+    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
         thetas, alphas = self.grid(data)
         chances = probabilities(self.scores(data, epsilon).ravel())
         for pair in np.flatnonzero(chances > NEGLIGIBLE):

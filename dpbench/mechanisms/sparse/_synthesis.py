@@ -3,10 +3,67 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from dpbench.numerics.places import merge
+from dpbench.numerics.places import absent, merge
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Synthetic individuals, as many in each group as it has: p ~ Dirichlet(n + α), then draws from p. A law for
+    `Noise.draw`: an outcome are the sorted cells that hold any, and how many."""
+
+    cells: np.ndarray
+    """The non-zero cells, sorted."""
+    counts: np.ndarray
+    width: int
+    """Cells of a group: group g holds the cells from g times the width on."""
+    prior: float
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        group, first, last, people = groups(self.cells, self.counts, self.width)
+        empty = self.width - (last - first)  # zero cells of each group
+
+        # A Gamma for each cell; the zero cells of a group are one place, after its other cells.
+        slot = np.arange(first.size)
+        mass = np.insert(rng.gamma(self.counts + self.prior), last, _gamma(self.prior * empty, rng))
+        drawn = split(people, first + slot, last + slot + 1, mass, rng)
+        zero_slots = last + slot
+        kept = np.delete(drawn, zero_slots)
+
+        # Those in zero cells fall on all of their group alike, before anything is known of p there.
+        ranks, numbers = scatter(drawn[zero_slots], group[first] * self.width - first, empty, self.prior, rng)
+        return merge(self.cells[kept > 0], kept[kept > 0], absent(self.cells, ranks), numbers)
+
+    def log_probability(self, outcome: tuple[np.ndarray, np.ndarray]) -> float:
+        """Dirichlet-multinomial: in each group N! Γ(A)/Γ(N + A) times Γ(x + a)/(x! Γ(a)) for each cell, a = n + α."""
+        from scipy.special import gammaln
+
+        cells, numbers = outcome
+        group, first, _, people = groups(self.cells, self.counts, self.width)
+        held = np.bincount(np.searchsorted(group[first], cells // self.width), numbers, first.size)
+        if held.size != people.size or np.any(held != people) or not np.isin(cells // self.width, group).all():
+            return -math.inf
+        mass = np.full(cells.size, self.prior)
+        _, at, where = np.intersect1d(self.cells, cells, assume_unique=True, return_indices=True)
+        mass[where] += self.counts[at]
+        whole = people + self.prior * self.width
+        each = gammaln(people + 1) + gammaln(whole) - gammaln(people + whole)
+        return float(each.sum() + (gammaln(numbers + mass) - gammaln(numbers + 1) - gammaln(mass)).sum())
+
+
+def groups(cells: np.ndarray, counts: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The group of each cell; where each group begins and ends among the cells; and how many people it holds."""
+    group = cells // width
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    return group, first, np.append(first[1:], cells.size), np.add.reduceat(counts, first)
+
+
+def _gamma(shape: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Gamma draws that allow a shape of zero (a group without zero cells)."""
+    return np.where(shape > 0, rng.gamma(np.maximum(shape, 1e-300)), 0.0)
 
 
 def split(

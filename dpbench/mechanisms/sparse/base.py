@@ -16,7 +16,8 @@ from dpbench.data import Contingency, Data
 from dpbench.data.summary import TRANSFORMS
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Mechanism
-from dpbench.numerics import dyadic, geometric, haar, places
+from dpbench.numerics import dyadic, geometric, haar
+from dpbench.privacy import Noise
 
 INDIVIDUAL = "add or remove one individual (one count of one cell)"
 
@@ -41,22 +42,15 @@ class Table:
         """m - n."""
         return self.size - self.places.size
 
-    def noisy(self, alpha: float, rng: np.random.Generator) -> np.ndarray:
+    def noisy(self, alpha: float, noise: Noise) -> np.ndarray:
         """M'(i) of the non-zero entries."""
-        return self.values + geometric.noise(alpha, self.values.size, rng)
+        return noise.geometric(self.values, alpha=alpha, step="nonzeros")
 
-    def zero_places(self, number: int, rng: np.random.Generator) -> np.ndarray:
-        """That many zero entries, uniformly, sorted."""
-        return places.free(number, self.places, self.size, rng)
-
-    def dense(self, alpha: float, rng: np.random.Generator, block: int = 2**18) -> np.ndarray:
+    def dense(self, alpha: float, noise: Noise) -> np.ndarray:
         """M', the whole noisy table."""
-        full = np.empty(self.size)
-        for start in range(0, self.size, block):
-            part = full[start : start + block]
-            part[:] = geometric.noise(alpha, part.size, rng)
-        full[self.places] += self.values
-        return full
+        full = np.zeros(self.size)
+        full[self.places] = self.values
+        return noise.geometric(full, alpha=alpha, step="table")
 
 
 def _table(data: Contingency, transform: str) -> Table:
@@ -134,13 +128,13 @@ class Summarised(Sparse):
         return int(given) if given is not None else max(1, round(self.ratio * data.nonzeros))
 
     def not_private(self) -> str:
-        looked = " and ".join(name for name, given in self.chosen().items() if given is None)
+        looked = " and ".join(name for name, given in self.told().items() if given is None)
         if not looked:
             return ""
         return f"{looked} chosen from n or ‖M‖₁, which the paper takes as not sensitive: give numbers instead"
 
-    def chosen(self) -> dict[str, Any]:
-        """Parameters that are taken from the data when they are not given."""
+    def told(self) -> dict[str, Any]:
+        """Parameters that are taken from the data when they are not told (None)."""
         raise NotImplementedError
 
 
@@ -161,19 +155,15 @@ Chosen = tuple[np.ndarray, np.ndarray]
 """Sorted places and their noisy values."""
 
 
-def chosen_nonzeros(
-    table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, rng: np.random.Generator
-) -> Chosen:
+def chosen_nonzeros(table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
     """Noise on the non-zero entries, and those of them that `keep` says."""
-    noisy = table.noisy(alpha, rng)
+    noisy = table.noisy(alpha, noise)
     kept = keep(noisy)
     return table.places[kept], noisy[kept]
 
 
-def chosen_of_all(
-    table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, rng: np.random.Generator
-) -> Chosen:
+def chosen_of_all(table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
     """Noise on every entry, and those that `keep` says: the laborious form."""
-    full = table.dense(alpha, rng)
+    full = table.dense(alpha, noise)
     kept = np.flatnonzero(keep(full))
     return kept, full[kept]

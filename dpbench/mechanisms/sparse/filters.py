@@ -10,6 +10,7 @@ import numpy as np
 from dpbench.data import Contingency
 from dpbench.data.summary import Entries
 from dpbench.mechanisms.sparse import _zeros as zeros
+from dpbench.mechanisms.sparse._laws import PassingZeros
 from dpbench.mechanisms.sparse.base import (
     Chosen,
     Summarised,
@@ -21,24 +22,22 @@ from dpbench.mechanisms.sparse.base import (
 )
 from dpbench.numerics import dyadic
 from dpbench.numerics.places import merge
+from dpbench.privacy import Noise
 
 
-def filtered(
-    table: Table, alpha: float, theta: float, two_sided: bool, laborious: bool, rng: np.random.Generator
-) -> Chosen:
+def filtered(table: Table, alpha: float, theta: float, two_sided: bool, laborious: bool, noise: Noise) -> Chosen:
     """Algorithm filter: every entry of M' that is at least θ, in absolute value when two-sided."""
 
     def keep(noisy: np.ndarray) -> np.ndarray:
         return (np.abs(noisy) if two_sided else noisy) >= theta
 
     if laborious:
-        return chosen_of_all(table, keep, alpha, rng)
+        return chosen_of_all(table, keep, alpha, noise)
     # 1. Non-zero entries: add noise, keep those that pass.
-    passing = chosen_nonzeros(table, keep, alpha, rng)
+    passing = chosen_nonzeros(table, keep, alpha, noise)
     # 2. Zero entries: k ~ Bin(m - n, p_θ) pass,
-    k = zeros.upgraded(table.zeros, zeros.pass_probability(alpha, theta, two_sided), rng)
     # 3. at uniform places, with values drawn from the noise given that it passes.
-    return merge(*passing, table.zero_places(k, rng), zeros.passed(alpha, theta, two_sided, k, rng))
+    return merge(*passing, *noise.draw(PassingZeros(table, alpha, theta, two_sided), step="zeros"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +65,15 @@ class Filter(Summarised, name="filter"):
         check_optional(theta=self.theta, t=self.t)
         check_consistent(self.consistent, self.transform)
 
-    def chosen(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         return {"θ": self.theta or self.t}
 
-    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Entries:
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
         table = self.table(data)
         alpha = self.alpha(epsilon, table.sensitivity)
         t = self.target(data, self.t)
         theta = self.theta or zeros.theta_for(alpha, t, table.size, self.two_sided)
-        places, values = filtered(table, alpha, theta, self.two_sided, self.laborious, rng)
+        places, values = filtered(table, alpha, theta, self.two_sided, self.laborious, noise)
         if self.theta is None and places.size > t:
             magnitude = np.abs(values)
             theta = np.partition(magnitude, places.size - t - 1)[places.size - t - 1] + 1.0
@@ -82,5 +81,5 @@ class Filter(Summarised, name="filter"):
         if self.consistent:
             kept = dyadic.consistent(places, data.size)
             places, values = places[kept], values[kept]
-        info = {"alpha": alpha, "theta": float(theta), "entries": places.size}
-        return Entries(size=data.size, transform=self.transform, cells=places, weights=values, info=info)
+        chosen = {"alpha": alpha, "theta": float(theta), "entries": places.size}
+        return Entries(size=data.size, transform=self.transform, cells=places, weights=values, chosen=chosen)

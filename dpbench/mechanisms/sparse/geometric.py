@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpbench.data import Contingency
 from dpbench.data.summary import Dense
 from dpbench.mechanisms.sparse.base import Sparse
 from dpbench.numerics import geometric
+from dpbench.privacy import Noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +24,11 @@ class Geometric(Sparse, name="geometric"):
     def writes_all(self) -> bool:
         return True
 
-    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Dense:
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Dense:
         table = self.table(data)
         alpha = self.alpha(epsilon, table.sensitivity)
-        info = {"alpha": alpha, "entries": table.size}
-        return Dense(size=data.size, transform=self.transform, weights=table.dense(alpha, rng), info=info)
+        chosen = {"alpha": alpha, "entries": table.size}
+        return Dense(size=data.size, transform=self.transform, weights=table.dense(alpha, noise), chosen=chosen)
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:
         """Expected mean absolute error of a cell: 2α/(1-α²); no closed form over wavelets."""

@@ -10,7 +10,8 @@ import numpy as np
 from dpbench.data import Contingency, Data
 from dpbench.data.summary import Entries
 from dpbench.mechanisms.sparse import _zeros as zeros
-from dpbench.mechanisms.sparse._priority import priorities, top, zero_priorities
+from dpbench.mechanisms.sparse._laws import PriorityZeros, SampledZeros, ZeroPlaces
+from dpbench.mechanisms.sparse._priority import priorities, top
 from dpbench.mechanisms.sparse.base import (
     Chosen,
     Summarised,
@@ -23,36 +24,37 @@ from dpbench.mechanisms.sparse.base import (
 from dpbench.mechanisms.sparse.filters import filtered
 from dpbench.numerics import dyadic
 from dpbench.numerics.places import free, merge
+from dpbench.privacy import Noise
 
 Sample = tuple[np.ndarray, np.ndarray, float]
 """Sorted places, noisy values, and the τ that weighs them."""
 
 
-def priority_sample(
-    table: Table, alpha: float, theta: float, s: int, laborious: bool, rng: np.random.Generator
-) -> Sample:
+def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious: bool, noise: Noise) -> Sample:
     """The entries of M' of the s highest priorities among those of at least θ, and the (s+1)th priority."""
 
     def keep(noisy: np.ndarray) -> np.ndarray:
         return np.abs(noisy) >= theta
 
     if laborious:
-        return highest(chosen_of_all(table, keep, alpha, rng), s, rng)
+        return highest(chosen_of_all(table, keep, alpha, noise), s, noise)
     # 1. Non-zero entries: noise, filter, priorities.
-    places, values = chosen_nonzeros(table, keep, alpha, rng)
-    priority = priorities(values, rng)
+    places, values = chosen_nonzeros(table, keep, alpha, noise)
+    priority = priorities(values, noise.stream("priorities"))
     # 2. Zero entries: a threshold sample with a guess of τ_s, each with a priority that agrees with being in it.
-    zero_values, zero_priority = zero_priorities(alpha, theta, table.zeros, values, priority, s, rng)
+    law = PriorityZeros(table, alpha, theta, values, priority, s)
+    zero_values, zero_priority = noise.draw(law, step="zeros")
     # 3. The s highest of both. Zeros are alike but for their values, so places are drawn for the chosen ones only.
     best, tau = top(np.concatenate([priority, zero_priority]), s)
     kept, upgraded = best[: places.size], zero_values[best[places.size :]]
-    return *merge(places[kept], values[kept], table.zero_places(upgraded.size, rng), upgraded), tau
+    zero_places = noise.draw(ZeroPlaces(table, upgraded.size), step="places of zeros")
+    return *merge(places[kept], values[kept], zero_places, upgraded), tau
 
 
-def highest(entries: Chosen, s: int, rng: np.random.Generator) -> Sample:
+def highest(entries: Chosen, s: int, noise: Noise) -> Sample:
     """A priority sample of entries that are all there."""
     places, values = entries
-    best, tau = top(priorities(values, rng), s)
+    best, tau = top(priorities(values, noise.stream("priorities")), s)
     return places[best], values[best], tau
 
 
@@ -60,12 +62,17 @@ def highest(entries: Chosen, s: int, rng: np.random.Generator) -> Sample:
 class Sampled(Summarised):
     """A mechanism that publishes a sample of the noisy table."""
 
-    def entries(self, data: Contingency, places: np.ndarray, values: np.ndarray, tau: float, info: dict) -> Entries:
+    def entries(
+        self, data: Contingency, places: np.ndarray, values: np.ndarray, tau: float, **chosen: float
+    ) -> Entries:
         """With weights sign(v) max(|v|, τ): each value over its chance min(|v|/τ, 1), so that sums are unbiased."""
-        weights = np.copysign(np.maximum(np.abs(values), tau), values)
-        info = {**info, "tau": tau, "entries": places.size}
         return Entries(
-            size=data.size, transform=self.transform, cells=places, weights=weights, values=values, info=info
+            size=data.size,
+            transform=self.transform,
+            cells=places,
+            weights=np.copysign(np.maximum(np.abs(values), tau), values),
+            values=values,
+            chosen={**chosen, "tau": tau, "entries": places.size},
         )
 
 
@@ -84,24 +91,25 @@ class Threshold(Sampled, name="threshold"):
         super().__post_init__()
         check_optional(tau=self.tau, t=self.t)
 
-    def chosen(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         return {"τ": self.tau}
 
-    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Entries:
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
         table = self.table(data)
         alpha = self.alpha(epsilon, table.sensitivity)
         tau = self.tau or self._tau(table, alpha, self.target(data, self.t))
 
+        sampling = noise.stream("sampling")
+
         def keep(noisy: np.ndarray) -> np.ndarray:
-            return rng.random(noisy.size) * tau < np.abs(noisy)
+            return sampling.random(noisy.size) * tau < np.abs(noisy)
 
         if self.laborious:
-            places, values = chosen_of_all(table, keep, alpha, rng)
+            places, values = chosen_of_all(table, keep, alpha, noise)
         else:
-            sample = chosen_nonzeros(table, keep, alpha, rng)
-            k = zeros.upgraded(table.zeros, float(zeros.sample_probability(alpha, tau)), rng)
-            places, values = merge(*sample, table.zero_places(k, rng), zeros.sampled(alpha, tau, 1, k, rng))
-        return self.entries(data, places, values, tau, {"alpha": alpha})
+            sample = chosen_nonzeros(table, keep, alpha, noise)
+            places, values = merge(*sample, *noise.draw(SampledZeros(table, alpha, tau), step="zeros"))
+        return self.entries(data, places, values, tau, alpha=alpha)
 
     def _tau(self, table: Table, alpha: float, t: int) -> float:
         return zeros.tau_for(alpha, t, table.size, float(np.abs(table.values).sum()))
@@ -124,7 +132,7 @@ class Priority(Sampled, name="priority"):
         super().__post_init__()
         check_optional(s=self.s)
 
-    def chosen(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         return {"s": self.s}
 
     def unfit(self, data: Data) -> str:
@@ -133,13 +141,14 @@ class Priority(Sampled, name="priority"):
         s, most = self.target(data, self.s), self.domain(data)
         return f"s={s} is more than the {most} places there are" if s > most else ""
 
-    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Entries:
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
         table, s = self.table(data), self.target(data, self.s)
         alpha = self.alpha(epsilon, table.sensitivity)
-        places, values, tau = priority_sample(table, alpha, 1, s, self.laborious, rng)
+        places, values, tau = priority_sample(table, alpha, 1, s, self.laborious, noise)
         if (missing := s - places.size) > 0:  # every other noisy count is zero, and none has a higher priority
-            places, values = merge(places, values, free(missing, places, table.size, rng), np.zeros(missing))
-        return self.entries(data, places, values, tau, {"alpha": alpha})
+            more = free(missing, places, table.size, noise.stream("filling"))
+            places, values = merge(places, values, more, np.zeros(missing))
+        return self.entries(data, places, values, tau, alpha=alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,21 +175,21 @@ class FilterPriority(Sampled, name="filter_priority"):
         check_optional(s=self.s, theta=self.theta)
         check_consistent(self.consistent, self.transform)
 
-    def chosen(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         # Over a transform θ follows from s, over cells from the mean count.
         return {"s": self.s, "θ": self.theta or (self.s if self.transform != "none" else None)}
 
-    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Entries:
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
         table, s = self.table(data), self.target(data, self.s)
         alpha = self.alpha(epsilon, table.sensitivity)
         theta = self.theta or self._theta(data, table, alpha, s)
         if self.consistent:
-            places, values = filtered(table, alpha, theta, True, self.laborious, rng)
+            places, values = filtered(table, alpha, theta, True, self.laborious, noise)
             kept = dyadic.consistent(places, data.size)
-            places, values, tau = highest((places[kept], values[kept]), s, rng)
+            places, values, tau = highest((places[kept], values[kept]), s, noise)
         else:
-            places, values, tau = priority_sample(table, alpha, theta, s, self.laborious, rng)
-        return self.entries(data, places, values, tau, {"alpha": alpha, "theta": theta})
+            places, values, tau = priority_sample(table, alpha, theta, s, self.laborious, noise)
+        return self.entries(data, places, values, tau, alpha=alpha, theta=theta)
 
     def _theta(self, data: Contingency, table: Table, alpha: float, s: int) -> float:
         if self.transform == "none":

@@ -10,7 +10,8 @@ from dpbench.data import Contingency
 from dpbench.data.summary import Sketched
 from dpbench.errors import one_of, positive
 from dpbench.mechanisms.sparse.base import Summarised, check_optional
-from dpbench.numerics import geometric, hashing
+from dpbench.numerics import hashing
+from dpbench.privacy import Noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +40,16 @@ class Sketch(Summarised, name="sketch"):
         check_optional(buckets=self.buckets)
         one_of("combine", self.combine, ("mean", "median"))
 
-    def chosen(self) -> dict[str, int | None]:
+    def told(self) -> dict[str, int | None]:
         return {"buckets": self.buckets}
 
-    def publish(self, data: Contingency, epsilon: float, rng: np.random.Generator) -> Sketched:
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
         table = self.table(data)
         width = int(self.buckets) if self.buckets is not None else max(1, self.target(data, None) // self.rows)
-        seeds = tuple(int(seed) for seed in rng.integers(0, 2**63, self.rows))
+        seeds = tuple(int(seed) for seed in noise.stream("hashes").integers(0, 2**63, self.rows))
         alpha = self.alpha(epsilon, table.sensitivity * (1 if self.laborious else self.rows))
         if self.laborious:
-            places, values = np.arange(table.size), table.dense(alpha, rng)
+            places, values = np.arange(table.size), table.dense(alpha, noise)
         else:
             places, values = table.places, table.values
         sums = np.empty((self.rows, width))
@@ -56,7 +57,7 @@ class Sketch(Summarised, name="sketch"):
             bucket, sign = hashing.bucket_and_sign(places, width, seed)
             sums[row] = np.bincount(bucket, weights=sign * values, minlength=width)
         if not self.laborious:
-            sums += geometric.noise(alpha, sums.size, rng).reshape(sums.shape)
+            sums = noise.geometric(sums, alpha=alpha, step="buckets")
         return Sketched(
             size=data.size,
             transform=self.transform,
@@ -64,5 +65,5 @@ class Sketch(Summarised, name="sketch"):
             seeds=seeds,
             places=table.size,
             combine=self.combine,
-            info={"alpha": alpha, "buckets": width, "entries": sums.size},
+            chosen={"alpha": alpha, "buckets": width, "entries": sums.size},
         )

@@ -6,7 +6,6 @@ Everything happens in a folder aside that is renamed when it is whole, so a fold
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpbench.errors import UserError
+from dpbench.seals import seal, unseal
+from dpbench.sources import asides
 from dpbench.sources.cards import RECORD, UNKNOWN, Address, Card, downloads
 from dpbench.sources.download import integrity
 from dpbench.sources.download.transfer import PART, TAG, Continued, Progress
@@ -38,6 +39,7 @@ def fetch(
         where = f": see {card.page}" if card.page else ""
         raise UserError(f"{card.name}: there is no address to fetch it from{where}")
     aside, old = downloads() / f".{card.name}", downloads() / f".{card.name}.old"
+    _sweep_others(card.name)
     aside.mkdir(parents=True, exist_ok=True)
     with _alone(aside, card.name):
         if old.is_dir() and not folder.is_dir():  # killed between the two renames below
@@ -54,8 +56,8 @@ def fetch(
             "addresses": [file.address for file in card.files],
             "mirror": mirror,
         }
-        (aside / RECORD).write_text(json.dumps(record, indent=1))
-        (aside / ".lock").unlink(missing_ok=True)
+        (aside / RECORD).write_text(seal(record))
+        (aside / integrity.LOCK).unlink(missing_ok=True)
         shutil.rmtree(old, ignore_errors=True)
         if folder.is_dir():
             os.rename(folder, old)
@@ -66,7 +68,7 @@ def fetch(
 
 def _contents(folder: Path, card: Card) -> dict[str, str]:
     """The SHA-256 of every file that the reader will find, by its path inside the folder."""
-    own = {".lock", RECORD} | {file.name + end for file in card.files for end in (PART, PART + TAG)}
+    own = {integrity.LOCK, RECORD} | {file.name + end for file in card.files for end in (PART, PART + TAG)}
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     names = ((path.relative_to(folder).as_posix(), path) for path in paths)
     return {name: integrity.sha256(path) for name, path in names if name not in own}
@@ -76,7 +78,7 @@ def _still_holds(folder: Path, card: Card) -> dict[str, str]:
     """Hash again what was fetched before. Returns the SHA-256 of each file as it came; raises when anything is not as it was."""
     anew = f"python -m dpbench data get {card.name} --again fetches it anew"
     try:
-        record = json.loads((folder / RECORD).read_text())
+        record = unseal((folder / RECORD).read_bytes())
         came, checksums, files = (dict(record[key]) for key in ("sha256", "checksums", "files"))
     except (OSError, ValueError, TypeError, KeyError):
         what = f"{folder} cannot be compared with what was fetched, {RECORD} in it does not say it: {anew}"
@@ -102,10 +104,23 @@ def _sweep_leftovers(aside: Path, card: Card, *, whole: bool = False) -> None:
     """Remove what a killed transfer left aside and the next one does not build upon: pooch's own temporary file, and what
     was unpacked so far; `whole`: files that came whole, too. What remains is kept for good when the folder is renamed."""
     ends = (PART, PART + TAG) if whole else ("", PART, PART + TAG)
-    kept = {".lock"} | {file.name + end for file in card.files for end in ends}
+    kept = {integrity.LOCK} | {file.name + end for file in card.files for end in ends}
     for entry in aside.iterdir():
         if entry.name not in kept:
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+
+
+def _sweep_others(name: str) -> None:
+    """Remove what transfers of other datasets left aside more than a day ago. An old folder whose new one never came is
+    put back: it is whole."""
+    for entry in downloads().glob(".*"):
+        own = entry.name.removeprefix(".").removesuffix(".old")
+        if not entry.is_dir() or own == name or not asides.stale(entry):
+            continue
+        if entry.name.endswith(".old") and not (downloads() / own).exists():
+            os.rename(entry, downloads() / own)
+        else:
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -116,7 +131,7 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
     except ImportError:  # no such locks on this system
         yield
         return
-    with (folder / ".lock").open("w") as lock:
+    with (folder / integrity.LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -131,10 +146,12 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
     url = f"{mirror.rstrip('/')}/{file.name}" if mirror else file.address
     known = None if file.checksum == UNKNOWN else file.checksum
     pooch.get_logger().setLevel("ERROR")
-    _drop_if_unfit(aside / file.name)
-    transfer = Continued(file.name, aside, progress, vouched=known is not None)
+    _drop_if_unfit(aside / file.name, file)
+    transfer = Continued(file.name, aside, progress, vouched=known is not None, stated=file.bytes)
     try:
         path = pooch.retrieve(url, known, fname=file.name, path=aside, downloader=transfer)
+    except integrity.Refused as error:
+        raise FetchError(f"{url} sent {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
     except integrity.Unfit as error:
         raise FetchError(f"{url} sent no whole {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
     except requests.HTTPError as error:
@@ -159,11 +176,11 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
     return str(pooch.file_hash(path))
 
 
-def _drop_if_unfit(path: Path) -> None:
+def _drop_if_unfit(path: Path, file: Address) -> None:
     """Remove a file that came earlier and is no good: pooch takes what is there, and every attempt would fail on it."""
     try:
         if path.is_file():
-            integrity.check(path, path.name, measured=True)
+            integrity.check(path, path.name, measured=True, stated=file.bytes)
     except integrity.Unfit:
         path.unlink()
 
@@ -172,7 +189,9 @@ def _unpack(aside: Path, card: Card) -> None:
     """Unpack the archives among a card's files, and see that what the reader opens is among what came."""
     for file in card.files:
         try:
-            integrity.unpack(aside / file.name)
+            integrity.unpack(aside / file.name, stated=file.bytes)
+        except integrity.Refused as error:
+            raise FetchError(f"{file.name}: {error}; it is removed. {_elsewhere(card)}") from None
         except integrity.Unfit as error:
             raise FetchError(f"{file.name} is no whole archive: {error}; it is removed. {_elsewhere(card)}") from None
         except OSError as error:

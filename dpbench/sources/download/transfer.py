@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.sources.download import integrity
+from dpbench.sources.download.archives import SMALLEST, STATED, shown
 
 ATTEMPTS = 3
 TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
@@ -24,10 +25,13 @@ class Continued:
 
     The server's tag of the file is kept beside it: a file that changed since is fetched anew (If-Range).
     `vouched`: a checksum is compared afterwards, so a server that tells no length is believed.
+    `stated`: bytes that the card states; a server that sends very many more is not listened to.
     """
 
-    def __init__(self, name: str, folder: Path, progress: Progress, *, vouched: bool) -> None:
-        self.name, self.progress, self.vouched = name, progress, vouched
+    def __init__(
+        self, name: str, folder: Path, progress: Progress, *, vouched: bool, stated: int | None = None
+    ) -> None:
+        self.name, self.progress, self.vouched, self.stated = name, progress, vouched, stated
         self.part = folder / f"{name}{PART}"
         self.answered = False
         """Whether the last attempt got as far as the file."""
@@ -43,7 +47,7 @@ class Continued:
                 if attempt == ATTEMPTS - 1:
                     raise
         try:
-            integrity.check(self.part, self.name, measured=measured or self.vouched)
+            integrity.check(self.part, self.name, measured=measured or self.vouched, stated=self.stated)
         except integrity.Unfit:
             self._start_over()
             raise
@@ -82,12 +86,19 @@ class Continued:
                 for piece in answer.iter_content(PIECE):
                     out.write(piece)
                     have += len(piece)
+                    self._limit(have)
                     self.progress(self.name, have, total)
             # The last chunk says that it is the last; of a range it says nothing about the file's end.
             ended = answer.status_code != 206 and answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
         if total is not None and have != total:
             raise requests.ConnectionError(f"{have} of {total} bytes came")
         return total is not None or ended
+
+    def _limit(self, have: int) -> None:
+        most = None if self.stated is None else max(STATED * self.stated, SMALLEST)
+        if most is not None and have > most:
+            self._start_over()
+            raise integrity.Refused(f"it is larger than {shown(most)}, {STATED} times the size that its card states")
 
     def _have(self) -> int:
         return self.part.stat().st_size if self.part.is_file() else 0

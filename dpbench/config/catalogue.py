@@ -1,0 +1,230 @@
+"""The only reader of raw YAML: what there is in conf/ and in a user's own folders, as typed entries.
+
+Imported by the configuration, the claims, the report and the verbs; imports errors and paths only.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpbench.config.documents import Document, Place, kind_of, nowhere, read, value
+from dpbench.errors import UserError, placed, unknown
+from dpbench.paths import CONF
+
+__all__ = [
+    "Axes",
+    "DatasetEntry",
+    "Document",
+    "Place",
+    "VariantEntry",
+    "axes",
+    "chain",
+    "claims",
+    "dataset",
+    "mechanism",
+    "nowhere",
+    "option",
+    "options",
+    "read",
+    "settings",
+    "title",
+    "value",
+]
+SCALES = ("smoke", "laptop", "paper")
+GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
+ENTRIES = ("dataset", "mechanism", "task")
+"""The groups of which several options may be chosen, each nested under its own name."""
+MARKERS = {"dataset": "source", "mechanism": "class", "task": "class"}
+"""The key that every entry of such a group has."""
+
+
+def options(group: str, *folders: Path) -> list[str]:
+    """The names a group offers, ours and those of the user's own folders: `gs/fig9` for experiments, else plain names."""
+    found: set[str] = set()
+    for folder in (CONF, *folders):
+        root = folder / group
+        found |= {p.relative_to(root).with_suffix("").as_posix() for p in root.glob("**/*.yaml")}
+    return sorted(found)
+
+
+def option(group: str, name: str, *folders: Path) -> Document | None:
+    """The YAML of an option, a user's own before ours; None when there is none."""
+    for folder in (*folders, CONF):
+        path = folder / group / f"{name}.yaml"
+        if path.is_file():
+            return read(path)
+    return None
+
+
+def settings() -> list[str]:
+    """The keys of a run besides the groups, as conf/run.yaml has them."""
+    return [key for key in read(CONF / "run.yaml").mapping if key not in ("defaults", "hydra")]
+
+
+# A dataset, a mechanism, a task.
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """A dataset as its YAML describes it: a generator with sizes by scale, a reader of original files, or both."""
+
+    name: str
+    kind: str = ""
+    source: str = ""
+    """`generator` or `files`: which of the two is taken."""
+    generator: str = ""
+    files: str = ""
+    path: str | None = None
+    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Parameters of the generator by scale."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters at every scale, of the generator or of the reader."""
+
+    @classmethod
+    def of(cls, name: str, body: Any, place: Place = nowhere) -> DatasetEntry:
+        """The entry that a YAML or a composed configuration holds, its shape checked."""
+        if not isinstance(body, Mapping):
+            raise placed(place(), f"dataset {name!r}: expected kind, source and so on, found a {kind_of(body)}")
+        words: dict[str, str] = {}
+        for key in ("kind", "source", "generator", "files"):
+            value = body.get(key)
+            if value is not None and not isinstance(value, str):
+                raise placed(place(key), f"dataset.{name}.{key}={value!r} is not valid: expected a name")
+            words[key] = value or ""
+        path = body.get("path")
+        if not (path is None or isinstance(path, str | int | float)) or isinstance(path, bool):
+            raise placed(place("path"), f"dataset.{name}.path={path!r} is not valid: expected one file or folder")
+        known = (*words, "path", "sizes")
+        return cls(
+            name,
+            **words,
+            path=None if path is None or path == "" else str(path),
+            sizes=_sizes(name, body.get("sizes"), place),
+            parameters={str(key): value for key, value in body.items() if key not in known},
+        )
+
+    def changed(self, given: Mapping[str, Any]) -> DatasetEntry:
+        """The same with some of its keys given anew, as overrides do."""
+        own = {"kind": self.kind, "source": self.source, "generator": self.generator, "files": self.files}
+        body: dict[str, Any] = {**own, "path": self.path, "sizes": self.sizes, **self.parameters}
+        return DatasetEntry.of(self.name, body | dict(given))
+
+    def from_files(self, path: Path | str | None = None) -> DatasetEntry:
+        """The same, read from original files: from these, or from those that `data get` fetched."""
+        return self.changed({"source": "files", "path": None if path is None else str(path)})
+
+    def generated(self) -> DatasetEntry:
+        """The same, made by its generator."""
+        return self.changed({"source": "generator", "path": None})
+
+
+def _sizes(name: str, sizes: Any, place: Place) -> dict[str, Mapping[str, Any]]:
+    if sizes is None:
+        return {}
+    if not isinstance(sizes, Mapping):
+        expected = "expected parameters by scale"
+        raise placed(place("sizes"), f"dataset.{name}.sizes={sizes!r} is not valid: {expected}")
+    for scale, size in sizes.items():
+        if scale not in SCALES:
+            raise unknown(f"scale in dataset.{name}.sizes:", scale, SCALES, place("sizes", str(scale)))
+        if size is not None and not isinstance(size, Mapping):
+            expected = "expected parameters"
+            raise placed(place("sizes", scale), f"dataset.{name}.sizes.{scale}={size!r} is not valid: {expected}")
+    return {str(scale): {str(k): v for k, v in (size or {}).items()} for scale, size in sizes.items()}
+
+
+@dataclass(frozen=True)
+class VariantEntry:
+    """A mechanism or a task as its YAML describes it: a class, and parameters of which lists are axes."""
+
+    name: str
+    cls: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, group: str, name: str, body: Any, place: Place = nowhere) -> VariantEntry:
+        if not isinstance(body, Mapping):
+            raise placed(place(), f"{group} {name!r}: expected class and parameters, found a {kind_of(body)}")
+        if not isinstance(body.get("class"), str):
+            expected = "expected a name or a dotted path"
+            raise placed(place("class"), f"{group}.{name}.class={body.get('class')!r} is not valid: {expected}")
+        return cls(name, body["class"], {str(key): value for key, value in body.items() if key != "class"})
+
+
+def _entry(group: str, name: str, folders: Sequence[Path]) -> tuple[Any, Place]:
+    """The content of an entry's YAML, which stands under its own name, and the places of its keys."""
+    document = option(group, name, *folders)
+    if document is None:
+        raise unknown(group, name, options(group, *folders))
+    if name not in document.mapping:
+        raise UserError(f"{document.path}: expected `{name}: {{{MARKERS[group]}: ...}}`, as every {group} has")
+    return document.mapping[name], functools.partial(document.place, name)
+
+
+def dataset(name: str, *folders: Path) -> DatasetEntry:
+    """A dataset of conf/dataset, or of a user's own folders."""
+    return DatasetEntry.of(name, *_entry("dataset", name, folders))
+
+
+def mechanism(name: str, *folders: Path) -> VariantEntry:
+    return VariantEntry.of("mechanism", name, *_entry("mechanism", name, folders))
+
+
+# An experiment.
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What an experiment is about, by its own definition. Empty: it says nothing of that."""
+
+    datasets: tuple[str, ...] = ()
+    mechanisms: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    epsilons: tuple[float | str, ...] = ()
+
+
+def chain(experiment: str, *folders: Path) -> list[Document]:
+    """The YAML of an experiment after those it builds upon; empty when there is none."""
+    return list(_chain(experiment, folders, ()))
+
+
+def _chain(experiment: str, folders: Sequence[Path], above: tuple[str, ...]) -> Iterator[Document]:
+    document = option("experiment", experiment, *folders)
+    if document is None or experiment in above:
+        return
+    for base in document.bases:
+        yield from _chain(base.removeprefix("/experiment/"), folders, (*above, experiment))
+    yield document
+
+
+def axes(experiment: str, *folders: Path) -> Axes:
+    """The datasets, mechanisms, tasks and budgets of an experiment, as its YAML and those it builds upon give them."""
+    chosen: dict[str, list[str]] = {}
+    epsilons: list[float | str] = []
+    for document in chain(experiment, *folders):
+        for group in ENTRIES:
+            names = document.chosen(group)
+            chosen[group] = chosen.get(group, []) if names is None else names
+        if document.has("epsilon"):
+            given = document.mapping["epsilon"]
+            epsilons = given if isinstance(given, list) else [given]
+    datasets, mechanisms, tasks = (tuple(chosen.get(group, ())) for group in ENTRIES)
+    return Axes(datasets, mechanisms, tasks, tuple(epsilons))
+
+
+def title(experiment: str, *folders: Path) -> str:
+    """What an experiment shows, in its own words; empty when it does not say."""
+    titles = [document.mapping["title"] for document in chain(experiment, *folders) if document.has("title")]
+    return str(titles[-1] or "") if titles else ""
+
+
+# Claims.
+
+
+def claims(folder: Path = CONF / "claims") -> dict[str, Path]:
+    """The files of claims, by paper."""
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

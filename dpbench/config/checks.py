@@ -1,0 +1,302 @@
+"""The check of everything a user can get wrong in a run, from what Hydra composed to typed settings.
+
+Nothing that was written is passed over: an unknown key, or a word that changes nothing, is an error. Imported by
+`compose`; imports the registries to check names, never a mechanism by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpbench.config import catalogue
+from dpbench.config.catalogue import ENTRIES, MARKERS, SCALES, DatasetEntry, VariantEntry
+from dpbench.config.entries import datasets, source_class, variants
+from dpbench.config.origins import Origins, key_of
+from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
+from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
+from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+from dpbench.registry import Registry
+from dpbench.results.run import DatasetUse, Variant
+from dpbench.sources.base import SOURCES
+from dpbench.tasks.base import TASKS
+
+SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
+MOST_TRIALS = 10_000_000
+# Words of the dataset's own entry, which no class takes as parameters.
+OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
+
+
+def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
+    """The run that the composed configuration `cfg` (plain dicts and lists) describes; UserError names what is wrong."""
+    _check_keys(cfg, origins)
+    for group in ENTRIES:
+        _check_group(cfg, group, origins)
+    scale = cfg.get("scale")
+    one_of("scale", scale, SCALES)
+    tasks = tuple(_variants(cfg, "task", TASKS, origins))
+    run = RunConfig(
+        experiment=origins.experiment or "adhoc",
+        title=_text(cfg, "title"),
+        scale=str(scale),
+        epsilon=_epsilons(cfg.get("epsilon")),
+        trials=_trials(cfg),
+        seed=_whole(cfg, "seed"),
+        metrics=_metrics(cfg, tasks, origins),
+        results=_results(cfg),
+        figure=_truth(cfg, "figure"),
+        dry=_truth(cfg, "dry"),
+        runner=_section("runner", cfg, origins),
+        tracking=_section("tracking", cfg, origins),
+        datasets=tuple(_datasets(cfg, str(scale), origins)),
+        mechanisms=tuple(_variants(cfg, "mechanism", MECHANISMS, origins)),
+        tasks=tasks,
+    )
+    _check_kinds(run)
+    _check_effects(run, origins)
+    return run
+
+
+# Single settings.
+
+
+def _text(cfg: Mapping[str, Any], key: str) -> str:
+    value = cfg.get(key)
+    if isinstance(value, list | Mapping):
+        raise UserError(f"{key}={value!r} is not valid: expected a text")
+    return "" if value is None else str(value)
+
+
+def _truth(cfg: Mapping[str, Any], key: str) -> bool:
+    if not isinstance(cfg.get(key), bool):
+        raise UserError(f"{key}={cfg.get(key)!r} is not valid: expected true or false")
+    return bool(cfg[key])
+
+
+def _whole(cfg: Mapping[str, Any], key: str) -> int:
+    value = cfg.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UserError(f"{key}={value!r} is not valid: expected a whole number, 0 or more")
+    return value
+
+
+def _trials(cfg: Mapping[str, Any]) -> int:
+    for key in ("trials", "paper_trials"):
+        positive(key, cfg.get(key), whole=True)
+        if cfg[key] > MOST_TRIALS:
+            raise UserError(f"{key}={cfg[key]!r} is not valid: expected at most {MOST_TRIALS}")
+    return int(cfg["trials"])
+
+
+def _results(cfg: Mapping[str, Any]) -> Path:
+    value = cfg.get("results")
+    if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
+        raise UserError(f"results={value!r} is not valid: expected a folder")
+    try:
+        path = Path(str(value)).expanduser()
+    except RuntimeError:  # ~nobody
+        path = Path(str(value))
+    output_folder("results=", path)
+    return path
+
+
+def _epsilons(value: Any) -> tuple[float, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise UserError("epsilon=[] is not valid: expected at least one positive number, ln2 or ln3")
+    return tuple(dict.fromkeys(parse_epsilon(v) for v in values))
+
+
+def _metrics(cfg: Mapping[str, Any], tasks: tuple[Variant, ...], origins: Origins) -> tuple[str, ...]:
+    """The columns of the table. An experiment's own are left out where a user chose other tasks."""
+    value = cfg.get("metrics")
+    names = value if isinstance(value, list) else [] if value is None else [value]
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(f"metrics={value!r} is not valid: expected names of metrics")
+    classes = [TASKS.get(task.cls) for task in tasks]
+    known = [name for name in names if any(known_metric(cls, name) for cls in classes)]
+    asked = origins.given("metrics") or not any(key_of(word) == "task" for word in origins.words)
+    for name in names:
+        if asked and name not in known:
+            valid = [_name(metric) for cls in classes for metric in getattr(cls, "metrics", ())]
+            raise unknown("metric", name, dict.fromkeys(valid), origins.place("metrics"))
+    return tuple(known)
+
+
+def _name(metric: Any) -> str:
+    return str(getattr(metric, "name", metric))
+
+
+def _section(name: str, cfg: Mapping[str, Any], origins: Origins) -> Any:
+    given, cls = cfg.get(name), SECTIONS[name]
+    valid = [f.name for f in dataclasses.fields(cls)]
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        expected = f"expected one of: {', '.join(catalogue.options(name))}"
+        raise placed(origins.place(name), f"{name}={given!r} is not valid: {expected}")
+    for key in given:
+        if key not in valid:
+            raise unknown("setting", f"{name}.{key}", [f"{name}.{v}" for v in valid], origins.place(name, str(key)))
+    return cls(**given)
+
+
+# Keys, and groups of entries.
+
+
+def _check_keys(cfg: Mapping[str, Any], origins: Origins) -> None:
+    valid = [*catalogue.settings(), *(g for g in catalogue.GROUPS if g != "experiment")]
+    for key in map(str, cfg):
+        if key in valid:
+            continue
+        if key == "experiment" and origins.experiments:
+            path = origins.experiments[-1].path
+            raise UserError(f"{path}: expected `# @package _global_` as its first line, as every experiment has")
+        raise unknown("setting", key, valid, origins.place(key))
+    if isinstance(cfg.get("scale"), Mapping):
+        raise UserError("scale: expected `# @package _global_` as the first line of its YAML, and `scale: NAME` in it")
+
+
+def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
+    """Every entry of a group is either chosen, or left over from an experiment that chooses it: nothing else may be
+    there, such as parameters under a misspelt name."""
+    entries, marker = cfg.get(group), MARKERS[group]
+    if entries is not None and not isinstance(entries, Mapping):
+        place = origins.place(group)
+        form = f"`- override /{group}: [NAME, ...]` in `defaults`" if place else f"{group}=[NAME,...]"
+        raise placed(place, f"{group}={entries!r} chooses nothing: expected {form}")
+    chosen = [name for name, entry in (entries or {}).items() if isinstance(entry, Mapping) and marker in entry]
+    for name, entry in (entries or {}).items():
+        if not isinstance(entry, Mapping):
+            message = f"{group}.{name}={entry!r} is not valid: expected parameters"
+            raise placed(origins.place(group, str(name)), message)
+    for word in origins.words:
+        parts = key_of(word).split(".")
+        if parts[0] == group and len(parts) > 1 and parts[1] not in chosen:
+            raise UserError(f"{key_of(word)}: {group} {parts[1]!r} is not in this run: {nearest(parts[1], chosen)}")
+    listed = {name for document in origins.experiments for name in document.chosen(group) or ()}
+    for name in entries or {}:
+        if name in chosen or name in listed:
+            continue
+        if name not in catalogue.options(group, *origins.folders):
+            raise unknown(group, name, dict.fromkeys([*listed, *chosen]), origins.place(group, str(name)))
+        if listed:
+            message = f"parameters of {group} {name!r} have no effect: the experiment does not choose it"
+            raise placed(origins.place(group, str(name)), message)
+    _check_chosen(entries or {}, group, origins)
+    if not chosen:
+        raise UserError(f"no {group} is chosen: give {group}=[NAME,...] or experiment=NAME")
+
+
+def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> None:
+    """A YAML chosen by `group=[NAME,...]` must nest its content under its own name; one that does not would be passed
+    over unnoticed. (Hydra does not note the chosen options of a list, so they are read off the override.)"""
+    word = next((w for w in reversed(origins.words) if key_of(w) == group and not w.startswith("~")), "")
+    for name in filter(None, (n.strip(" '\"") for n in word.partition("=")[2].strip("[]").split(","))):
+        entry = entries.get(name)
+        if not isinstance(entry, Mapping) or MARKERS[group] not in entry:
+            form = f"`{name}: {{{MARKERS[group]}: ...}}`"
+            raise UserError(f"{group}/{name}.yaml does not hold {form}, as every {group} must")
+
+
+def _selected(cfg: Mapping[str, Any], group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, entry in cfg[group].items():
+        if isinstance(entry, Mapping) and MARKERS[group] in entry:
+            yield str(name), entry
+
+
+def _variants(cfg: Mapping[str, Any], group: str, registry: Registry[Any], origins: Origins) -> Iterator[Variant]:
+    for name, body in _selected(cfg, group):
+        place = functools.partial(origins.place, group, name)
+        yield from variants(VariantEntry.of(group, name, body, place), registry, place)
+
+
+def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins) -> Iterator[DatasetUse]:
+    seed = _whole(cfg, "data_seed")
+    for name, body in _selected(cfg, "dataset"):
+        place = functools.partial(origins.place, "dataset", name)
+        entry = _with_source(DatasetEntry.of(name, body, place), origins)
+        yield from datasets(entry, scale, seed, place)
+        _check_dataset_words(entry, scale, origins)
+
+
+# What a dataset is read from, and words that change nothing.
+
+
+def _with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
+    """The entry, read from files where a path is given: `path` means files."""
+    if entry.source != "generator" or not entry.path or _takes_path(entry):
+        return entry
+    key = f"dataset.{entry.name}"
+    if not entry.files:
+        raise UserError(
+            f"{key}.path={entry.path} has no effect: {entry.name} is generated, and no files of it are read"
+        )
+    documents = origins.experiments
+    stated = origins.given("dataset", entry.name, "source")
+    stated |= any(document.has("dataset", entry.name, "source") for document in documents)
+    if stated or not (
+        origins.given("dataset", entry.name, "path")
+        or any(document.has("dataset", entry.name, "path") for document in documents)
+    ):
+        place = origins.place("dataset", entry.name, "path")
+        contradiction = f"{key}.source=generator and {key}.path={entry.path} contradict each other"
+        raise placed(place, f"{contradiction}: leave out one of them")
+    return dataclasses.replace(entry, source="files")
+
+
+def _takes_path(entry: DatasetEntry) -> bool:
+    """Whether the generator itself is a class that reads a path, as a user's own source may be."""
+    return bool(entry.generator) and "path" in (SOURCES.parameters(entry.generator) or ())
+
+
+def _check_dataset_words(entry: DatasetEntry, scale: str, origins: Origins) -> None:
+    """A word about a dataset must change something: `sizes` of another scale, or sizes of files, do not."""
+    taken = SOURCES.parameters(source_class(entry))
+    key = f"dataset.{entry.name}"
+    for word in origins.words:
+        parts = key_of(word).split(".")
+        if parts[:2] != ["dataset", entry.name] or len(parts) < 3:
+            continue
+        name = parts[2]
+        if name == "sizes":
+            inside = parts[3] if len(parts) > 3 else ""
+            if entry.source == "files":
+                raise UserError(
+                    f"{key_of(word)} has no effect: {entry.name} is read from files, which have their own sizes"
+                )
+            if inside and inside != scale:
+                better = f"{key}.{'.'.join(parts[4:]) or 'PARAMETER'}=VALUE"
+                raise UserError(f"{key_of(word)} has no effect at scale={scale}: give {better}, or scale={inside}")
+        elif name not in OWN_KEYS and taken is not None and name not in taken:
+            how = "read from files" if entry.source == "files" else "generated"
+            valid = [parameter for parameter in taken if parameter not in OWN_KEYS]
+            raise UserError(f"{key_of(word)} has no effect: {entry.name} is {how}: {nearest(name, valid)}")
+
+
+def _check_effects(run: RunConfig, origins: Origins) -> None:
+    """Words of the whole run that change nothing."""
+    for key, effective, instead in (
+        (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
+        (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
+        (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),
+    ):
+        if not effective and (word := origins.word(*key)):
+            raise UserError(f"{key_of(word)} has no effect {instead}")
+
+
+def _check_kinds(run: RunConfig) -> None:
+    """Every chosen mechanism must take the kind of some chosen dataset, and every dataset be taken by some mechanism."""
+    kinds = sorted({d.kind for d in run.datasets})
+    takes = {m.name: tuple(getattr(MECHANISMS.get(m.cls), "kinds", kinds)) for m in run.mechanisms}
+    for name, taken in takes.items():
+        if not set(taken) & set(kinds):
+            where = ", ".join(f"{d} ({k})" for d, k in {d.name: d.kind for d in run.datasets}.items())
+            raise UserError(f"mechanism {name!r} takes {' or '.join(taken)} data, but the datasets are: {where}")
+    for dataset in run.datasets:
+        if not any(dataset.kind in taken for taken in takes.values()):
+            raise UserError(f"dataset {dataset.name!r} is {dataset.kind} data, which none of {', '.join(takes)} takes")

@@ -1,0 +1,146 @@
+"""YAML files as they are: content, and the line of every key, so that an error can name it.
+
+Read with YAML's safe loader, so that no file can run code. Imported by the catalogue, which knows what the files mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dpbench.errors import UserError
+
+Place = Callable[..., str]
+"""Tells the file and line of a key inside keys; empty when it stands in none."""
+
+
+def nowhere(*keys: str) -> str:
+    """The place of what stands in no file."""
+    return ""
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the safe one, in C where it is there
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML file: its content, and where each of its keys stands."""
+
+    path: Path
+    body: Any
+    node: Any = field(repr=False)
+    """The same with the line of every key."""
+
+    @property
+    def mapping(self) -> Mapping[str, Any]:
+        """The content, which must be keys and values."""
+        if self.body is None:
+            return {}
+        if not isinstance(self.body, Mapping):
+            raise UserError(f"{self.path}: expected keys and values, found a {kind_of(self.body)}")
+        return {str(key): value for key, value in self.body.items()}
+
+    def has(self, *keys: str) -> bool:
+        body = self.body
+        for key in keys:
+            if not isinstance(body, Mapping) or key not in body:
+                return False
+            body = body[key]
+        return True
+
+    def place(self, *keys: object) -> str:
+        """`FILE, line N` of a key inside keys; of the innermost that is there."""
+        line, node = 0, self.node
+        for key in keys:
+            found = _child(node, str(key))
+            if found is None:
+                break
+            line, node = found
+        return f"{self.path}, line {line}" if line else str(self.path)
+
+    @property
+    def bases(self) -> list[str]:
+        """The experiments it builds upon, of its `defaults`."""
+        return [name for entry in self._defaults() if isinstance(entry, str) and (name := entry) != "_self_"]
+
+    def chosen(self, group: str) -> list[str] | None:
+        """The options of a group that its `defaults` choose; None when they choose none."""
+        for entry in self._defaults():
+            for key, value in entry.items() if isinstance(entry, Mapping) else ():
+                if str(key).removeprefix("override ").strip().lstrip("/") == group and value is not None:
+                    return [str(name) for name in (value if isinstance(value, list) else [value])]
+        return None
+
+    def _defaults(self) -> list[Any]:
+        found = self.mapping.get("defaults") or []
+        if not isinstance(found, list):
+            raise UserError(f"{self.place('defaults')}: expected a list of defaults, found a {kind_of(found)}")
+        return found
+
+
+def _child(node: Any, key: str) -> tuple[int, Any] | None:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    for name, value in reversed(node.value):  # what is merged by `<<` stands first, and counts less
+        if getattr(name, "value", None) == key:
+            return name.start_mark.line + 1, value
+    return None
+
+
+def _refuse_doubles(node: Any, seen: set[int]) -> None:
+    """Of two equal keys YAML keeps the last and says nothing of the first."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_doubles(item, seen)
+    elif isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in lines:
+                    problem = f"the key {key.value!r} is there twice, first in line {lines[key.value]}"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                lines[key.value] = key.start_mark.line + 1
+            _refuse_doubles(value, seen)
+
+
+def kind_of(value: Any) -> str:
+    return {list: "list", str: "word", bool: "truth value"}.get(type(value), "value")
+
+
+def read(path: Path) -> Document:
+    """A YAML file; UserError with file and line when it is none."""
+    try:
+        loader = _LOADER(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        _refuse_doubles(node, set())
+        body = None if node is None else loader.construct_document(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}, line {mark.line + 1}" if mark else str(path)
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise UserError(f"{where}: {problem}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ) as error:  # odd bytes, odd dates, unhashable keys, bottomless nesting
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    return Document(path, body, node)
+
+
+def value(text: str) -> Any:
+    """One value as a YAML would have it: a number, a word, a list."""
+    try:
+        return yaml.load(text, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise UserError(f"cannot read {text!r}: {problem}") from None

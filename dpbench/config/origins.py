@@ -1,0 +1,70 @@
+"""Where a setting of a composed run was written: in a word of the command line, or in a line of a YAML.
+
+Hydra forgets it when it merges; errors need it, and so do the rules about what a user asked for. Imported by the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from dpbench.config import catalogue
+from dpbench.config.catalogue import Document
+
+
+@dataclass(frozen=True)
+class Origins:
+    """The words of a run and the files it is composed of."""
+
+    words: Sequence[str] = ()
+    """Overrides as they were given: `trials=5`, `++mechanism.gs.w=3`."""
+    experiment: str | None = None
+    choices: dict[str, str] = field(default_factory=dict)
+    """The chosen option of each group that has one: scale, runner, tracking."""
+    folders: Sequence[Path] = ()
+    """The user's own configuration folders."""
+
+    def word(self, *keys: str) -> str:
+        """The word of the command line that gives this setting, or something that holds it; empty when none does."""
+        for word in reversed(self.words):
+            parts = key_of(word).split(".")
+            if tuple(parts) == keys[: len(parts)] and not (len(parts) == 1 and parts[0] in catalogue.GROUPS):
+                return word
+        return ""
+
+    def given(self, *keys: str) -> bool:
+        """Whether a word gives this setting, something that holds it, or something inside it."""
+        return bool(self.word(*keys)) or any(tuple(key_of(w).split("."))[: len(keys)] == keys for w in self.words)
+
+    @cached_property
+    def experiments(self) -> list[Document]:
+        """The experiment's YAML after those that it builds upon."""
+        return catalogue.chain(self.experiment, *self.folders) if self.experiment else []
+
+    def place(self, *keys: str) -> str:
+        """`FILE, line N` of a setting; empty when a word of the command line gives it, or no file has it."""
+        if self.word(*keys):
+            return ""
+        for document, inside in self._documents(keys):
+            if inside and document.has(*inside):
+                return document.place(*inside)
+        return ""
+
+    def _documents(self, keys: tuple[str, ...]) -> Iterator[tuple[Document, tuple[str, ...]]]:
+        """The files that may hold a setting, those that count most first, and the keys under which they would."""
+        for document in reversed(self.experiments):
+            yield document, keys
+        group = keys[0]
+        name = self.choices.get(group) or (keys[1] if group in catalogue.ENTRIES and len(keys) > 1 else None)
+        for option_group, option in ((group, name), ("scale", self.choices.get("scale"))):
+            found = catalogue.option(option_group, option, *self.folders) if option else None
+            if found is not None:
+                yield found, keys  # under `# @package _global_`
+                yield found, keys[1:]
+
+
+def key_of(word: str) -> str:
+    """The key of an override: `mechanism.gs.w` of `++mechanism.gs.w=3`."""
+    return word.lstrip("+~").partition("=")[0].partition("@")[0].strip()

@@ -1,0 +1,61 @@
+"""`ColumnData`: what mechanisms for column counts ask of their data, whichever kind it is.
+
+An `Incidence` is column data itself; `Records` are so twice, by item and by item and context. All of these have
+`item_columns()`, the counts that every kind publishes, and `edge_columns()`, None where there are no edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
+
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+
+class ColumnData(Protocol):
+    """Rows (users) by columns, as CSR: row i holds the columns `indices[indptr[i]:indptr[i+1]]`."""
+
+    @property
+    def indptr(self) -> NDArray[Any]: ...
+
+    @property
+    def indices(self) -> NDArray[Any]: ...
+
+    @property
+    def columns(self) -> int:
+        """d, the number of columns."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """n, the number of rows, empty ones included."""
+        ...
+
+    @property
+    def ones(self) -> int:
+        """The number of entries of all rows."""
+        ...
+
+    @property
+    def counts(self) -> NDArray[Any]:
+        """The true column counts."""
+        ...
+
+    @property
+    def row_sizes(self) -> NDArray[Any]: ...
+
+    @property
+    def largest_row(self) -> int: ...
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a row may hold a column more than once: a public fact."""
+        ...
+
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T: ...
+
+    def item_columns(self) -> ColumnData: ...
+
+    def edge_columns(self) -> ColumnData | None: ...

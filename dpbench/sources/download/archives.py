@@ -1,0 +1,198 @@
+"""Archives member by member, within limits: what they really unpack is counted, not what they declare.
+
+Zip, and tar in any compression. Names must stay inside the folder, links become copies, and there are no devices.
+Imported by `integrity`, which checks and unpacks by the same walk.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import posixpath
+import re
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+STEP = 1 << 20
+RATIO = 200  # times its own size that an archive may become
+STATED = 50  # times the size that the card states
+SMALLEST = 16 << 20  # what every archive may become
+MEMBERS = 100_000
+HEADER = 1 << 24  # bytes of one header of a tar archive
+STREAM = 1 << 28  # bytes of a tar archive besides its content: headers and filling
+
+
+class Unfit(Exception):
+    """The content is not the whole file; the message says what it is instead."""
+
+
+class Refused(Unfit):
+    """The content is whole, and nothing that we unpack."""
+
+
+def shown(size: float) -> str:
+    """A size in words."""
+    for unit in ("bytes", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"
+
+
+class Budget:
+    """What an archive may still become; raises Refused when it becomes more."""
+
+    def __init__(self, size: int, stated: int | None = None) -> None:
+        """`size` is the archive's own, `stated` what its card says, both in bytes."""
+        self.most, self.why = RATIO * size, f"{RATIO} times its own size"
+        if stated is not None and STATED * stated < self.most:
+            self.most, self.why = STATED * stated, f"{STATED} times the size that its card states"
+        if self.most < SMALLEST:
+            self.most, self.why = SMALLEST, "the limit for a file of its size"
+        self.used = self.members = 0
+
+    def spend(self, size: int) -> None:
+        self.used += size
+        if self.used > self.most:
+            raise self.exceeded()
+
+    def member(self) -> None:
+        self.members += 1
+        if self.members > MEMBERS:
+            raise Refused(f"it has more than {MEMBERS:,} members")
+
+    def exceeded(self) -> Refused:
+        return Refused(f"it unpacks to more than {shown(self.most)}, {self.why}")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One entry of an archive. `name` is relative, without `..`; `content` is read once, or not at all."""
+
+    name: str
+    content: Iterator[bytes] | None = None
+    """None: a folder, or a link."""
+    target: str | None = None
+    """Of a link: the name of the member that it stands for."""
+
+
+def members(path: Path, form: str, budget: Budget) -> Iterator[Member]:
+    """The members of a zip or tar archive, in order."""
+    return _zip(path, budget) if form == "zip" else _tar(path, budget)
+
+
+def counted(file: Any, budget: Budget, step: int = STEP) -> Iterator[bytes]:
+    """The content of an open file, piece by piece, within the budget."""
+    while piece := file.read(step):
+        budget.spend(len(piece))
+        yield piece
+
+
+def _zip(path: Path, budget: Budget) -> Iterator[Member]:
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            budget.member()
+            name = _safe(entry.filename)
+            if entry.is_dir():
+                yield Member(name)
+                continue
+            with archive.open(entry) as file:
+                if stat.S_ISLNK(entry.external_attr >> 16):
+                    target = file.read(4096).decode("utf-8", "replace")
+                    yield Member(name, target=_inside(name, target, posixpath.dirname(name)))
+                    continue
+                step = STEP
+                if entry.compress_type == zipfile.ZIP_BZIP2:  # zipfile unpacks all that it reads, 40 bytes may be 40 MB
+                    step = file.MIN_READ_SIZE = 64  # type: ignore[attr-defined]
+                yield Member(name, counted(file, budget, step))
+
+
+def _tar(path: Path, budget: Budget) -> Iterator[Member]:
+    with _decompressed(path) as raw, tarfile.open(fileobj=_Bounded(raw, budget), mode="r:") as archive:  # type: ignore[call-overload]
+        for entry in archive:
+            budget.member()
+            name = _safe(entry.name)
+            if entry.isdir():
+                yield Member(name)
+            elif entry.issym():
+                yield Member(name, target=_inside(name, entry.linkname, posixpath.dirname(name)))
+            elif entry.islnk():
+                yield Member(name, target=_inside(name, entry.linkname, ""))
+            elif entry.isreg():
+                content = archive.extractfile(entry)
+                assert content is not None
+                with content:
+                    yield Member(name, counted(content, budget))
+            else:
+                raise Refused(f"{entry.name!r} in it is a device or a pipe")
+        # tarfile takes a damaged or missing header for the end; a whole archive has a block of zeros there.
+        file = archive.fileobj
+        assert file is not None
+        file.seek(archive.offset)
+        if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+            raise tarfile.ReadError("it does not end as an archive does")
+        while file.read(STEP):  # compressed ones have their checksum at the very end
+            pass
+
+
+def _decompressed(path: Path) -> IO[bytes]:
+    """A tar archive's own bytes, whatever compressed it."""
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(path)  # type: ignore[return-value]
+    if start.startswith(b"BZh"):
+        return bz2.BZ2File(path)  # type: ignore[return-value]
+    if start.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(path)  # type: ignore[return-value]
+    return path.open("rb")
+
+
+class _Bounded:
+    """What tarfile reads of an archive: not without end, and no header of a size that only a bomb has."""
+
+    def __init__(self, file: IO[bytes], budget: Budget) -> None:
+        self.file, self.budget, self.end = file, budget, budget.most + STREAM
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > HEADER:
+            raise Refused("it has a header without end")
+        piece = self.file.read(size)
+        self._reached(self.file.tell())
+        return piece
+
+    def seek(self, place: int) -> int:
+        self._reached(place)  # a compressed file is unpacked up to there
+        return self.file.seek(place)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def close(self) -> None:
+        self.file.close()
+
+    def _reached(self, place: int) -> None:
+        if place > self.end:
+            raise self.budget.exceeded()
+
+
+def _safe(name: str) -> str:
+    """A member's name without empty parts; raises when it leads out of the folder, on any system."""
+    parts = name.split("/")
+    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) or ".." in re.split(r"[/\\]", name) or "\0" in name:
+        raise Refused(f"{name[:200]!r} in it is outside of its folder")
+    return "/".join(part for part in parts if part not in ("", "."))
+
+
+def _inside(name: str, target: str, folder: str) -> str:
+    """The member that a link stands for; raises when it is none."""
+    place = posixpath.normpath(posixpath.join(folder, target))
+    if target.startswith(("/", "\\")) or place.split("/")[0] == ".." or not target:
+        raise Refused(f"{name[:200]!r} in it is a link out of its folder")
+    return place

@@ -1,0 +1,21 @@
+"""The generator that a dataset is built with. Imported by the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpbench import fingerprints
+from dpbench.numerics import keyed
+
+
+def data_stream(described: Mapping[str, Any]) -> np.random.Generator:
+    """Keyed by the data seed, the word "data", and what decides the data besides: the source and its parameters.
+
+    `described` is what the cache's `describe` says. Two datasets of one seed share no random numbers, and neither do data
+    and queries.
+    """
+    name = fingerprints.digest([described["source"], described["params"]])
+    return keyed.stream(described["seed"], "data", name)
