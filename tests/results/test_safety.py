@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import ROOT
-from support.stores import name_of, rows, run
 
 from dpbench import seals
 from dpbench.results.store import Store
+
+from support.paths import ROOT
+from support.stores import name_of, rows, run
 
 VERBS = {
     "figures": ["figures"],
