@@ -170,6 +170,7 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
         form = f"`- override /{group}: [NAME, ...]` in `defaults`" if place else f"{group}=[NAME,...]"
         raise placed(place, f"{group}={entries!r} chooses nothing: expected {form}")
     chosen = [name for name, entry in (entries or {}).items() if isinstance(entry, Mapping) and marker in entry]
+    _check_chosen(entries or {}, group, origins)
     for name, entry in (entries or {}).items():
         if not isinstance(entry, Mapping):
             message = f"{group}.{name}={entry!r} is not valid: expected parameters"
@@ -187,7 +188,6 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
         if listed:
             message = f"parameters of {group} {name!r} have no effect: the experiment does not choose it"
             raise placed(origins.place(group, str(name)), message)
-    _check_chosen(entries or {}, group, origins)
     if not chosen:
         raise UserError(f"no {group} is chosen: give {group}=[NAME,...] or experiment=NAME")
 
@@ -198,6 +198,8 @@ def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> N
     word = next((w for w in reversed(origins.words) if key_of(w) == group and not w.startswith("~")), "")
     for name in filter(None, (n.strip(" '\"") for n in word.partition("=")[2].strip("[]").split(","))):
         entry = entries.get(name)
+        if origins.word(group, name):
+            continue  # whatever is wrong with it, the word did it
         if not isinstance(entry, Mapping) or MARKERS[group] not in entry:
             form = f"`{name}: {{{MARKERS[group]}: ...}}`"
             raise UserError(f"{group}/{name}.yaml does not hold {form}, as every {group} must")
