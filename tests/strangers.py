@@ -51,8 +51,10 @@ class Flaky(Noisy):
 class Deadly(Noisy):
     """Takes its process down in some trials."""
 
+    chance: float = 0.02
+
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
-        if noise.stream("luck").random() < 0.02:
+        if noise.stream("luck").random() < self.chance:
             os._exit(9)
         return super().publish(data, epsilon, noise)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from dpbench.engine.worker import DIED, Chunk, Failure, Outcome, run_chunk
 
-LOOK = 0.5  # seconds between two looks at whether the parent is still there
+LOOK = 0.2  # seconds between two looks at whether the parent is still there
 
 
 def outcomes(work: list[Chunk], jobs: int) -> Iterator[Outcome]:

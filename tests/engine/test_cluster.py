@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from dpbench.config.schema import RunnerConfig
 from dpbench.errors import UserError
 
-from support.cluster import RUN, Cluster, stored, until, user_folder
+from support.cluster import RUN, Cluster, checkout, stored, until, user_folder
 from support.paths import ROOT
 
 pytest.importorskip("distributed", reason="Dask is not installed")
@@ -66,15 +67,15 @@ def test_threads_and_processes_give_the_numbers_of_a_plain_run(dpbench: Call, ho
     pd.testing.assert_frame_equal(stored(home / "plain"), stored(home / "there"), check_exact=True)
 
 
-def test_a_cluster_of_this_machine_loses_the_guilty_chunk_only(dpbench: Call, home: Path) -> None:
-    words = (*RUN, "mechanism=[noisy,deadly]", "trials=24", "runner.chunk=4")
+def test_a_cluster_of_this_machine_loses_the_guilty_chunks_only(dpbench: Call, home: Path) -> None:
+    """Two chunks that kill every worker they meet, in the middle of others."""
+    words = (*RUN, "mechanism=[noisy,deadly,lpa]", "mechanism.deadly.chance=1", "trials=8", "runner.chunk=4")
     done = dpbench(*words, "runner=dask", "runner.jobs=2")
     assert done.returncode == 1
+    assert "16 trials computed, 0 found finished, 8 failed" in done.stdout
     assert "worker process died" in done.stderr
-    here = stored(home / "results")
-    dpbench(*words, "runner.jobs=2", "results=plain")
-    pd.testing.assert_frame_equal(here, stored(home / "plain"), check_exact=True)
-    assert 24 < len(here) < 48
+    dpbench(*RUN, "mechanism=[noisy,lpa]", "trials=8", "runner.jobs=1", "results=plain")
+    pd.testing.assert_frame_equal(stored(home / "results"), stored(home / "plain"), check_exact=True)
 
 
 def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cluster) -> None:
@@ -90,6 +91,28 @@ def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cl
     assert "is gone; " in err
     dpbench(*words, "results=plain", "runner.jobs=1")
     pd.testing.assert_frame_equal(stored(home / "plain"), stored(home / "there"), check_exact=True)
+
+
+def test_workers_that_share_no_files(dpbench: Call, home: Path, cluster: Cluster, tmp_path: Path) -> None:
+    """Three workers, each with a package, a user's folder and a cache of its own. One is killed, one comes late."""
+    words = (*RUN, "mechanism=[slow,lpa,gs]", "trials=100", "runner.chunk=4")
+    dpbench(*words, "runner.jobs=1", "results=plain")
+    apart: dict[str, Any] = {}
+    for name in ("killed", "stays", "late"):
+        folder = user_folder(tmp_path / name)
+        apart[name] = {"cwd": folder, "code": checkout(folder / "package"), "DPBENCH_CACHE": str(folder / "cache")}
+    victim = cluster.worker("killed", "--no-nanny", **apart["killed"])
+    cluster.worker("stays", **apart["stays"])
+    run = start(home, *words, *on(cluster), "results=there")
+    until(lambda: files(home / "there") >= 3, "a first result")
+    cluster.kill(victim)
+    cluster.worker("late", wait=False, **apart["late"])
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0, err
+    assert "300 trials computed, 0 found finished, 0 failed" in out
+    assert "refuses" not in err
+    pd.testing.assert_frame_equal(stored(home / "plain"), stored(home / "there"), check_exact=True)
+    assert {name for name in apart if (tmp_path / name / "cache" / "data").is_dir()} >= {"killed", "stays"}
 
 
 def test_a_lost_scheduler_costs_nothing_that_is_finished(dpbench: Call, home: Path, cluster: Cluster) -> None:

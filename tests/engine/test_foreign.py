@@ -6,6 +6,7 @@ Two real workers, each started from a checkout, a user's folder and a cache of i
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -39,12 +40,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """What the right code computes from the right data."""
+def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the right code on the right data: its results, and the cache that it built."""
     folder = user_folder(tmp_path_factory.mktemp("plain"))
     command = [sys.executable, "-m", "dpbench", *WORDS, "runner.jobs=1"]
-    subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
-    return stored(folder / "results")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "DPBENCH_CACHE": str(folder / "cache")}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def plain(plain_run: Path) -> pd.DataFrame:
+    """The numbers that must come out."""
+    return stored(plain_run / "results")
 
 
 def run(dpbench: Call, home: Path, cluster: Cluster) -> subprocess.CompletedProcess[str]:
@@ -156,34 +164,36 @@ def test_a_worker_that_cannot_read_the_work_gets_none(
     pd.testing.assert_frame_equal(stored(home / "results"), plain, check_exact=True)
 
 
-@pytest.mark.parametrize("sealed", [False, True], ids=["an accident", "other data"])
+@pytest.mark.parametrize("whole", [False, True], ids=["an accident", "other data"])
 def test_a_damaged_cache_gives_no_number(
     dpbench: Call,
     home: Path,
     cluster: Cluster,
     plain: pd.DataFrame,
+    plain_run: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    sealed: bool,
+    whole: bool,
 ) -> None:
     """A changed file is noticed by its checksum and built again. Whole data of another seed in its place are refused."""
-    seeds = {"right": 0, "wrong": 7 if sealed else 0}
-    for name, seed in seeds.items():
-        monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / name))
-        dpbench(*WORDS, f"data_seed={seed}", "trials=2", f"results={tmp_path / 'other'}", cwd=home)
-    (right,), (wrong,) = (list((tmp_path / name / "data").glob("small-*")) for name in seeds)
-    wrong.rename(wrong.parent / right.name)
-    if not sealed:
-        path = wrong.parent / right.name / "indices.npy"
-        body = bytearray(path.read_bytes())
+    (right,) = (plain_run / "cache" / "data").glob("small-*")
+    damaged = tmp_path / "cache" / "data" / right.name
+    if whole:
+        monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+        dpbench(*WORDS, "data_seed=7", "trials=2", f"results={tmp_path / 'other'}", "runner.jobs=1", cwd=home)
+        (other,) = (tmp_path / "cache" / "data").glob("small-*")
+        other.rename(damaged)
+    else:
+        shutil.copytree(right, damaged)
+        body = bytearray((damaged / "indices.npy").read_bytes())
         body[-8] ^= 1
-        path.write_bytes(body)
-    cluster.worker("wrong", cwd=home, DPBENCH_CACHE=str(tmp_path / "wrong"))
-    cluster.worker("right", cwd=home, DPBENCH_CACHE=str(tmp_path / "right"))
-    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "right"))
+        (damaged / "indices.npy").write_bytes(body)
+    monkeypatch.setenv("DPBENCH_CACHE", str(plain_run / "cache"))
+    cluster.worker("damaged", cwd=home, DPBENCH_CACHE=str(tmp_path / "cache"))
+    cluster.worker("own", cwd=home)
     done = run(dpbench, home, cluster)
     assert done.returncode == 0, done.stderr
     assert [line.partition(" refuses work: ")[2] for line in refusals(done)] == (
-        ["its data of small are not the data of this run"] if sealed else []
+        ["its data of small are not the data of this run"] if whole else []
     )
     pd.testing.assert_frame_equal(stored(home / "results"), plain, check_exact=True)

@@ -38,11 +38,15 @@ def user_folder(folder: Path) -> Path:
     return folder
 
 
+def checkout(folder: Path) -> Path:
+    """A copy of the package."""
+    shutil.copytree(ROOT / "dpbench", folder / "dpbench", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
 def altered_checkout(folder: Path, module: str, old: str, new: str) -> Path:
     """A copy of the package in which one module is another one."""
-    shutil.copytree(ROOT / "dpbench", folder / "dpbench", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("conf", "experiments"):
-        (folder / name).symlink_to(ROOT / name)
+    checkout(folder)
     path = folder / "dpbench" / module
     text = path.read_text()
     assert old in text
