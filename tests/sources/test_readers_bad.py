@@ -23,18 +23,7 @@ from dpbench.sources import SOURCES, SkippedLines
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.spec import DatasetSpec
 
-from support.formats import (
-    ADULT,
-    CHECKINS,
-    DOCWORD,
-    GOOD,
-    LODES,
-    NETFLIX,
-    RATINGS,
-    TSMC,
-    read,
-    rows_of,
-)
+from support.formats import ADULT, CHECKINS, DOCWORD, GOOD, LODES, NETFLIX, RATINGS, TSMC, read, rows_of
 
 # reader, file, line of the fault, what the message says
 BAD = [

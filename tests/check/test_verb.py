@@ -1,0 +1,207 @@
+"""The verb `check`, on a user's own folder: an experiment of their own with the strangers' mechanisms."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dpbench.check.comparison import BETTER, CHANGED, GONE, WORSE
+from dpbench.cli import dispatch as cli
+from dpbench.cli.check import bad, natures
+
+from support.paths import ROOT
+
+EXPERIMENT = """# @package _global_
+defaults:
+  - override /dataset: [small]
+  - override /mechanism: [noisy, lpa]
+  - override /task: [column_counts]
+epsilon: [0.5, 1]
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    entries = {
+        "dataset/small": "small: {kind: incidence, source: generator, generator: strangers.Small}\n",
+        "mechanism/noisy": "noisy: {class: strangers.Noisy}\n",
+        "experiment/mine/sweep": EXPERIMENT,
+    }
+    for name, text in entries.items():
+        path = tmp_path / "mine" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shutil.copy(ROOT / "tests" / "strangers.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def check(*words: str) -> int:
+    return cli.main(["check", "mine/sweep", "--config-dir", "mine", "--baselines", "base", "--jobs", "1", *words])
+
+
+def louder(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    import strangers
+
+    publish = strangers.Noisy.publish
+    monkeypatch.setattr(
+        strangers.Noisy, "publish", lambda self, data, epsilon, noise: publish(self, data, epsilon / factor, noise)
+    )
+
+
+def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check() == 2
+    assert "there are no baselines in base: python -m dpbench check --update makes them" in capsys.readouterr().err
+    assert check("--update") == 0
+    assert "first numbers of mine/sweep" in capsys.readouterr().out
+    assert check("--strict") == 0
+    assert "The check passes." in capsys.readouterr().out
+    assert check("--fresh", "7") == 0
+    assert "Fresh seed 7" in capsys.readouterr().out
+
+    louder(monkeypatch, 2)
+    assert check("--junit", "junit.xml") == 1
+    shown = capsys.readouterr().out
+    assert "worse" in shown
+    assert "noisy" in shown
+    assert "The check fails: worse" in shown
+    cases = ET.parse(home / "junit.xml").getroot().findall("testsuite/testcase")
+    failed = [c.get("name") for c in cases if c.find("failure") is not None]
+    assert len([c for c in cases if "mechanism=" in str(c.get("name"))]) == 4
+    assert failed
+    assert all("noisy" in str(name) for name in failed)
+    assert check("--fresh", "7", "--trials", "20") == 1
+
+    louder(monkeypatch, 1 / 4)  # on top of the doubling: half of the noise there should be
+    assert check() == 0
+    assert "is the noise still what the privacy budget asks for?" in capsys.readouterr().out
+    assert check("--strict") == 1
+    assert check("--update") == 0
+    assert "mine/sweep: noisy mae" in capsys.readouterr().out
+    assert check("--strict") == 0
+
+
+def test_words_that_do_not_go_together(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("--update", "--fresh", "3") == 2
+    assert "--update goes without --fresh" in capsys.readouterr().err
+    assert check("--trials", "50") == 2
+    assert "--trials goes with --fresh only" in capsys.readouterr().err
+    assert check("--update") == 0
+    assert check("--fresh", "3", "--trials", "0") == 2
+    assert "trials=0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"cells": {', '"cells": {{'),
+        ('"labels": {', '"labels": [], "x": {'),
+        ('"values": {', '"values": {}, "x": {'),
+        ('"mae": [', '"mae": [], "x": ['),
+        ('"mae": [', '"mae": [null, '),
+        ('"mae": [', '"mae": ["1", '),
+        ('"mae": [', '"mae": 3, "x": ['),
+        ('{"data": {', '{"data": [], "x": {'),
+    ],
+)
+def test_a_damaged_baseline_is_named_and_can_be_made_anew(
+    old: str, new: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check("--update") == 0
+    path = home / "base" / "mine" / "sweep.json"
+    whole = path.read_text()
+    assert old in whole
+    path.write_text(whole.replace(old, new, 1))
+    (home / "base" / "other.json").write_text("nonsense of an experiment that is not asked for")
+    for words in ((), ("--fresh", "3")):
+        assert check(*words) == 2
+        assert "sweep.json is no baseline" in capsys.readouterr().err
+    assert check("--update") == 0
+    assert path.read_text() == whole
+    assert check("--strict") == 0
+
+
+def test_an_output_that_cannot_be_is_known_before_the_work(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "file").touch()
+    for place, problem in (("mine", "is a folder"), ("file/x.xml", "is a file")):
+        assert check("--junit", place) == 2
+        assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tmp_path: Path) -> None:
+    """Neither its folder nor its workers."""
+    command = [
+        sys.executable,
+        "-m",
+        "dpbench",
+        "check",
+        "gs/fig9",
+        "analytics/fig7",
+        "--fresh",
+        "1",
+        "--trials",
+        "5000",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob("dpbench-check-*/trials/*/*/*.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        workers = [p for p in psutil.Process(process.pid).children(recursive=True) if "Loky" in " ".join(p.cmdline())]
+        assert workers
+        process.send_signal(number)
+        assert process.wait(60) == status
+        assert process.stderr is not None
+        assert "nothing was compared; --results FOLDER keeps what is finished" in process.stderr.read()
+    assert not list(tmp_path.glob("dpbench-check-*"))
+    assert not psutil.wait_procs(workers, timeout=20)[1]
+
+
+def test_gone_and_nothing_measured_fail(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("--update") == 0
+    path = home / "mine" / "experiment" / "mine" / "sweep.yaml"
+    path.write_text(EXPERIMENT.replace("[noisy, lpa]", "[lpa]"))
+    assert check() == 1
+    assert "gone: mine/sweep: dataset=small, epsilon=0.5, mechanism=noisy" in capsys.readouterr().out
+    path.write_text(EXPERIMENT.replace("epsilon: [0.5, 1]", "epsilon: [3]"))
+    assert check() == 1
+    assert "Nothing was measured" in capsys.readouterr().out
+
+
+def test_a_mechanism_that_raises_fails_and_keeps_the_baselines(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strangers
+
+    assert check("--update") == 0
+    before = (home / "base" / "mine" / "sweep.json").read_text()
+
+    def publish(*_: object) -> None:
+        raise RuntimeError("broken today")
+
+    monkeypatch.setattr(strangers.Noisy, "publish", publish)
+    assert check() == 1
+    assert "RuntimeError: broken today" in capsys.readouterr().out
+    assert check("--update") == 2
+    assert "the baselines stay as they are" in capsys.readouterr().err
+    assert (home / "base" / "mine" / "sweep.json").read_text() == before
+
+
+def test_strictness() -> None:
+    assert bad(False) == {WORSE, GONE}
+    assert bad(True) == {WORSE, GONE, BETTER, CHANGED}
+    asked = {"column_counts": "mae", "record_analytics": "edge_precision_at_10", "category_noise": "noise"}
+    found = [natures()(task, metric) for task, metric in asked.items()]
+    assert [(m.better, m.noiseless) for m in found] == [("lower", False), ("higher", False), ("lower", True)]
+    assert natures()("column_counts", "signed").direction == 0
+    assert natures()("column_counts", "nosuch") is None

@@ -1,0 +1,249 @@
+"""Verdicts: regions, groups, what a run lacks, and what decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpbench.claims.cells import Cell
+from dpbench.claims.judge import Judge
+from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Region
+from dpbench.errors import UserError
+from dpbench.paths import CONF
+
+from support import runs
+from support.runs import run
+from support.verdicts import LN2, RATIO, Stored, cell, claim, ratio_cells, run_of_fig9
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("< 1", -np.inf, 1),
+        (">= 1e3", 1000, np.inf),
+        ("= 17700", 17700, 17700),
+        ("between 0.3 % and 6 %", 0.003, 0.06),
+        ("about 73 % within 20 %", 0.584, 0.876),
+        ("about 5 within 0.5", 4.5, 5.5),
+        ("about 10 within a factor 2", 5, 20),
+    ],
+)
+def test_regions(text: str, low: float, high: float) -> None:
+    region = Region.parse(text)
+    assert (region.low, region.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_numbers_are_shown_in_the_papers_unit() -> None:
+    percent, plain = Region.parse("about 73 % within 20 %"), Region.parse("< 1")
+    assert [percent.show(x) for x in (0.0073, 0.732, 31.874)] == ["0.73 %", "73.2 %", "3187 %"]
+    assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9)] == [
+        "0",
+        "0.9751",
+        "12346",
+        "1.65e+09",
+        "2.00e-09",
+    ]
+
+
+@pytest.mark.parametrize("text", ["1", "around 3", "< one", "between 1", "about 1"])
+def test_wrong_regions(text: str) -> None:
+    with pytest.raises(UserError, match=r"is not valid|is no number"):
+        Region.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "verdict"),
+    [(0.5, 0.1, REPRODUCED), (2.0, 0.1, CONTRADICTED), (0.97, 0.5, INCONCLUSIVE), (1.03, 0.5, INCONCLUSIVE)],
+)
+def test_verdicts(ratio: float, spread: float, verdict: str) -> None:
+    found = Stored(ratio_cells({"one": ratio}, spread)).verdict(claim(**RATIO))
+    assert found.verdict == verdict
+    assert found.decider is not None
+    assert found.decider.low < ratio < found.decider.high
+    assert found.trials == 20
+
+
+def test_the_border_itself_is_outside() -> None:
+    cells = [cell({"mechanism": "a"}, mae=[1, 1, 1])]
+    for expect, verdict in (("< 1", CONTRADICTED), ("> 1", CONTRADICTED), ("<= 1", REPRODUCED), ("= 1", REPRODUCED)):
+        assert Stored(cells).verdict(claim(measure="mae()", expect=expect)).verdict == verdict
+
+
+def test_each_is_decided_by_its_worst_group_and_some_by_its_best() -> None:
+    judge = Stored(ratio_cells({"good": 0.2, "fair": 0.8, "bad": 1.5}, 0.05))
+    each = judge.verdict(claim(each=("dataset",), **RATIO))
+    some = judge.verdict(claim(some=("dataset",), **RATIO))
+    assert (each.verdict, each.where) == (CONTRADICTED, "dataset=bad (1 such of 3)")
+    assert (some.verdict, some.where) == (REPRODUCED, "dataset=good (best of 3)")
+    fine = judge.verdict(claim(each=("dataset",), where={"dataset": ["good", "fair"]}, **RATIO))
+    assert (fine.verdict, fine.where) == (REPRODUCED, "dataset=fair (closest of 2)")
+
+
+def test_intervals_of_several_groups_hold_together() -> None:
+    def width(datasets: int) -> float:
+        cells = ratio_cells({f"d{i}": 0.5 for i in range(datasets)}, 0.3)
+        group = Stored(cells).verdict(claim(each=("dataset",), **RATIO)).groups[0]
+        return group.high - group.low
+
+    assert width(12) > 1.3 * width(1)
+
+
+def test_what_cannot_be_tested_says_why_and_what_to_run() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.1), scale="smoke")
+    small = judge.verdict(claim(scale="paper", **RATIO))
+    assert (small.verdict, small.reason) == (UNTESTABLE, "needs scale=paper, was run at smoke")
+    assert small.command == "python -m dpbench run experiment=x/fig scale=paper"
+    assert replace(small, results=Path("elsewhere")).command.endswith(" scale=paper results=elsewhere")
+    other = judge.verdict(claim(experiment="x/other", **RATIO))
+    assert (other.verdict, other.reason) == (UNTESTABLE, "x/other was not run")
+    part = judge.verdict(claim(where={"dataset": "two"}, **RATIO))
+    assert (part.verdict, part.reason) == (UNTESTABLE, "no trials of dataset=two")
+    never = judge.verdict(claim(untestable="the figure is lost"))
+    assert (never.verdict, never.reason, never.command) == (UNTESTABLE, "the figure is lost", "")
+
+
+def test_a_claim_about_the_original_files_is_not_tested_on_generated_data() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.1))
+    assert judge.verdict(claim(original="real", **RATIO)).verdict == REPRODUCED
+    made_up = judge.verdict(claim(original="one", **RATIO))
+    assert made_up.verdict == UNTESTABLE
+    assert "dataset.one.path=FOLDER" in made_up.reason
+
+
+def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
+    """Gowalla is as large on a laptop as in the paper, Netflix is not; what is left out is said, and decides nothing."""
+    import yaml
+
+    def judge(**ratios: float) -> Judge:
+        found = Stored(ratio_cells(ratios, 0.05), scale="laptop")
+        sizes = {n: yaml.safe_load((CONF / "dataset" / f"{n}.yaml").read_text())[n]["sizes"]["laptop"] for n in ratios}
+        found.runs["x/fig"] = run("x/fig", [runs.dataset(name, size) for name, size in sizes.items()])
+        return found
+
+    each = claim(scale="paper", each=("dataset",), **RATIO)
+    part = judge(gowalla=0.5, netflix=0.5).verdict(each)
+    assert (part.verdict, len(part.groups)) == (INCONCLUSIVE, 1)
+    assert part.reason == "reproduced where it could be tested; netflix: needs scale=paper"
+    assert judge(gowalla=0.5, foursquare=0.5).verdict(each).verdict == REPRODUCED
+    assert judge(gowalla=1.5, netflix=0.5).verdict(each).verdict == CONTRADICTED, "one is enough"
+    some = claim(scale="paper", some=("dataset",), **RATIO)
+    assert judge(gowalla=0.5, netflix=2).verdict(some).verdict == REPRODUCED, "one is enough"
+    assert judge(gowalla=1.5, netflix=0.5).verdict(some).verdict == INCONCLUSIVE
+    only = judge(netflix=0.5).verdict(each)
+    assert (only.verdict, only.reason) == (UNTESTABLE, "needs scale=paper, was run at laptop")
+    here = claim(scale="paper", where={"dataset": "gowalla"}, **RATIO)
+    assert judge(gowalla=0.5, netflix=2).verdict(here).verdict == REPRODUCED
+
+
+def test_a_run_of_some_datasets_does_not_decide_about_all() -> None:
+    every = claim(experiment="gs/fig9", each=("dataset", "epsilon"), **RATIO)
+    whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
+    assert run_of_fig9(whole).verdict(every).verdict == REPRODUCED
+    part = run_of_fig9({"document": 0.5, "netflix": 0.5}).verdict(every)
+    assert part.verdict == INCONCLUSIVE
+    assert part.reason == (
+        "reproduced where it could be tested; dataset=checkin: not in this run; dataset=trajectory: not in this run"
+    )
+    assert run_of_fig9({"document": 1.5}).verdict(every).verdict == CONTRADICTED, "one is enough"
+    budgets = run_of_fig9(whole, (0.1, LN2)).verdict(every)
+    assert budgets.reason == "reproduced where it could be tested; epsilon=ln3: not in this run"
+    some = claim(experiment="gs/fig9", where={"dataset": ["document", "checkin"]}, some=("dataset", "epsilon"), **RATIO)
+    assert run_of_fig9({"document": 0.5}).verdict(some).verdict == REPRODUCED, "one is enough"
+    assert run_of_fig9({"document": 1.5}).verdict(some).verdict == INCONCLUSIVE
+
+
+def test_what_a_user_added_to_a_run_is_not_of_the_paper() -> None:
+    whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
+    judge = run_of_fig9({**whole, "kos": 2.0}, (0.1, LN2, float(np.log(3)), 5.0))
+    found = judge.verdict(claim(experiment="gs/fig9", each=("dataset", "epsilon"), **RATIO))
+    assert (found.verdict, len(found.groups)) == (REPRODUCED, 12)
+
+
+def test_a_group_without_its_numbers_is_said() -> None:
+    cells = [
+        c for c in ratio_cells({"one": 0.5, "two": 0.5}, 0.1) if c.labels != {"dataset": "two", "mechanism": "lpa"}
+    ]
+    found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
+    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert found.reason == "reproduced where it could be tested; dataset=two: no trials of mechanism=lpa"
+
+
+def test_cells_that_were_planned_and_have_no_trials_yet() -> None:
+    """An interrupted run: a group that lacks a cell decides nothing, and neither does the best of some settings."""
+    cells = ratio_cells({"one": 0.5, "two": 0.5}, 0.1)
+    cells[-1] = Cell("absent", cells[-1].labels, {})
+    found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
+    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert found.reason.endswith("dataset=two: planned, and no trial is stored yet")
+    sizes = [
+        cell({"mechanism": "sra", "mechanism.l": size}, mse=abs(size - 20) + np.linspace(1, 2, 6))
+        for size in (10, 20, 30)
+    ]
+    best = claim(measure="argmin(mse(), over=l)", expect="= 20")
+    assert Stored(sizes).verdict(best).verdict == REPRODUCED
+    left = Stored([sizes[0], Cell("absent", sizes[1].labels, {}), sizes[2]]).verdict(best)
+    assert (left.verdict, left.reason) == (UNTESTABLE, "planned, and no trial is stored yet")
+    assert left.command == "python -m dpbench run experiment=x/fig"
+    parts = cells_of_parts()
+    assert Stored(parts).verdict(claim(**PARTS)).verdict == REPRODUCED
+    assert Stored([parts[0], Cell("absent", parts[1].labels, {})]).verdict(claim(**PARTS)).verdict == UNTESTABLE
+
+
+PARTS = {"where": {"part": 0.1}, "measure": "argmin(abs_error(), over=theta)", "expect": "= 2"}
+
+
+def cells_of_parts() -> list[Cell]:
+    return [cell({"mechanism.theta": t, "part": 0.1}, abs_error=1 / t + np.linspace(0, 0.01, 6)) for t in (1, 2)]
+
+
+def test_a_run_with_other_parameters_decides_nothing() -> None:
+    judge = Stored(ratio_cells({"one": 2.0}, 0.1))
+    assert judge.verdict(claim(**RATIO)).verdict == CONTRADICTED
+    judge.runs["x/fig"] = replace(judge.runs["x/fig"], altered=("lpa: bound = 5 instead of default",))
+    found = judge.verdict(claim(**RATIO))
+    assert found.verdict == INCONCLUSIVE
+    assert found.reason == "contradicted by a run that is not as defined (lpa: bound = 5 instead of default)"
+    assert judge.unfinished("x/fig"), "claims --run brings the whole back"
+
+
+def test_what_generated_data_are_fitted_to_is_said() -> None:
+    cells = [cell({"dataset": name, "mechanism": "a"}, rows=[7]) for name in ("one", "real")]
+    judge = Stored(cells)
+    made = {"measure": "rows()", "expect": "= 7", "exact": True, "made": True}
+    generated = judge.verdict(claim(where={"dataset": "one"}, **made))
+    assert (generated.verdict, generated.reason) == (REPRODUCED, "the data are generated, and fitted to this")
+    assert judge.verdict(claim(where={"dataset": "real"}, **made)).reason == ""
+
+
+def test_a_claim_tells_what_decides_it() -> None:
+    assert claim(**RATIO).evidence == "x/fig"
+    assert claim(experiment="", measure="1 + 1", expect="= 2").evidence == "arithmetic, nothing measured"
+    assert claim(experiment="", untestable="lost").evidence == ""
+
+
+def test_one_trial_decides_only_what_holds_no_noise() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.0, trials=1))
+    assert judge.verdict(claim(**RATIO)).verdict == INCONCLUSIVE
+    assert judge.verdict(claim(exact=True, **RATIO)).verdict == REPRODUCED
+
+
+def test_unfinished_runs_are_known() -> None:
+    """Never run, without some dataset, interrupted, or whole."""
+    judge = run_of_fig9(dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5))
+    cells = judge.cells("gs/fig9")
+    uses, labels = judge.runs["gs/fig9"].datasets.values(), [(c.id, c.labels) for c in cells]
+    whole = judge.runs["gs/fig9"] = run("gs/fig9", uses, labels, scale="paper")
+    assert judge.unfinished("gs/fig7"), "never run"
+    assert not judge.unfinished("gs/fig9")
+    judge.runs["gs/fig9"] = replace(whole, repetitions=21)
+    assert judge.unfinished("gs/fig9"), "a trial is missing"
+    judge.runs["gs/fig9"] = whole
+    judge._cells["gs/fig9"] = cells[1:]
+    assert judge.unfinished("gs/fig9"), "a setting is missing"
+    judge._cells["gs/fig9"] = [c for c in cells if c.labels["dataset"] != "checkin"]
+    left = tuple(s for s in whole.settings if s.dataset.name != "checkin")
+    judge.runs["gs/fig9"] = replace(whole, settings=left)
+    assert judge.unfinished("gs/fig9"), "a dataset of the experiment is missing"

@@ -1,0 +1,193 @@
+"""The ledger itself: every claim is well formed and finds its numbers; and the verb."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpbench.check import baselines as utility
+from dpbench.claims.cells import Cell, cells_of
+from dpbench.claims.judge import Judge, Verdict
+from dpbench.claims.ledger import CONTRADICTED, UNTESTABLE, Claim, ledger
+from dpbench.config.catalogue import options
+from dpbench.errors import UserError
+from dpbench.paths import BASELINES, CONF
+
+from support import runs
+from support.runs import run
+from support.verdicts import RATIO, Stored, claim, ratio_cells
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
+    def load(text: str) -> list[Claim]:
+        (tmp_path / "mine.yaml").write_text(text)
+        return ledger(folder=tmp_path)
+
+    good = 'c: {place: p, says: s, measure: mae(), expect: "< 1"}'
+    assert load(good)[0].id == "mine/c"
+    for text, message in (
+        (good.replace("measure", "mesure"), "claim mine/c: unknown key 'mesure': did you mean 'measure'"),
+        (good.replace('"< 1"', "small"), "claim mine/c: expect: 'small' is not valid"),
+        ("c: {place: p, says: s, measure: mae()}", "claim mine/c: needs `measure` and `expect`"),
+        (good.replace("}", ", basis: rumour}"), "basis='rumour' is not valid"),
+        (good.replace("}", ", scale: huge}"), "scale='huge' is not valid"),
+        (good.replace("}", ", each: a, some: b}"), "give `each` or `some`"),
+        ("c: {place: p", "mine.yaml"),
+        ("c: {says: s, untestable: lost}", "claim mine/c: .*place"),
+        (good.replace("}", ", where: mae}"), "claim mine/c: where='mae' is not valid"),
+        (good.replace("}", ", where: [{a: 1}, b]}"), "claim mine/c: where=.* is not valid"),
+        ("c: lost", "claim mine/c: 'lost' is no claim"),
+        ("- c", "mine.yaml: expected claims by name"),
+        ("", "mine.yaml: expected claims by name"),
+    ):
+        with pytest.raises(UserError, match=message):
+            load(text)
+    load(good)
+    with pytest.raises(UserError, match="unknown paper 'min': did you mean 'mine'"):
+        ledger(["min"], folder=tmp_path)
+
+
+CLAIMS = ledger()
+
+
+def test_every_claim_names_an_experiment_that_exists() -> None:
+    known = set(options("experiment"))
+    assert CLAIMS
+    assert len({c.id for c in CLAIMS}) == len(CLAIMS)
+    missing = {c.id: c.experiment for c in CLAIMS if c.experiment and c.experiment not in known}
+    assert not missing
+
+
+def test_no_claim_hides_another_of_its_name() -> None:
+    """YAML keeps the last of two equal keys and says nothing."""
+    for path in sorted((CONF / "claims").glob("*.yaml")):
+        names = re.findall(r"^([\w-]+):$", path.read_text(), flags=re.MULTILINE)
+        assert len(names) == len(set(names)) == sum(c.paper == path.stem for c in CLAIMS), path.name
+
+
+def test_every_erratum_of_the_papers_is_there() -> None:
+    """And those that are arithmetic by nature are no more than these."""
+    errata = {c.id: c.evidence for c in CLAIMS if c.basis == "erratum"}
+    assert set(errata) == {
+        "gs/erratum-laplace-mean",
+        "gs/erratum-formula-18",
+        "gs/erratum-fourier-variance",
+        "gs/erratum-private",
+        "gs/erratum-sample-scaled",
+        "sparse/erratum-adult-mean",
+        "sparse/erratum-real-threshold",
+        "analytics/erratum-foursquare-average",
+        "analytics/erratum-netflix-items",
+        "analytics/erratum-fourier-repeats",
+        "analytics/erratum-tenth-movie",
+    }
+    arithmetic = {name for name, evidence in errata.items() if evidence == "arithmetic, nothing measured"}
+    assert arithmetic == {"gs/erratum-formula-18", "sparse/erratum-real-threshold"}
+
+
+def test_errata_that_need_no_run_are_contradicted() -> None:
+    judge = Judge(Path("nowhere"))
+    found = [judge.verdict(c) for c in CLAIMS if c.basis == "erratum" and not c.experiment and not c.untestable]
+    assert found
+    assert {v.claim.id: v.verdict for v in found if v.verdict != CONTRADICTED} == {}
+
+
+def smoke(experiment: str) -> list[Cell]:
+    """The cells of an experiment as the baselines hold them: without times and what was chosen."""
+    numbers = utility.load(BASELINES).get(experiment)
+    if numbers is None:
+        return []
+    rows = [
+        {**c.labels, "setting": key, "trial": i, **{f"metric.{name}": values[i] for name, values in c.values.items()}}
+        for key, c in numbers.cells.items()
+        for i in range(len(next(iter(c.values.values()))))
+    ]
+    return cells_of(pd.DataFrame(rows).assign(seconds=1.0))
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment and not c.untestable], ids=lambda c: c.id)
+def test_every_measure_finds_its_numbers(claim: Claim) -> None:
+    """On the baselines, whatever the scale that the claim itself asks for. What was chosen and times are not among them."""
+    if any(word in claim.measure for word in ("chosen.", "diagnostic.", "seconds")):
+        pytest.skip("measures what the baselines do not keep")
+    if not (cells := smoke(claim.experiment)):
+        pytest.skip(f"{claim.experiment} has no baseline")
+    judge = Stored(cells)
+    original = runs.dataset(claim.original or "none", original=True)
+    judge.runs = {claim.experiment: run(claim.experiment, [original], scale="paper")}
+    judge._cells = {claim.experiment: cells}
+    found: Verdict = judge.verdict(claim)
+    if claim.scale == "paper" and found.reason.startswith("no metric"):
+        pytest.skip(f"smoke scale is too small: {found.reason}")
+    assert found.verdict != UNTESTABLE, found.reason
+    assert found.decider is not None
+
+
+def test_the_verb(dpbench: Call, tmp_path: Path) -> None:
+    """Verdicts of any kind end in status 0; what is missing is said with its command."""
+    done = dpbench("claims", "gs")
+    assert done.returncode == 0, done.stderr
+    assert "gs/fig9 was not run" in done.stdout
+    assert "python -m dpbench run experiment=gs/fig9" in done.stdout
+    words = (
+        "run",
+        "experiment=gs/fig9",
+        "scale=smoke",
+        "dataset=[trajectory]",
+        "mechanism=[lpa,gs]",
+        "tracking=none",
+        "figure=false",
+    )
+    assert dpbench(*words).returncode == 0
+    done = dpbench("claims", "gs", "--scale", "smoke")
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if "gs/erratum-laplace-mean" in line)
+    assert "contradicted" in row
+    assert dpbench("claims", "gss").stderr == "dpbench: unknown paper 'gss': did you mean 'gs'?\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 170])
+def test_every_claim_is_readable_at_any_width(width: int) -> None:
+    """No column is too narrow for its words, and a contradiction comes with its note."""
+    from rich.console import Console
+
+    from dpbench.cli.claims import NARROW, listing, table
+
+    judge = Stored(ratio_cells({"good": 0.2, "bad": 1.5}, 0.05))
+    found = [
+        judge.verdict(claim(each=("dataset",), note="GS [as] printed", **RATIO)),
+        judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2")),
+        judge.verdict(claim(untestable="the figure is lost", note="never shown")),
+    ]
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(table("t", found) if width >= NARROW else listing("t", found))
+    text = console.export_text()
+    for words in ("contradicted", "dataset=bad", "reproduced", "not testable", "GS [as] printed", "the figure is lost"):
+        assert words in text
+    assert "arithmetic" in text
+    assert "never shown" not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dpbench.cli import claims as verb
+    from dpbench.engine import suite
+    from dpbench.engine.runner import Result
+
+    ran = []
+
+    def record(experiment: str, **options: object) -> tuple[None, Result]:
+        ran.append((experiment, options["scale"]))
+        return None, Result()
+
+    monkeypatch.setattr(suite, "run_experiment", record)
+    assert verb.main(["gs", "--run", "--results", str(tmp_path)]) == 0
+    assert set(ran) == {(e, "laptop") for e in ("gs/table2", "gs/fig7", "gs/fig8", "gs/fig9", "gs/fig10")}
