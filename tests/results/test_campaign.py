@@ -38,7 +38,7 @@ SETTINGS, TRIALS = 3, 12
 
 def numbers(frame: pd.DataFrame) -> dict[tuple[str, int], tuple[object, ...]]:
     """Every number but the times, by setting and trial; as text, so that nothing is equal by rounding."""
-    kept = frame.drop(columns="seconds").sort_index(axis=1)
+    kept = frame.drop(columns="seconds", errors="ignore").sort_index(axis=1)
     return {(r["setting"], r["trial"]): tuple(map(repr, r.values())) for r in kept.to_dict("records")}
 
 
