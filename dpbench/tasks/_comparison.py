@@ -21,7 +21,7 @@ def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
 def top_thresholds(counts: np.ndarray, ks: Sequence[int]) -> np.ndarray:
     """The K-th largest count for each K: whoever reaches it belongs to the top K, ties for the last place included."""
     falling = -np.sort(-counts, axis=0, kind="stable")
-    return falling[np.asarray(ks) - 1]
+    return falling[np.asarray(ks, dtype=np.int64) - 1]
 
 
 def precision_at(released: np.ndarray, counts: np.ndarray, thresholds: np.ndarray, ks: Sequence[int]) -> np.ndarray:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import dpbench
 from dpbench import Counts, Incidence
 from dpbench.compare.standings import regret, standings
 from dpbench.data import TopK
@@ -142,6 +143,12 @@ def test_lists_have_a_precision_and_nothing_else():
     with pytest.raises(TypeError, match="only says which columns are the largest: the task leaderboard scores that"):
         TASKS.make("column_counts").score(data, release, np.random.default_rng(0))
     assert task.errors(data, Counts(counts=data.counts)).tolist() == [0] * 60
+
+
+def test_a_list_shorter_than_every_k_has_no_precision():
+    data = Incidence.from_rows([[0, 1], [1, 2], [1, 3]], columns=8)
+    release = dpbench.mechanism("joint_topk", k=5).release(data, 1.0, np.random.default_rng(0))
+    assert TASKS.make("leaderboard").score(data, release, np.random.default_rng(0)) == {}
 
 
 def test_direction_of_each_metric():
