@@ -140,17 +140,17 @@ def test_fewer_and_odd_numbers_of_trials_do_not_tell_the_history(dpbench: Call, 
 def test_partners_that_failed_and_were_mended_leave_no_trace(dpbench: Call, home: Path) -> None:
     """Trials fail, fewer are asked for once mended, then all: the numbers of a run in which nothing failed."""
     words = (*RUN, "mechanism=[flaky]", "epsilon=[1]", f"mechanism.flaky.folder={home}", "runner.jobs=1")
-    assert dpbench(*words, "trials=31").returncode == 1
-    failed = 31 - len(trials(home / "results"))
+    assert dpbench(*words, "trials=61").returncode == 1
+    failed = 61 - len(trials(home / "results"))
     assert failed > 2
-    assert dpbench(*words, "trials=31").returncode == 1
+    assert dpbench(*words, "trials=61").returncode == 1
     files = len(list((home / "results" / "trials").rglob("*.parquet")))
-    assert dpbench(*words, "trials=31").returncode == 1
+    assert dpbench(*words, "trials=61").returncode == 1
     assert len(list((home / "results" / "trials").rglob("*.parquet"))) == files, "what tells nothing new is not stored"
     (home / "mended").touch()
     stored = set(trials(home / "results")["trial"])
-    late = next(trial for trial in range(0, 30, 2) if trial not in stored and trial + 1 in stored)
+    late = next(trial for trial in range(0, 60, 2) if trial not in stored and trial + 1 in stored)
     assert dpbench(*words, f"trials={late + 1}").returncode == 0, "without the partner, which is stored already"
-    assert dpbench(*words, "trials=31").returncode == 0
-    dpbench(*words, "trials=31", "results=undisturbed")
+    assert dpbench(*words, "trials=61").returncode == 0
+    dpbench(*words, "trials=61", "results=undisturbed")
     pd.testing.assert_frame_equal(trials(home / "results"), trials(home / "undisturbed"), check_exact=True)
