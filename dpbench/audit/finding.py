@@ -1,0 +1,54 @@
+"""What every way of auditing takes and gives: a pair of neighbouring datasets, and a finding about one mechanism.
+
+Imported by all of `audit`, by the `audit` verb, the report and `compare`. Imports data kinds only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dpbench.data import Data
+
+Method = Literal["replay", "enumeration", "closed form", "sequential test"]
+Verdict = Literal["holds", "violated", "declared not private", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring datasets: `after` is `before` with one more row, which comes last."""
+
+    name: str
+    """What is special about it, such as "the new row is the largest"."""
+    before: Data
+    after: Data
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one way of auditing found about one mechanism with one choice of parameters."""
+
+    mechanism: str
+    """The name in the registry, or the dotted path."""
+    parameters: str
+    """Those that differ from the defaults, such as "bound=3, limit=sample"; empty for the defaults."""
+    method: Method
+    guarantee: str
+    """As the mechanism states it: "ε" or "(ε, δ)"."""
+    epsilon: float
+    delta: float
+    """0 for a pure guarantee."""
+    loss: float
+    """The largest loss found. By replay and enumeration it is exact for the pair; by the sequential test it is a lower bound.
+    Infinite where something that must be equal on both neighbours is not."""
+    verdict: Verdict
+    """`holds`: within the guarantee on all pairs. `violated`: a mechanism that states a guarantee breaks it.
+    `declared not private`: it says so, and it was found so. `inconclusive`: `reason` says why."""
+    pairs: int
+    """Pairs that were looked at."""
+    pair: str = ""
+    """The pair that shows the largest loss."""
+    step: str = ""
+    """The step that costs it (replay), or the event that shows it (sequential test)."""
+    reason: str = ""
+    seconds: float = 0.0
