@@ -79,7 +79,7 @@ class _Words:
 
     def _override(self, word: str) -> str:
         key, equals, value = word.partition("=")
-        if not self.sweep and equals and _several(value):
+        if not self.sweep and equals and key.lstrip("+") != "experiment" and _several(value):
             self.problems.append(f"{word!r} needs brackets around several values (or -m, for one run each)")
             return f"{key}=[{value}]"
         return word

@@ -17,6 +17,7 @@ from dpbench.config.catalogue import ENTRIES, MARKERS, SCALES, DatasetEntry, Var
 from dpbench.config.entries import datasets, source_class, variants
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
+from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
 from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.registry import Registry
@@ -26,6 +27,7 @@ from dpbench.tasks.base import TASKS
 
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
 MOST_TRIALS = 10_000_000
+SECONDS = "seconds"  # no task's metric, but a column of every trial
 # Words of the dataset's own entry, which no class takes as parameters.
 OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
 
@@ -33,14 +35,22 @@ OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     """The run that the composed configuration `cfg` (plain dicts and lists) describes; UserError names what is wrong."""
     _check_keys(cfg, origins)
-    for group in ENTRIES:
+    for group in ("dataset", "mechanism"):
         _check_group(cfg, group, origins)
     scale = cfg.get("scale")
     one_of("scale", scale, SCALES)
+    datasets = tuple(_datasets(cfg, str(scale), origins))
+    cfg = _with_tasks(cfg, datasets, origins)
+    _check_group(cfg, "task", origins)
     tasks = tuple(_variants(cfg, "task", TASKS, origins))
+    mechanisms = tuple(_variants(cfg, "mechanism", MECHANISMS, origins))
+    names = [m.name for m in mechanisms], [d.name for d in datasets]
+    experiment = origins.experiment or ""
+    name = check_name(cfg.get("name"), origins.folders) or experiment or adhoc_name(*names)
     run = RunConfig(
-        experiment=origins.experiment or "adhoc",
-        title=_text(cfg, "title"),
+        experiment=experiment,
+        name=name,
+        title=title_of(_text(cfg, "title"), origins.given("title"), name, experiment, *names),
         scale=str(scale),
         epsilon=_epsilons(cfg.get("epsilon")),
         trials=_trials(cfg),
@@ -51,8 +61,8 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         dry=_truth(cfg, "dry"),
         runner=_section("runner", cfg, origins),
         tracking=_section("tracking", cfg, origins),
-        datasets=tuple(_datasets(cfg, str(scale), origins)),
-        mechanisms=tuple(_variants(cfg, "mechanism", MECHANISMS, origins)),
+        datasets=datasets,
+        mechanisms=mechanisms,
         tasks=tasks,
     )
     _check_kinds(run)
@@ -118,12 +128,12 @@ def _metrics(cfg: Mapping[str, Any], tasks: tuple[Variant, ...], origins: Origin
         if not isinstance(name, str):
             raise UserError(f"metrics={value!r} is not valid: expected names of metrics")
     classes = [TASKS.get(task.cls) for task in tasks]
-    known = [name for name in names if any(known_metric(cls, name) for cls in classes)]
+    known = [name for name in names if name == SECONDS or any(known_metric(cls, name) for cls in classes)]
     asked = origins.given("metrics") or not any(key_of(word) == "task" for word in origins.words)
     for name in names:
         if asked and name not in known:
             valid = [_name(metric) for cls in classes for metric in getattr(cls, "metrics", ())]
-            raise unknown("metric", name, dict.fromkeys(valid), origins.place("metrics"))
+            raise unknown("metric", name, dict.fromkeys([*valid, SECONDS]), origins.place("metrics"))
     return tuple(known)
 
 
@@ -189,7 +199,19 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
             message = f"parameters of {group} {name!r} have no effect: the experiment does not choose it"
             raise placed(origins.place(group, str(name)), message)
     if not chosen:
-        raise UserError(f"no {group} is chosen: give {group}=[NAME,...] or experiment=NAME")
+        also = "" if origins.experiment else f", or experiment=NAME, such as experiment={FIRST}"
+        raise UserError(f"no {group} is chosen: give {group}=[NAME,...]{also}")
+
+
+def _with_tasks(cfg: Mapping[str, Any], used: tuple[DatasetUse, ...], origins: Origins) -> Mapping[str, Any]:
+    """The configuration with the usual tasks of its data, where no experiment and no word chooses any."""
+    if origins.experiment or any(key_of(word) == "task" for word in origins.words):
+        return cfg
+    entries = cfg.get("task") or {}
+    if not isinstance(entries, Mapping):
+        return cfg
+    usual = usual_tasks((use.kind for use in used), entries, origins.folders)
+    return {**cfg, "task": {**entries, **usual}}
 
 
 def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> None:

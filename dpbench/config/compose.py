@@ -22,6 +22,7 @@ from dpbench.config.changes import altered, changes
 from dpbench.config.checks import SECTIONS, check
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig
+from dpbench.config.selection import each_run
 from dpbench.errors import UserError, unknown
 from dpbench.paths import CONF
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Value = None | bool | int | float | str | Path | Sequence["Value"] | Mapping[str, "Value"]
 """What an override may be set to."""
 # Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
-UNCHANGING = ("experiment", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
+UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 # Flags of Hydra that take a value in the next word.
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 VALUED = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
@@ -54,9 +55,12 @@ def compose(
         [override(key, value) for key, value in overrides.items()] if isinstance(overrides, Mapping) else [*overrides]
     )
     chosen = [override(key, value) for key, value in (("experiment", experiment), ("scale", scale)) if value]
-    words = _hydra_words([*chosen, *given])
     for folder in folders:
         add_folder(folder)
+    runs = each_run([*chosen, *given], folders)
+    if len(runs) > 1:
+        raise UserError(f"{experiment} stands for {len(runs)} experiments: expected one")
+    words = _hydra_words(runs[0])
     # The compose API knows no flags: a folder of the user's own goes on the search path instead.
     searched = f"[{','.join(_quoted(f'file://{folder.resolve()}') for folder in folders)}]"
     own = [f"hydra.searchpath={searched}"] if folders else []
@@ -70,14 +74,47 @@ def compose(
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
     """Run `job` on what `argv` describes, through Hydra's own front door (overrides, -m, --cfg, --info, --help)."""
+    flags, words = split(argv)
+    if {"-m", "--multirun"} & {*flags}:  # then Hydra makes its runs of the words
+        chosen = any(key_of(word) == "experiment" for word in words)
+        runs = [words] if chosen else each_run(words, ())
+    else:
+        runs = each_run(words, config_dirs(argv))
+    return max(_hydra_run(flags, one, config_dirs(argv), job) for one in runs)
+
+
+def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
+    """The runs that `argv` describes, by experiment, where they are several, each with what is wrong with it if it cannot be
+    composed. Empty when it describes one run, or asks for something else of Hydra."""
+    flags, words = split(argv)
+    folders = config_dirs(argv)
+    if any(flag not in ("--config-dir", "-cd") and flag.startswith("-") and "--config-dir=" not in flag for flag in flags):
+        return {}
+    runs = each_run(words, folders)
+    if len(runs) == 1:
+        return {}
+    if named := [word for word in words if key_of(word) == "name"]:
+        raise UserError(f"{named[-1]} names one run, and {len(runs)} experiments are chosen: leave out one of them")
+    found: dict[str, RunConfig | UserError] = {}
+    for one in runs:
+        name = one[0].partition("=")[2]
+        try:
+            found[name] = compose(overrides=one, folders=folders)
+        except UserError as problem:
+            found[name] = problem
+    problems = [problem for problem in found.values() if isinstance(problem, UserError)]
+    if len(problems) == len(found):
+        raise problems[0]
+    return found
+
+
+def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Callable[[RunConfig], int]) -> int:
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
     status: list[int] = []
     problems: list[BaseException] = []
-    folders = config_dirs(argv)
-    flags, words = split(argv)
-    words = _hydra_words(words)
+    words = _hydra_words(given)
 
     def task(cfg: DictConfig) -> None:
         # Kept and raised outside: Hydra would print a line of its own about an exception that passes through it.

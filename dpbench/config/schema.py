@@ -59,6 +59,9 @@ class RunConfig:
     """Everything one run needs, checked."""
 
     experiment: str
+    """The id of the experiment that it is made of; empty for an ad-hoc run."""
+    name: str
+    """What the run is stored under: the experiment's id, or a name of its own."""
     title: str
     scale: str
     epsilon: tuple[float, ...]

@@ -81,7 +81,8 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
                     continue
                 settings += _settings(config, use, described, mechanism, task)
     run = Run(
-        name=config.experiment,
+        name=config.name,
+        experiment=config.experiment,
         scale=config.scale,
         repetitions=config.trials,
         seed=config.seed,

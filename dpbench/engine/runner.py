@@ -86,22 +86,27 @@ def execute(
     work, done = _survey(plan, store)
     result = Result(found=sum(trial < plan.run.repetitions for trials in done.values() for trial in trials))
     advance(result.found)
-    for outcome in _outcomes(work, plan.config.runner, say, status):
-        setting, known = outcome.chunk.setting, done[outcome.chunk.setting.id]
-        fresh = {*outcome.chunk.trials} - known
-        if outcome.refused:
-            outcome.failures.extend(
-                Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in sorted(fresh)
-            )
-        rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
-        if rows:
-            store.write(setting.id, rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
-        if failures := [failure for failure in outcome.failures if failure.trial in fresh]:
-            result.failures.setdefault(setting.id, []).extend(failures)
-        result.computed += sum(row["trial"] in fresh for row in rows)
-        advance(len(fresh))
-    _check_stored(plan, store, result)
+    for outcome in outcomes(work, plan.config.runner, say, status):
+        advance(keep(outcome, done[outcome.chunk.setting.id], store, result))
+    check_stored(plan, store, result)
     return result
+
+
+def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int:
+    """Store what came of a chunk and count it; `known`: the trials that were stored before. Returns how many are over."""
+    setting = outcome.chunk.setting
+    fresh = {*outcome.chunk.trials} - known
+    if outcome.refused:
+        outcome.failures.extend(
+            Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in sorted(fresh)
+        )
+    rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
+    if rows:
+        store.write(setting.id, rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
+    if failures := [failure for failure in outcome.failures if failure.trial in fresh]:
+        result.failures.setdefault(setting.id, []).extend(failures)
+    result.computed += sum(row["trial"] in fresh for row in rows)
+    return len(fresh)
 
 
 def _tells_more(row: Row) -> bool:
@@ -109,7 +114,7 @@ def _tells_more(row: Row) -> bool:
     return any(row.get(name) is not None for name in PAIR_COLUMNS)
 
 
-def _check_stored(plan: Plan, store: Store, result: Result) -> None:
+def check_stored(plan: Plan, store: Store, result: Result) -> None:
     """What was found or computed must still be there: somebody may have removed the folder, or a part of it."""
     lost = 0
     for setting in {s.id for s in plan.run.settings}:
@@ -122,14 +127,14 @@ def _check_stored(plan: Plan, store: Store, result: Result) -> None:
         )
 
 
-def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> Iterator[Outcome]:
+def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> Iterator[Outcome]:
     """The outcome of every chunk, in any order."""
     if not work:
         return
     if config.backend == "dask":
-        from dpbench.engine.cluster import outcomes
+        from dpbench.engine.cluster import outcomes as cluster_outcomes
 
-        yield from outcomes(work, config, say, status)
+        yield from cluster_outcomes(work, config, say, status)
         return
     from dpbench.engine.local import outcomes as local_outcomes
 

@@ -26,15 +26,17 @@ def remarks(run: Run, trials: int | None = None) -> list[str]:
     `trials`: how many are stored, where the caller knows.
     """
     found = []
-    again = run_command(run.name, run.results, run.scale)
+    again = run_command(run.experiment, run.results, run.scale)
+    as_defined = bool(run.experiment) and run.name == run.experiment and not run.changes
     if run.changes:
-        found.append(f"not as the experiment is defined ({'; '.join(run.changes)}); as defined: `{again}`")
+        which = "the experiment" if run.name == run.experiment else run.experiment
+        found.append(f"not as {which} is defined ({'; '.join(run.changes)}); as defined: `{again}`")
     if trials is None:
         store = Store(run.results)
         ids = {setting.id for setting in run.settings}
         trials = sum(len([t for t in store.done(name) if t < run.repetitions]) for name in ids)
     if trials < run.planned:
-        on = "the same command goes on from there" if run.changes else f"`{again}` goes on from there"
+        on = f"`{again}` goes on from there" if as_defined else "the same command goes on from there"
         found.append(f"not finished: {trials} of {run.planned} trials are stored; {on}")
     return found
 
