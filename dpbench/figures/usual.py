@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpbench.figures import style
 from dpbench.figures.shapes import ordered
@@ -19,8 +20,9 @@ from dpbench.results.frame import METRIC, PAIRS, SECONDS, SETTING, metric_names,
 
 LABELS = ("dataset", "mechanism", "epsilon", "task")
 METRICS = 2  # shown, when the run does not say which
-MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 3
+MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
 FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
+DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
 CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
 
 
@@ -63,7 +65,9 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
     spare = [f"{len(found) - most} more {what}" for found, most, what in _limits(panels, members) if len(found) > most]
     panels, members = panels[:MOST_PANELS], members[:MOST_SERIES]
     table = table[table["series_"].isin(members)]
-    figure, axes = style.panels(len(panels), COLUMNS, width=3.4, height=2.7)
+    across = len({panel for panel, *_ in panels})  # a row holds one metric on every dataset, if there is room
+    across = across if 1 < across <= COLUMNS else COLUMNS - 1
+    figure, axes = style.panels(len(panels), across, width=3.4, height=2.7)
     looks = style.looks(members)
     tasks = len({task for _, task, _, _ in panels}) > 1 or len(asked) > 1
     for ax, (panel, task, more, metric) in zip(axes, panels, strict=True):
@@ -134,6 +138,10 @@ def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str,
 def _scale(ax: Axes, values: pd.Series) -> None:
     if _far(values):
         ax.set_yscale("log")
+        if values.max() / values.min() < DECADES:  # few powers of ten: the ticks between them need names, and short ones
+            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.yaxis.set_minor_formatter(NullFormatter())
     elif (values >= 0).all():
         ax.set_ylim(bottom=0)
 

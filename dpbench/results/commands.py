@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpbench.errors import UserError
 from dpbench.results.folder import is_old
-from dpbench.results.run import Run
+from dpbench.results.run import Run, Value
 from dpbench.results.store import Store
 
 RESULTS = Path("results")  # where runs write unless told otherwise, as conf/run.yaml says
@@ -18,6 +19,38 @@ def run_command(experiment: str | None, results: Path, scale: str | None = None)
     words = [f"{key}={value}" for key, value in (("experiment", experiment), ("scale", scale)) if value]
     words += [f"results={results}"] if results != RESULTS else []
     return shlex.join(["python", "-m", "dpbench", "run", *words])
+
+
+def own_command(run: Run) -> str:
+    """What to type to have this run again: an experiment with the files that were read, or what an ad-hoc run is made of."""
+    words = shlex.split(run_command(run.experiment, run.results, run.scale))
+    settings = run.settings
+    if not run.experiment:
+        for group in ("dataset", "mechanism", "task"):
+            names = dict.fromkeys(getattr(setting, group).name for setting in settings)
+            words.append(f"{group}=[{','.join(names)}]")
+        for group in ("mechanism", "task"):
+            words += _parameters(group, [(getattr(s, group).name, getattr(s, group).params) for s in settings])
+        words.append(f"epsilon=[{','.join(dict.fromkeys(repr(s.epsilon) for s in settings))}]")
+    given = [(s.dataset.name, {k: s.dataset.params[k] for k in s.dataset.given}) for s in settings]
+    words += _parameters("dataset", [] if run.experiment else given)
+    paths = {s.dataset.name: s.dataset.params.get("path") for s in settings if s.dataset.original}
+    words += [f"dataset.{name}.path={path}" for name, path in paths.items() if path]
+    if run.name != run.experiment:
+        words += [f"trials={run.repetitions}", *([f"seed={run.seed}"] if run.seed else [])]
+        words += [f"name={run.name}"] if "/" not in run.name else []
+    return shlex.join(words)
+
+
+def _parameters(group: str, found: list[tuple[str, Mapping[str, Value]]]) -> Iterator[str]:
+    """Parameters as words; one with several values is an axis."""
+    values: dict[str, dict[str, None]] = {}
+    for name, params in found:
+        for key, value in params.items():
+            text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+            values.setdefault(f"{group}.{name}.{key}", {})[text] = None
+    for key, listed in values.items():
+        yield f"{key}={next(iter(listed))}" if len(listed) == 1 else f"{key}=[{','.join(listed)}]"
 
 
 def remarks(run: Run, trials: int | None = None) -> list[str]:
@@ -42,8 +75,8 @@ def remarks(run: Run, trials: int | None = None) -> list[str]:
 
 
 def stored(results: Path, scale: str | None = None) -> dict[str, Run]:
-    """The newest run of every experiment, for a verb that makes something of them: a folder without any is wrong use."""
-    if found := Run.all(results, scale):
+    """The newest run of every label, for a verb that makes something of them: a folder without any is wrong use."""
+    if found := Run.each(results, scale):
         return found
     raise nothing_stored(results, None, scale)
 
