@@ -84,7 +84,8 @@ def notes(run: Run) -> list[str]:
     """What stands below a figure: how it was run, where the data come from, and what is not private."""
     from dpbench.figures.style import MARK, name
 
-    lines = [f"scale {run.scale}, {run.repetitions} trials per setting; {'; '.join(run.origins())}"]
+    trials = "1 trial" if run.repetitions == 1 else f"{run.repetitions} trials"
+    lines = [f"scale {run.scale}, {trials} per setting; {'; '.join(run.origins())}"]
     if run.caveats:
         lines.append(f"{MARK} not private as run: {', '.join(name(mechanism) for mechanism in run.caveats)}")
     return lines
