@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpbench.data.base import read_only
 from dpbench.data.release import Release
@@ -32,15 +32,15 @@ class Summary(Release):
     size: int
     transform: str = "none"
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """The published value of each place, zero where nothing is published."""
         raise NotImplementedError
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         """The sum of the values of places lo to hi - 1."""
         raise NotImplementedError
 
-    def sum(self, lo: ArrayLike, hi: ArrayLike) -> np.ndarray:
+    def sum(self, lo: ArrayLike, hi: ArrayLike) -> NDArray[np.float64]:
         """Estimated count of each range lo <= cell < hi; a number for numbers, an array for arrays."""
         low, high = np.broadcast_arrays(np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64))
         if np.any(low < 0) or np.any(high > self.size) or np.any(low > high):
@@ -66,9 +66,9 @@ class Entries(Summary):
     `values` are the noisy values before adjustment (None: the weights themselves).
     """
 
-    cells: np.ndarray
-    weights: np.ndarray
-    values: np.ndarray | None = None
+    cells: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    values: NDArray[np.float64] | None = None
 
     numbers = ("cells", "weights", "values")
 
@@ -84,17 +84,17 @@ class Entries(Summary):
         return self if self.values is None else replace(self, weights=self.values, values=None)
 
     @cached_property
-    def running(self) -> np.ndarray:
+    def running(self) -> NDArray[np.float64]:
         """Sum of all weights before each entry, and the total at the end."""
         return read_only(np.concatenate([[0.0], np.cumsum(self.weights)]))
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         if not self.cells.size:
             return np.zeros(places.shape)
         entry = np.minimum(np.searchsorted(self.cells, places), self.cells.size - 1)
         return np.where(self.cells[entry] == places, self.weights[entry], 0.0)
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.running[np.searchsorted(self.cells, hi)] - self.running[np.searchsorted(self.cells, lo)]
 
 
@@ -102,7 +102,7 @@ class Entries(Summary):
 class Dense(Summary):
     """A value for every place."""
 
-    weights: np.ndarray
+    weights: NDArray[np.float64]
 
     numbers = ("weights",)
 
@@ -110,12 +110,12 @@ class Dense(Summary):
         object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
 
     @cached_property
-    def cells(self) -> np.ndarray:
+    def cells(self) -> NDArray[np.int64]:
         """All places."""
         return read_only(np.arange(self.weights.size))
 
     @cached_property
-    def running(self) -> np.ndarray:
+    def running(self) -> NDArray[np.float64]:
         """Sum of all weights before each place, and the total at the end."""
         total = np.zeros(self.weights.size + 1)
         np.cumsum(self.weights, out=total[1:])
@@ -126,10 +126,10 @@ class Dense(Summary):
         """Itself: nothing was adjusted."""
         return self
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.weights[places]
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.running[hi] - self.running[lo]
 
 
@@ -140,7 +140,7 @@ class Sketched(Summary):
     A place is estimated by the mean (or median) over rows of its bucket times its sign.
     """
 
-    buckets: np.ndarray
+    buckets: NDArray[np.float64]
     seeds: tuple[int, ...]
     places: int
     combine: str = "mean"
@@ -156,24 +156,24 @@ class Sketched(Summary):
         return self
 
     @cached_property
-    def cells(self) -> np.ndarray:
+    def cells(self) -> NDArray[np.int64]:
         """All places: a sketch says something of each."""
         self._small_enough()
         return read_only(np.arange(self.places))
 
     @cached_property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> NDArray[np.float64]:
         """The estimate of every place."""
         return read_only(self.at(self.cells))
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         estimates = np.empty((len(self.seeds), places.size))
         for row, seed in enumerate(self.seeds):
             bucket, sign = hashing.bucket_and_sign(places, self.buckets.shape[1], seed)
             estimates[row] = self.buckets[row, bucket] * sign
         return estimates.mean(axis=0) if self.combine == "mean" else np.median(estimates, axis=0)
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         lengths = hi - lo
         ends = np.cumsum(lengths)
         if not ends.size or ends[-1] < min(self.places, WRITABLE):

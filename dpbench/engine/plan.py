@@ -110,7 +110,7 @@ def _settings(
     config: RunConfig, dataset: DatasetUse, described: dict[str, Any], mechanism: Part, task: Part
 ) -> Iterator[Setting]:
     """The settings of one combination, one per epsilon."""
-    code = identity.setting_code(SOURCES.get(dataset.source), type(mechanism.instance), type(task.instance))
+    code = identity.setting_code(SOURCES.get(dataset.source), mechanism.instance, task.instance)
     files = identity.declared_files(mechanism.instance, task.instance)
     declares = getattr(mechanism.instance, "not_private", None)
     guarantee = str(getattr(mechanism.instance, "privacy", "") or UNSTATED)

@@ -210,9 +210,8 @@ def _prepared(chunk: Chunk) -> tuple[Bench, str]:
     """
     with _preparing:
         try:
-            mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
-            task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
-            code = code_of(chunk)
+            mechanism, task = _made(chunk.setting)
+            code = identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
             files = identity.declared_files(mechanism, task)
             setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code, files)
             if setting != chunk.setting.id:
@@ -228,9 +227,15 @@ def _prepared(chunk: Chunk) -> tuple[Bench, str]:
 
 def code_of(chunk: Chunk) -> Code:
     """The code that computes a chunk, as this process has it."""
-    setting = chunk.setting
-    return identity.setting_code(
-        SOURCES.get(setting.dataset.source), MECHANISMS.get(setting.mechanism.cls), TASKS.get(setting.task.cls)
+    mechanism, task = _made(chunk.setting)
+    return identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
+
+
+def _made(setting: Setting) -> tuple[Any, Any]:
+    """The mechanism and the task of a setting."""
+    return (
+        MECHANISMS.make(setting.mechanism.cls, **setting.mechanism.params),
+        TASKS.make(setting.task.cls, **setting.task.params),
     )
 
 

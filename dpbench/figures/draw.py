@@ -94,7 +94,8 @@ def notes(run: Run) -> list[str]:
     """What stands below a figure: how it was run, where the data come from, and what is not private."""
     from dpbench.figures.style import MARK, name
 
-    lines = [f"scale {run.scale}, {run.repetitions} trials per setting; {'; '.join(run.origins())}"]
+    trials = "1 trial" if run.repetitions == 1 else f"{run.repetitions} trials"
+    lines = [f"scale {run.scale}, {trials} per setting; {'; '.join(run.origins())}"]
     if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
         lines.insert(0, run.title or run.name)
         if script(run.experiment or run.name) is None and run.repetitions > 1:

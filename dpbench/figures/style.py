@@ -106,9 +106,9 @@ def marked(mechanisms: Iterable[str]) -> Iterator[None]:
         _marked.reset(before)
 
 
-def name(key: object) -> str:
-    """A mechanism, dataset or option as a reader of the papers knows it."""
-    shown = NAMES.get(str(key), str(key).replace("_", " "))
+def name(key: object, shown: str = "") -> str:
+    """A mechanism, dataset or option as a reader of the papers knows it; `shown`: the words of this figure for it."""
+    shown = shown or NAMES.get(str(key), str(key).replace("_", " "))
     return f"{shown}{MARK}" if str(key) in _marked.get() else shown
 
 

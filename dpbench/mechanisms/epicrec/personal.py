@@ -103,7 +103,9 @@ class SDPDP(Personal, name="s_dpdp"):
         relaxed = box_least_squares(classes.rows, noisy, classes.sizes)
         history = classes.round(relaxed, noise.stream("rounding"))
         chosen = {"noise": float(z.mean()), "items": history.size}
-        return History(user=user, history=history, aggregates=data.aggregate(history), z=z, chosen=chosen)
+        return History(
+            user=user, history=history, aggregates=data.aggregate(history).astype(np.float64), z=z, chosen=chosen
+        )
 
     def error_bound(self, catalogue: Catalogue, epsilon: float) -> float:
         """Theorem 3's bound of the expected mean absolute error: 2|z|₁/c."""
