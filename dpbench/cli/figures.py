@@ -26,7 +26,9 @@ def main(argv: list[str]) -> int:
     from dpbench.figures.draw import CannotDraw, save
 
     # A run on original files stands beside the one on generated data: a name means both.
-    wanted = {label: run for label, run in done.items() if not args.experiment or {label, run.name} & {*args.experiment}}
+    wanted = {
+        label: run for label, run in done.items() if not args.experiment or {label, run.name} & {*args.experiment}
+    }
     there = {word for label, run in done.items() for word in (label, run.name)}
     missing = [name for name in (args.experiment or options("experiment")) if name not in there]
     failed = 0

@@ -144,7 +144,9 @@ def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def progress_bar(name: str, total: int, notes: Console) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+def progress_bar(
+    name: str, total: int, notes: Console
+) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
     """A bar on a terminal. Gives what moves it, and what says who is at work."""
     columns = (
         TextColumn("{task.description}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result, todo
-from dpbench.results.frame import METRIC, PAIRS
+from dpbench.results.frame import METRIC, PAIRS, SECONDS
 from dpbench.results.run import Run, Setting
 from dpbench.results.store import Store
 
@@ -22,8 +23,7 @@ LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 def results(run: Run, store: Store, result: Result) -> Table:
     """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why."""
-    stored = {setting.id: store.read(setting.id, run.repetitions) for setting in run.settings}
-    metrics = _metrics(run, stored)
+    metrics = _metrics(run, store)
     heads = ["dataset", "mechanism", "parameters", "ε", "trials", *metrics]
     if not any(setting.parameters for setting in run.settings):
         heads.remove("parameters")
@@ -35,10 +35,10 @@ def results(run: Run, store: Store, result: Result) -> Table:
     # Settings with failures are always shown.
     shown = [s for i, s in enumerate(run.settings) if i < MOST_ROWS or s.id in result.failures]
     for setting in shown:
-        rows, failures = stored[setting.id], result.failures.get(setting.id, [])
+        rows, failures = store.read(setting.id, run.repetitions), result.failures.get(setting.id, [])
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
         values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(rows.num_rows if rows is not None else 0)}
-        values |= {name: _mean(rows, METRIC + name) for name in metrics}
+        values |= {name: _mean(rows, name if name == SECONDS else METRIC + name) for name in metrics}
         values["failed"] = f"{len(failures)}: {failures[0].error}" if failures else ""
         table.add_row(*(escape(values[head]) for head in heads))
     if len(run.settings) > len(shown):
@@ -51,11 +51,14 @@ def marked(setting: Setting) -> str:
     return f"{setting.mechanism.name}{MARK if setting.caveat else ''}"
 
 
-def _metrics(run: Run, stored: dict[str, Any]) -> list[str]:
+def _metrics(run: Run, store: Store) -> list[str]:
     """The metrics that were asked for, as far as they were measured; else the task's first two."""
-    columns: list[str] = next((table.column_names for table in stored.values() if table is not None), [])
+    # One setting at a time: a run may have more trials than fit into memory.
+    found = (store.read(setting.id, run.repetitions) for setting in run.settings)
+    columns: list[str] = next((table.column_names for table in found if table is not None), [])
     names = [c.removeprefix(METRIC) for c in columns if c.startswith(METRIC)]
-    return [m for m in run.metrics if m in names] or [name for name in names if name not in PAIRS][:2]
+    asked = [m for m in run.metrics if m in (*names, SECONDS)]
+    return asked or [name for name in names if name not in PAIRS][:2]
 
 
 def _mean(rows: Any, name: str) -> str:
@@ -92,9 +95,17 @@ def _exact(run: Run, store: Store, setting: Setting) -> bool:
     from dpbench.tasks.base import TASKS
 
     declared = getattr(TASKS.get(setting.task.cls), "metric", None)
-    rows = store.read(setting.id, run.repetitions)
-    if rows is None or not callable(declared):
+    if not callable(declared):
         return False
+    # The first trials tell nearly always: thousands of settings would take their time.
+    first = store.read(setting.id, 2)
+    if first is not None and not _no_error(first, declared):
+        return False
+    rows = store.read(setting.id, run.repetitions)
+    return rows is not None and _no_error(rows, declared)
+
+
+def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
     known = {c: declared(c.removeprefix(METRIC)) for c in rows.column_names if c.startswith(METRIC)}
     errors = [c for c, m in known.items() if m is not None and m.better == "lower" and not m.noiseless]
     values = [rows[c].drop_null().to_numpy() for c in errors]
@@ -110,7 +121,9 @@ def print_plan(console: Console, plan: Plan, store: Store) -> None:
         table.add_column(name)
     missing: dict[str, int] = {}
     for chunk in work:
-        missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(chunk.trials)
+        # A trial that only runs again beside its partner is done.
+        fresh = {*chunk.trials} - store.named(chunk.setting.id)
+        missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
     for setting in run.settings:
         done = max(0, run.repetitions - missing.get(setting.id, 0)) if setting.id else 0
         row = (setting.dataset.name, marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)

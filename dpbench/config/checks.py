@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.config import catalogue
-from dpbench.config.catalogue import ENTRIES, MARKERS, SCALES, DatasetEntry, VariantEntry
+from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
 from dpbench.config.entries import datasets, source_class, variants
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric

@@ -88,7 +88,9 @@ def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
     composed. Empty when it describes one run, or asks for something else of Hydra."""
     flags, words = split(argv)
     folders = config_dirs(argv)
-    if any(flag not in ("--config-dir", "-cd") and flag.startswith("-") and "--config-dir=" not in flag for flag in flags):
+    if any(
+        flag not in ("--config-dir", "-cd") and flag.startswith("-") and "--config-dir=" not in flag for flag in flags
+    ):
         return {}
     runs = each_run(words, folders)
     if len(runs) == 1:

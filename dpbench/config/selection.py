@@ -114,7 +114,9 @@ def _joined(names: Iterable[str]) -> str:
     return "-".join([*first, f"{len(names) - len(first)}-more" if first else f"{len(names)}-names", mark])
 
 
-def title_of(given: str, own: bool, name: str, experiment: str, mechanisms: Iterable[str], datasets: Iterable[str]) -> str:
+def title_of(
+    given: str, own: bool, name: str, experiment: str, mechanisms: Iterable[str], datasets: Iterable[str]
+) -> str:
     """The title of a run. `given`: the experiment's or the user's; `own`: it is the user's."""
     if own or name == experiment:
         return given

@@ -35,7 +35,7 @@ def execute_all(
     plans: Sequence[Plan],
     say: Say = lambda _: None,
     *,
-    begin: Callable[[Plan], None] = lambda _: None,
+    begin: Callable[[Plan], object] = lambda _: None,
     advance: Callable[[int], None] = lambda _: None,
     status: Say = lambda _: None,
 ) -> Iterator[Account]:
@@ -48,7 +48,7 @@ def execute_all(
 
 
 def _execute(
-    plans: list[Plan], say: Say, begin: Callable[[Plan], None], advance: Callable[[int], None], status: Say
+    plans: list[Plan], say: Say, begin: Callable[[Plan], object], advance: Callable[[int], None], status: Say
 ) -> Iterator[Account]:
     store = _Ahead(plans[0].run.results, say)
     sweep(store.results)
@@ -100,7 +100,9 @@ def _execute(
 
 def _share(account: Account, computed: Result, setting: str, trials: Sequence[int]) -> None:
     """Count what another plan computed: it is found, or has failed for this one too."""
-    own = [f for f in computed.failures.get(setting, ()) if f.trial in trials and f.trial < account.plan.run.repetitions]
+    own = [
+        f for f in computed.failures.get(setting, ()) if f.trial in trials and f.trial < account.plan.run.repetitions
+    ]
     if own:
         account.result.failures.setdefault(setting, []).extend(own)
         account.result.found -= len(own)

@@ -119,7 +119,9 @@ def save(run: Run) -> tuple[list[Path], list[str]]:
     if drawing.figure is not None:
         with paper_style():
             drawing.figure.savefig(png, metadata={"Software": None})
-            drawing.figure.set_layout_engine("none")  # the places are found: to find them again takes as long as drawing
+            drawing.figure.set_layout_engine(
+                "none"
+            )  # the places are found: to find them again takes as long as drawing
             drawing.figure.savefig(pdf, metadata={"CreationDate": None})
         files += [png, pdf]
         plt.close(drawing.figure)

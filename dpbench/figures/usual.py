@@ -138,7 +138,9 @@ def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str,
 def _scale(ax: Axes, values: pd.Series) -> None:
     if _far(values):
         ax.set_yscale("log")
-        if values.max() / values.min() < DECADES:  # few powers of ten: the ticks between them need names, and short ones
+        if (
+            values.max() / values.min() < DECADES
+        ):  # few powers of ten: the ticks between them need names, and short ones
             ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             ax.yaxis.set_minor_formatter(NullFormatter())

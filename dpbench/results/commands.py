@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpbench.errors import UserError
@@ -42,7 +42,7 @@ def own_command(run: Run) -> str:
     return shlex.join(words)
 
 
-def _parameters(group: str, found: list[tuple[str, Mapping[str, Value]]]) -> Iterator[str]:
+def _parameters(group: str, found: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[str]:
     """Parameters as words; one with several values is an axis."""
     values: dict[str, dict[str, None]] = {}
     for name, params in found:

@@ -179,6 +179,11 @@ class Run:
         return self.path
 
 
+def load(results: Path | str, experiment: str, scale: str | None = None, files: Any = None) -> Run:
+    """`dpbench.load("results", "gs/fig9")`: the newest run of that name in a results folder."""
+    return Run.load(results, experiment, scale, files)
+
+
 def valid_name(name: str) -> bool:
     """Whether a run, a dataset, a mechanism or a task may have this name."""
     return bool(NAME.fullmatch(name)) and len(name) <= 200

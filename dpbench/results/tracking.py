@@ -123,7 +123,9 @@ class _Job:
             if not bulk.log_new(client, experiment, batch):
                 break
             self.logged += len(batch)
-        for entry, setting, numbers in [(Entry(), *one) for one in new[self.logged :]] + [w for w in waiting if w[0].id]:
+        for entry, setting, numbers in [(Entry(), *one) for one in new[self.logged :]] + [
+            w for w in waiting if w[0].id
+        ]:
             if self.stop:
                 return
             self._log_setting(client, experiment, entry, setting, numbers)
