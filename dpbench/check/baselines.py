@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.compose import Value
+from dpbench.config.words import Value
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result
 from dpbench.engine.suite import run_experiments

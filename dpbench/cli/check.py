@@ -37,7 +37,7 @@ from dpbench.check.comparison import (
 )
 from dpbench.claims.judge import describe
 from dpbench.cli import common
-from dpbench.config.compose import Value
+from dpbench.config.words import Value
 from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
 from dpbench.results.commands import RESULTS

@@ -9,6 +9,7 @@ import argparse
 
 from dpbench.cli.dispatch import VERBS
 from dpbench.config.catalogue import GROUPS, options
+from dpbench.config.selection import ALL, papers
 
 BASH = """_dpbench() {
   local IFS=$'\\n'
@@ -23,7 +24,17 @@ complete -o nospace -F _dpbench dpbench
 """
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + BASH
 
-RUN_KEYS = ("epsilon=", "trials=", "seed=", "data_seed=", "results=", "dry=true", "figure=false", "runner.jobs=")
+RUN_KEYS = (
+    "name=",
+    "epsilon=",
+    "trials=",
+    "seed=",
+    "data_seed=",
+    "results=",
+    "dry=true",
+    "figure=false",
+    "runner.jobs=",
+)
 RUN_FLAGS = ("--cfg", "--config-dir", "--help", "-m")
 
 
@@ -58,5 +69,8 @@ def candidates(line: str) -> list[str]:
         return []
     group, equals, value = current.partition("=")
     if equals and group in GROUPS:
-        return [f"{group}={name}" for name in options(group) if name.startswith(value)]
+        names = [*options(group), *([*papers(), ALL] if group == "experiment" else ())]
+        *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are divided by commas
+        start = current[: len(current) - len(last)]
+        return [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
     return [w for w in (*(f"{g}=" for g in GROUPS), *RUN_KEYS, *RUN_FLAGS) if w.startswith(current)]

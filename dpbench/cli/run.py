@@ -17,8 +17,9 @@ from dpbench.cli import common
 from dpbench.cli import run_tables as tables
 from dpbench.cli.words import check_words
 from dpbench.config.catalogue import GROUPS, options
-from dpbench.config.compose import compose_each, config_dirs, hydra_main
+from dpbench.config.compose import compose_each, hydra_main
 from dpbench.config.schema import RunConfig
+from dpbench.config.words import config_dirs
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
 from dpbench.errors import UserError

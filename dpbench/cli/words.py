@@ -12,7 +12,8 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
-from dpbench.config.compose import INFO, VALUED, all_settings
+from dpbench.config.compose import all_settings
+from dpbench.config.words import INFO, VALUED
 from dpbench.errors import UserError, nearest, one_of, unknown
 
 # Flags of Hydra that make sense here. Not among them: those that take another configuration than ours, or unpickle a file.

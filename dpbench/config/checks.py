@@ -14,7 +14,8 @@ from typing import Any
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
-from dpbench.config.entries import datasets, source_class, variants
+from dpbench.config.dataset_words import check_dataset_words, with_source
+from dpbench.config.entries import datasets, variants
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
 from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
@@ -22,14 +23,11 @@ from dpbench.errors import UserError, nearest, one_of, output_folder, placed, po
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
-from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
 MOST_TRIALS = 10_000_000
 SECONDS = "seconds"  # no task's metric, but a column of every trial
-# Words of the dataset's own entry, which no class takes as parameters.
-OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
 
 
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
@@ -243,63 +241,12 @@ def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins) -> Iterator[
     seed = _whole(cfg, "data_seed")
     for name, body in _selected(cfg, "dataset"):
         place = functools.partial(origins.place, "dataset", name)
-        entry = _with_source(DatasetEntry.of(name, body, place), origins)
+        entry = with_source(DatasetEntry.of(name, body, place), origins)
         yield from datasets(entry, scale, seed, place)
-        _check_dataset_words(entry, scale, origins)
+        check_dataset_words(entry, scale, origins)
 
 
-# What a dataset is read from, and words that change nothing.
-
-
-def _with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
-    """The entry, read from files where a path is given: `path` means files."""
-    if entry.source != "generator" or not entry.path or _takes_path(entry):
-        return entry
-    key = f"dataset.{entry.name}"
-    if not entry.files:
-        raise UserError(
-            f"{key}.path={entry.path} has no effect: {entry.name} is generated, and no files of it are read"
-        )
-    documents = origins.experiments
-    stated = origins.given("dataset", entry.name, "source")
-    stated |= any(document.has("dataset", entry.name, "source") for document in documents)
-    if stated or not (
-        origins.given("dataset", entry.name, "path")
-        or any(document.has("dataset", entry.name, "path") for document in documents)
-    ):
-        place = origins.place("dataset", entry.name, "path")
-        contradiction = f"{key}.source=generator and {key}.path={entry.path} contradict each other"
-        raise placed(place, f"{contradiction}: leave out one of them")
-    return dataclasses.replace(entry, source="files")
-
-
-def _takes_path(entry: DatasetEntry) -> bool:
-    """Whether the generator itself is a class that reads a path, as a user's own source may be."""
-    return bool(entry.generator) and "path" in (SOURCES.parameters(entry.generator) or ())
-
-
-def _check_dataset_words(entry: DatasetEntry, scale: str, origins: Origins) -> None:
-    """A word about a dataset must change something: `sizes` of another scale, or sizes of files, do not."""
-    taken = SOURCES.parameters(source_class(entry))
-    key = f"dataset.{entry.name}"
-    for word in origins.words:
-        parts = key_of(word).split(".")
-        if parts[:2] != ["dataset", entry.name] or len(parts) < 3:
-            continue
-        name = parts[2]
-        if name == "sizes":
-            inside = parts[3] if len(parts) > 3 else ""
-            if entry.source == "files":
-                raise UserError(
-                    f"{key_of(word)} has no effect: {entry.name} is read from files, which have their own sizes"
-                )
-            if inside and inside != scale:
-                better = f"{key}.{'.'.join(parts[4:]) or 'PARAMETER'}=VALUE"
-                raise UserError(f"{key_of(word)} has no effect at scale={scale}: give {better}, or scale={inside}")
-        elif name not in OWN_KEYS and taken is not None and name not in taken:
-            how = "read from files" if entry.source == "files" else "generated"
-            valid = [parameter for parameter in taken if parameter not in OWN_KEYS]
-            raise UserError(f"{key_of(word)} has no effect: {entry.name} is {how}: {nearest(name, valid)}")
+# Words that change nothing, and what does not fit together.
 
 
 def _check_effects(run: RunConfig, origins: Origins) -> None:

@@ -7,7 +7,6 @@ them sees `RunConfig` only.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 import sys
@@ -23,19 +22,15 @@ from dpbench.config.checks import SECTIONS, check
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig
 from dpbench.config.selection import each_run
+from dpbench.config.words import Value, add_folder, config_dirs, override, quoted, split
 from dpbench.errors import UserError, unknown
 from dpbench.paths import CONF
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-Value = None | bool | int | float | str | Path | Sequence["Value"] | Mapping[str, "Value"]
-"""What an override may be set to."""
 # Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
 UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
-# Flags of Hydra that take a value in the next word.
-INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-VALUED = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
 
 
 def compose(
@@ -62,7 +57,7 @@ def compose(
         raise UserError(f"{experiment} stands for {len(runs)} experiments: expected one")
     words = _hydra_words(runs[0])
     # The compose API knows no flags: a folder of the user's own goes on the search path instead.
-    searched = f"[{','.join(_quoted(f'file://{folder.resolve()}') for folder in folders)}]"
+    searched = f"[{','.join(quoted(f'file://{folder.resolve()}') for folder in folders)}]"
     own = [f"hydra.searchpath={searched}"] if folders else []
     with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
         try:
@@ -141,55 +136,6 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     return max(status, default=0)
 
 
-# Words.
-
-
-def override(key: str, value: Value) -> str:
-    """A setting and its value as a word of Hydra's grammar."""
-    return f"{key}={_literal(value)}"
-
-
-def _literal(value: Value) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value) if isinstance(value, int) or math.isfinite(value) else str(value)
-    if isinstance(value, str | Path):
-        return _quoted(str(value))
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_literal(inner)}" for key, inner in value.items()) + "}"
-    return "[" + ",".join(_literal(inner) for inner in value) + "]"
-
-
-def _quoted(text: str) -> str:
-    if re.fullmatch(r"[A-Za-z_][\w/-]*", text) and text.lower() not in ("true", "false", "null", "nan", "inf"):
-        return text
-    # Backslashes before a quote, and at the end, are the only ones that Hydra's grammar takes for its own.
-    escaped = re.sub(r"(\\*)'", lambda m: m[1] * 2 + r"\'", text)
-    escaped = re.sub(r"(\\+)$", lambda m: m[1] * 2, escaped)
-    return f"'{escaped}'"
-
-
-def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Flags with their values, and overrides, wherever the user wrote them."""
-    flags: list[str] = []
-    overrides: list[str] = []
-    rest = iter(argv)
-    for word in rest:
-        if word in ("--info", "-i"):  # its value may be left out, and it would take an override for it
-            value = next(rest, None)
-            flags.append(f"--info={value if value in INFO else 'all'}")
-            overrides += [value] if value is not None and value not in INFO else []
-        elif word.startswith("-"):
-            flags.append(word)
-            flags.extend([value for value in [next(rest, None)] if value is not None] if word in VALUED else [])
-        else:
-            overrides.append(word)
-    return flags, overrides
-
-
 def _hydra_words(overrides: Sequence[str]) -> list[str]:
     """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task may be given although its YAML does not
     list it, because its default lives in the class (`check` catches a wrong name)."""
@@ -204,27 +150,6 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
             word = f"{start}{equals}'{value}'"
         found.append(f"++{word}" if re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) else word)
     return found
-
-
-def config_dirs(argv: Sequence[str]) -> list[Path]:
-    """The user's own configuration folders; their classes can be imported from there too."""
-    found = []
-    for i, word in enumerate(argv):
-        if word in ("--config-dir", "-cd") and i + 1 < len(argv):
-            found.append(Path(argv[i + 1]))
-        elif word.startswith("--config-dir="):
-            found.append(Path(word.partition("=")[2]))
-    for folder in found:
-        add_folder(folder)
-    return found
-
-
-def add_folder(folder: Path) -> None:
-    """Make the classes of a configuration folder importable; UserError when there is none."""
-    if not os.path.isdir(folder):
-        raise UserError(f"--config-dir {folder}: there is no such folder")
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
 
 
 # What Hydra composed.

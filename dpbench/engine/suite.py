@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpbench.config.catalogue import options
-from dpbench.config.compose import Value, compose
+from dpbench.config.compose import compose
+from dpbench.config.words import Value
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
 from dpbench.engine.together import execute_all

@@ -61,7 +61,7 @@ def _execute(
         advance(account.result.found)
         for setting in {setting.id for setting in account.plan.run.settings}:
             sharing.setdefault(setting, []).append(account)
-            account.waiting |= store.sent.get(setting, set())
+            account.waiting |= store.awaited(setting, account.plan.run.repetitions)
         for chunk in chunks:
             owners[_name(chunk)] = account
             account.waiting.add(_name(chunk))
@@ -119,7 +119,7 @@ class _Ahead(Store):
         super().__init__(results, say)
         self.stored: dict[str, set[int]] = {}
         self.coming: dict[str, set[int]] = {}
-        self.sent: dict[str, set[tuple[str, int]]] = {}
+        self.sent: dict[str, list[Chunk]] = {}
 
     def done(self, setting: str) -> set[int]:
         if setting not in self.stored:
@@ -129,4 +129,10 @@ class _Ahead(Store):
 
     def send(self, chunk: Chunk) -> None:
         self.coming.setdefault(chunk.setting.id, set()).update(chunk.trials)
-        self.sent.setdefault(chunk.setting.id, set()).add(_name(chunk))
+        self.sent.setdefault(chunk.setting.id, []).append(chunk)
+
+    def awaited(self, setting: str, repetitions: int) -> set[tuple[str, int]]:
+        """The chunks on their way that hold new ones among the first trials of a setting."""
+        known = self.stored.get(setting, set())
+        chunks = self.sent.get(setting, ())
+        return {_name(c) for c in chunks if any(trial < repetitions and trial not in known for trial in c.trials)}

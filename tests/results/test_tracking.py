@@ -24,7 +24,7 @@ from support.paths import ROOT
 from support.stores import filled, name_of, rows, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
-QUICK = ("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,alpa]", "epsilon=[1]")
+QUICK = ("run", "experiment=gs/fig9", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,alpa]", "epsilon=[1]")
 
 
 @pytest.fixture(scope="module")
