@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine.failures import Failure
+from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
-from dpbench.engine.worker import Chunk, Failure, Outcome, Row
+from dpbench.engine.worker import Chunk, Outcome, Row
 from dpbench.errors import Failed
 from dpbench.results.folder import sweep
 from dpbench.results.setting import Setting
@@ -133,4 +135,4 @@ def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) ->
         return
     from dpbench.engine.local import outcomes as local_outcomes
 
-    yield from local_outcomes(work, config.jobs)
+    yield from local_outcomes(work, config.jobs, Limits(config.timeout, config.memory))
