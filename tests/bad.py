@@ -13,6 +13,8 @@ import numpy as np
 
 from dpbench import Counts, Mechanism, Noise
 
+KEPT: list[bytearray] = []
+
 
 @numba.njit
 def spin(n: int) -> float:  # holds the interpreter: no other thread of Python runs
@@ -29,7 +31,7 @@ def misbehave(how: str) -> None:
         while True:
             pass
     if how == "numpy":
-        np.sort(np.random.default_rng(0).random(3_000_000_000 // 8).astype("c16").repeat(2))
+        np.correlate(np.ones(10**6), np.ones(10**6), "full")  # one call of several minutes
     if how == "kernel":
         spin(10**14)
     if how == "ask":
@@ -42,6 +44,20 @@ def misbehave(how: str) -> None:
         os._exit(3)
     if how == "segfault":
         ctypes.string_at(0)
+    if how == "compile":
+        compile_long()
+    if how == "keep":
+        KEPT.append(bytearray(5 * 10**8))
+
+
+def compile_long() -> None:
+    lines = "\n".join(f"    x = x * {i}.5 + i{i % 7}" for i in range(400))
+    text = f"def long(x):\n    i0 = i1 = i2 = i3 = i4 = i5 = i6 = x\n{lines}\n    return x\n"
+    found: dict[str, Any] = {}
+    exec(text, found)
+    began = time.perf_counter()
+    numba.njit(found["long"])(1.0)
+    assert time.perf_counter() - began > 2.5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ complete -o nospace -F _dpbench dpbench
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + BASH
 
 RUN_KEYS = ("epsilon=", "trials=", "seed=", "data_seed=", "results=", "dry=true", "figure=false", "runner.jobs=")
-RUN_FLAGS = ("--cfg", "--config-dir", "--help", "-m")
+RUN_FLAGS = ("--cfg", "--config-dir", "--help", "--verbose", "-m")
 
 
 def main(argv: list[str]) -> int:

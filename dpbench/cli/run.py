@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from dpbench.cli import run_tables as tables
-from dpbench.cli.words import check_words
+from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
 from dpbench.config.compose import config_dirs, hydra_main
 from dpbench.config.schema import RunConfig
@@ -45,8 +46,10 @@ Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
   runner.jobs=-1, runner.chunk=auto, runner.address=null, tracking.uri=null
+  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest goes on
 
-Flags: --cfg job | --info searchpath | -m (sweep) | --config-dir DIR (your own YAML) | --hydra-help
+Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAML) | -m (sweep)
+  --cfg job | --info searchpath | --hydra-help
 """
 
 
@@ -56,7 +59,7 @@ def main(argv: list[str]) -> int:
         print(help_text(config_dirs(argv)))
         return 0
     check_words(argv, config_dirs(argv))
-    return hydra_main(argv, run_once)
+    return hydra_main([word for word in argv if word not in OWN], partial(run_once, verbose="--verbose" in argv))
 
 
 def help_text(folders: list[Path]) -> str:
@@ -69,8 +72,8 @@ def help_text(folders: list[Path]) -> str:
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
-def run_once(config: RunConfig) -> int:
-    """One run, start to end. Returns the exit status."""
+def run_once(config: RunConfig, *, verbose: bool = False) -> int:
+    """One run, start to end. Returns the exit status. `verbose`: print the whole traceback of every failure."""
     # A pipe has no width of its own: wide enough that no row is folded.
     console, notes = Console(), Console(stderr=True, highlight=False)
     if not console.is_terminal:
@@ -93,7 +96,7 @@ def run_once(config: RunConfig) -> int:
     console.print(tables.results(run, store, result))
     tables.print_notes(console, run, store)
     tables.print_left_out(notes, run)
-    tables.print_failures(notes, run, result)
+    tables.print_failures(notes, run, result, verbose)
     console.print(
         f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed; {run.seconds:.1f} s"
     )

@@ -15,6 +15,8 @@ from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
 from dpbench.engine.worker import Chunk, Outcome, Row
 from dpbench.errors import Failed
+from dpbench.results import failures as failure_files
+from dpbench.results.failures import Problem
 from dpbench.results.folder import sweep
 from dpbench.results.setting import Setting
 from dpbench.results.store import PAIR_COLUMNS, Store
@@ -33,6 +35,22 @@ class Result:
     @property
     def failed(self) -> int:
         return sum(len(failures) for failures in self.failures.values())
+
+    def problems(self) -> list[Problem]:
+        """The failures by kind and place, the most frequent first: one error in many settings is one problem."""
+        alike: dict[tuple[str, str], list[tuple[str, Failure]]] = {}
+        for setting, failures in self.failures.items():
+            for failure in failures:
+                alike.setdefault((failure.kind or failure.error, failure.place), []).append((setting, failure))
+        found = []
+        for (kind, place), members in alike.items():
+            trials: dict[str, list[int]] = {}
+            for setting, failure in members:
+                trials.setdefault(setting, []).append(failure.trial)
+            first = members[0][1]
+            numbers = {setting: tuple(sorted(several)) for setting, several in trials.items()}
+            found.append(Problem(first.error, kind, place, first.details, numbers))
+        return sorted(found, key=lambda problem: -problem.count)
 
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
@@ -93,7 +111,8 @@ def execute(
         fresh = {*outcome.chunk.trials} - known
         if outcome.refused:
             outcome.failures.extend(
-                Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in sorted(fresh)
+                Failure(trial, f"refused by {outcome.worker}: {outcome.refused}", kind=outcome.refused)
+                for trial in sorted(fresh)
             )
         rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
         if rows:
@@ -102,6 +121,10 @@ def execute(
             result.failures.setdefault(setting.id, []).extend(failures)
         result.computed += sum(row["trial"] in fresh for row in rows)
         advance(len(fresh))
+    try:
+        failure_files.write(plan.run, result.problems(), store.named)
+    except (OSError, Failed) as problem:
+        say(f"the tracebacks of failures are not written: {problem}")
     _check_stored(plan, store, result)
     return result
 
