@@ -35,7 +35,7 @@ RUN_KEYS = (
     "figure=false",
     "runner.jobs=",
 )
-RUN_FLAGS = ("--cfg", "--config-dir", "--help", "-m")
+RUN_FLAGS = ("--cfg", "--config-dir", "--help", "--verbose", "-m")
 
 
 def main(argv: list[str]) -> int:

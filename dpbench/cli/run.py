@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dpbench.cli import common
 from dpbench.cli import run_tables as tables
-from dpbench.cli.words import check_words
+from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
 from dpbench.config.compose import compose_each, hydra_main
 from dpbench.config.schema import RunConfig
@@ -48,8 +49,10 @@ Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
   runner.jobs=-1, runner.chunk=auto, runner.address=null, tracking.uri=null
+  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest goes on
 
-Flags: --cfg job | --info searchpath | -m (sweep) | --config-dir DIR (your own YAML) | --hydra-help
+Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAML) | -m (sweep)
+  --cfg job | --info searchpath | --hydra-help
 """
 
 
@@ -59,11 +62,13 @@ def main(argv: list[str]) -> int:
         print(help_text(config_dirs(argv)))
         return 0
     check_words(argv, config_dirs(argv))
+    verbose = "--verbose" in argv
+    argv = [word for word in argv if word not in OWN]
     if several := compose_each(argv):
         from dpbench.cli.run_together import run_together
 
-        return run_together(several)
-    return hydra_main(argv, run_once)
+        return run_together(several, verbose=verbose)
+    return hydra_main(argv, partial(run_once, verbose=verbose))
 
 
 def help_text(folders: list[Path]) -> str:
@@ -76,8 +81,8 @@ def help_text(folders: list[Path]) -> str:
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
-def run_once(config: RunConfig) -> int:
-    """One run, start to end. Returns the exit status."""
+def run_once(config: RunConfig, *, verbose: bool = False) -> int:
+    """One run, start to end. Returns the exit status. `verbose`: print the whole traceback of every failure."""
     console, notes = common.console(), common.notes()
     check_folder(config.results, notes)
     began = time.perf_counter()
@@ -90,19 +95,29 @@ def run_once(config: RunConfig) -> int:
     require_settings(plan)
     plan.run.save()
     result = _execute(plan, store, notes)
-    finish(replace(plan.run, seconds=time.perf_counter() - began), result, store, config, (console, notes))
+    finish(
+        replace(plan.run, seconds=time.perf_counter() - began), result, store, config, (console, notes), verbose=verbose
+    )
     _print_next(console, config)
     return 1 if result.failed else 0
 
 
-def finish(run: Run, result: Result, store: Store, config: RunConfig, consoles: tuple[Console, Console]) -> None:
+def finish(
+    run: Run,
+    result: Result,
+    store: Store,
+    config: RunConfig,
+    consoles: tuple[Console, Console],
+    *,
+    verbose: bool = False,
+) -> None:
     """Save a run that was carried out, print its table, draw and log it."""
     console, notes = consoles
     run.save()
     console.print(tables.results(run, store, result))
     tables.print_notes(console, run, store)
     tables.print_left_out(notes, run)
-    tables.print_failures(notes, run, result)
+    tables.print_failures(notes, run, result, verbose)
     console.print(f"{counts(result)}; {run.seconds:.1f} s")
     files = _draw(run, notes) if config.figure else []
     if config.tracking.enabled:

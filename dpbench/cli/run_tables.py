@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,13 @@ from rich.table import Table
 
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result, todo
+from dpbench.results.failures import ranges
 from dpbench.results.frame import METRIC, PAIRS, SECONDS
 from dpbench.results.run import Run, Setting
 from dpbench.results.store import Store
 
 MOST_ROWS = 100  # of a printed table
+MOST_NUMBERS = 10  # of failed trials in a line
 MARK = "†"
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
@@ -141,14 +144,27 @@ def print_left_out(console: Console, run: Run) -> None:
         console.print(f"left out: {escape(combination)}: {escape(reason)}", highlight=False)
 
 
-def print_failures(notes: Console, run: Run, result: Result) -> None:
-    """One line per setting and error, with the trials' numbers."""
+def print_failures(notes: Console, run: Run, result: Result, verbose: bool = False) -> None:
+    """One line per distinct failure: how many trials of which settings, where, why, and where its traceback is."""
     settings = {setting.id: setting for setting in run.settings}
-    for name, failures in result.failures.items():
-        by_error: dict[str, list[int]] = {}
-        for failure in failures:
-            by_error.setdefault(failure.error, []).append(failure.trial)
-        for error, trials in by_error.items():
-            numbers = ", ".join(map(str, sorted(trials)[:10])) + (", …" if len(trials) > 10 else "")
-            about = f"{settings[name]}, trials {numbers}: {error}"
-            notes.print(f"[red]failed[/]: {escape(about)}", soft_wrap=True)
+    for problem in result.problems():
+        first, trials = next(iter(problem.trials.items()))
+        numbers = ranges(trials[:MOST_NUMBERS]) + (", …" if len(trials) > MOST_NUMBERS else "")
+        which = f"{settings[first]}, {_trials(len(trials))}: {numbers}"
+        if len(problem.trials) > 1:
+            which = f"{_trials(problem.count)} of {len(problem.trials)} settings, such as {which}"
+        place = f"{_near(problem.place)}: " if problem.place else ""
+        path = problem.path(run)
+        written = f"; traceback in {path}" if problem.details and path.exists() else ""
+        notes.print(f"[red]failed[/]: {escape(f'{which}; {place}{problem.error}{written}')}", soft_wrap=True)
+        if verbose and problem.details:
+            notes.print(escape(problem.details), highlight=False, soft_wrap=True)
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial{'' if count == 1 else 's'}"
+
+
+def _near(place: str) -> str:
+    """A place as one names it in the current folder."""
+    return place.removeprefix(os.getcwd() + os.sep)

@@ -24,7 +24,7 @@ from dpbench.errors import Failed, UserError
 from dpbench.results.store import Store
 
 
-def run_together(configs: Mapping[str, RunConfig | UserError]) -> int:
+def run_together(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False) -> int:
     """Run all that could be composed. Returns 1 when a trial failed, or an experiment could not be run."""
     console, notes = common.console(), common.notes()
     began = time.perf_counter()
@@ -33,7 +33,7 @@ def run_together(configs: Mapping[str, RunConfig | UserError]) -> int:
     if any(plan.config.dry for plan in plans):
         _print_plans(plans, console)
     else:
-        total = _carry_out(plans, problems, (console, notes))
+        total = _carry_out(plans, problems, (console, notes), verbose)
         seconds = time.perf_counter() - began
         console.print(f"{len(plans)} experiments: {counts(total)}; {seconds:.1f} s", highlight=False)
         if total.failed:
@@ -60,7 +60,7 @@ def _plans(configs: list[RunConfig], problems: dict[str, str], notes: Console) -
     return plans
 
 
-def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Console, Console]) -> Result:
+def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Console, Console], verbose: bool) -> Result:
     """Returns the counts of all of them together."""
     notes = consoles[1]
     total = Result()
@@ -82,7 +82,7 @@ def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Cons
             try:
                 if account.problem:
                     raise Failed(account.problem)
-                finish(run, result, Store(run.results), plan.config, consoles)
+                finish(run, result, Store(run.results), plan.config, consoles, verbose=verbose)
             except (UserError, Failed, OSError) as problem:
                 problems[run.name] = str(problem)
     return total

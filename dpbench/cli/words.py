@@ -18,6 +18,7 @@ from dpbench.errors import UserError, nearest, one_of, unknown
 
 # Flags of Hydra that make sense here. Not among them: those that take another configuration than ours, or unpickle a file.
 FLAGS = ("--help", "-h", "--hydra-help", "--multirun", "-m", "--resolve", "--info", "-i", "--run", "-r")
+OWN = ("--verbose",)  # ours, which Hydra never sees
 VALUES = {
     "--cfg": ("job", "hydra", "all"),
     "--info": INFO,
@@ -65,13 +66,13 @@ class _Words:
             value = value if equals else self.rest.pop(0)
             one_of(name, value, VALUES.get(SHORT.get(name, name), (value,)))
             return [word] if equals else [word, value]
-        if name in FLAGS:
+        if name in FLAGS + OWN:
             if equals:
                 raise UserError(f"{name} takes no value, found {value!r}")
             return [word]
         key = self._setting(name.lstrip("-").replace("-", "_"))
         if key is None:
-            raise unknown("option", name, [*VALUED, *FLAGS, *(f"--{s}" for s in self.settings)])
+            raise unknown("option", name, [*VALUED, *FLAGS, *OWN, *(f"--{s}" for s in self.settings)])
         self.problems.append(f"{name} is not an option of run: settings are given as {key}=VALUE")
         values = [value] if equals else []
         while not equals and self.rest and "=" not in self.rest[0] and not self.rest[0].startswith("-"):

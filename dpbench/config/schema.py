@@ -22,6 +22,10 @@ class RunnerConfig:
     jobs: int = -1
     chunk: int | str = "auto"
     address: str | None = None
+    timeout: float | None = None
+    """Seconds per trial."""
+    memory: float | None = None
+    """GB per worker process."""
 
     def __post_init__(self) -> None:
         one_of("runner.backend", self.backend, ("loky", "dask"))
@@ -31,6 +35,9 @@ class RunnerConfig:
             )
         if self.chunk != "auto":
             positive("runner.chunk", self.chunk, whole=True)
+        for name in ("timeout", "memory"):
+            if getattr(self, name) is not None:
+                positive(f"runner.{name}", getattr(self, name))
         found = ADDRESS.fullmatch(self.address) if isinstance(self.address, str) else None
         if self.address is not None and (found is None or not 0 < int(found[3]) < 65536):
             raise UserError(

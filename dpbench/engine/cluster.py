@@ -23,7 +23,9 @@ from typing import Any
 from dpbench.config.schema import RunnerConfig
 from dpbench.engine import identity
 from dpbench.engine.dispatch import Dispatch, Job
-from dpbench.engine.worker import Chunk, Failure, Outcome, code_of
+from dpbench.engine.failures import Failure
+from dpbench.engine.limits import Limits
+from dpbench.engine.worker import Chunk, Outcome, code_of
 from dpbench.errors import Failed, UserError
 
 REACH = 5.0  # seconds in which something must stand at the address of the scheduler
@@ -32,7 +34,7 @@ NO_WORKER = 30.0  # seconds to wait for a worker when there is none
 UNWILLING = 3.0  # seconds to wait for another worker when all that are there refuse
 FETCHERS = 4  # answers fetched at a time
 LOOK = 0.5  # seconds between two looks at who is there
-CALL = "__import__('dpbench.engine.worker', fromlist=['answer']).answer(work)"
+CALL = "__import__('dpbench.engine.answers', fromlist=['answer']).answer(work, timeout, memory, guarded)"
 
 Say = Callable[[str], None]
 
@@ -42,7 +44,8 @@ def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say = la
     with ExitStack() as stack:
         client = _client(config, stack)
         try:
-            yield from _Cluster(client, work, say, status, stack).outcomes()
+            limits = Limits(config.timeout, config.memory)
+            yield from _Cluster(client, work, say, status, stack, limits).outcomes()
         except _Lost:
             raise Failed(
                 f"the Dask scheduler at {config.address or 'this machine'} is lost; what is finished is stored, "
@@ -157,8 +160,8 @@ class _Back:
 class _Cluster:
     """The chunks of one run on their way through a cluster."""
 
-    def __init__(self, client: Any, work: list[Chunk], say: Say, status: Say, stack: ExitStack) -> None:
-        self.client, self.say, self.status = client, say, status
+    def __init__(self, client: Any, work: list[Chunk], say: Say, status: Say, stack: ExitStack, limits: Limits) -> None:
+        self.client, self.say, self.status, self.limits = client, say, status, limits
         self.dispatch = Dispatch(work)
         self.sent: dict[str, _Sent] = {}
         """By Dask's key."""
@@ -198,8 +201,20 @@ class _Cluster:
         new = {worker: threads for worker, threads in there.items() if worker not in self.dispatch.workers}
         for worker in set(self.dispatch.workers) - set(there):
             yield from self._gone(worker)
+        if self.limits:
+            self._bar_threads(new)
         self.dispatch.workers.update(new)
         self.status(self.dispatch.summary())
+
+    def _bar_threads(self, new: dict[str, int]) -> None:
+        """A worker of several threads takes no work with limits. UserError when there is no other."""
+        several = {worker: threads for worker, threads in new.items() if threads != 1}
+        need = "runner.timeout and runner.memory need workers of one thread (dask worker --nthreads 1)"
+        if several and several == new and not self.dispatch.workers:
+            raise UserError(f"{need}: worker {min(several)} has {several[min(several)]}")
+        for worker, threads in several.items():
+            self.dispatch.barred[worker] = f"{need}: it has {threads}"
+            self.say(f"worker {worker} gets no work: {self.dispatch.barred[worker]}")
 
     def _members(self) -> dict[str, int] | None:
         """The workers with their threads; None while the scheduler is being reached again."""
@@ -233,11 +248,13 @@ class _Cluster:
     def _send(self, worker: str, job: Job) -> None:
         import cloudpickle
 
+        # What was on a worker that died goes out under guard: it shall not end another one.
+        how = {"timeout": self.limits.timeout, "memory": self.limits.memory, "guarded": job.blame > 0}
         try:
             future = self.client.submit(
                 eval,
                 CALL,
-                {"work": cloudpickle.dumps(job.chunk)},
+                {"work": cloudpickle.dumps(job.chunk), **how},
                 workers=[worker],
                 allow_other_workers=False,
                 pure=False,

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dpbench.engine.worker import DIED, Chunk, Failure, Outcome
+from dpbench.engine.failures import Failure
+from dpbench.engine.worker import DIED, Chunk, Outcome
 
 AHEAD = 2  # chunks on their way per thread of a worker: the next one is there when one is done
 TRIES = 2  # workers that a chunk may kill while it is alone on them

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine.failures import Failure
+from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
-from dpbench.engine.worker import Chunk, Failure, Outcome, Row
+from dpbench.engine.worker import Chunk, Outcome, Row
 from dpbench.errors import Failed
+from dpbench.results import failures as failure_files
+from dpbench.results.failures import Problem
 from dpbench.results.folder import sweep
 from dpbench.results.setting import Setting
 from dpbench.results.store import PAIR_COLUMNS, Store
@@ -31,6 +35,22 @@ class Result:
     @property
     def failed(self) -> int:
         return sum(len(failures) for failures in self.failures.values())
+
+    def problems(self) -> list[Problem]:
+        """The failures by kind and place, the most frequent first: one error in many settings is one problem."""
+        alike: dict[tuple[str, str], list[tuple[str, Failure]]] = {}
+        for setting, failures in self.failures.items():
+            for failure in failures:
+                alike.setdefault((failure.kind or failure.error, failure.place), []).append((setting, failure))
+        found = []
+        for (kind, place), members in alike.items():
+            trials: dict[str, list[int]] = {}
+            for setting, failure in members:
+                trials.setdefault(setting, []).append(failure.trial)
+            first = members[0][1]
+            numbers = {setting: tuple(sorted(several)) for setting, several in trials.items()}
+            found.append(Problem(first.error, kind, place, first.details, numbers))
+        return sorted(found, key=lambda problem: -problem.count)
 
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
@@ -88,6 +108,7 @@ def execute(
     advance(result.found)
     for outcome in outcomes(work, plan.config.runner, say, status):
         advance(keep(outcome, done[outcome.chunk.setting.id], store, result))
+    write_failures(plan, store, result, say)
     check_stored(plan, store, result)
     return result
 
@@ -98,7 +119,8 @@ def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int
     fresh = {*outcome.chunk.trials} - known
     if outcome.refused:
         outcome.failures.extend(
-            Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in sorted(fresh)
+            Failure(trial, f"refused by {outcome.worker}: {outcome.refused}", kind=outcome.refused)
+            for trial in sorted(fresh)
         )
     rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
     if rows:
@@ -107,6 +129,14 @@ def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int
         result.failures.setdefault(setting.id, []).extend(failures)
     result.computed += sum(row["trial"] in fresh for row in rows)
     return len(fresh)
+
+
+def write_failures(plan: Plan, store: Store, result: Result, say: Say) -> None:
+    """Keep the traceback of each distinct failure of a plan, and drop those of an earlier run that are mended."""
+    try:
+        failure_files.write(plan.run, result.problems(), store.named)
+    except (OSError, Failed) as problem:
+        say(f"the tracebacks of failures are not written: {problem}")
 
 
 def _tells_more(row: Row) -> bool:
@@ -138,4 +168,4 @@ def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> 
         return
     from dpbench.engine.local import outcomes as local_outcomes
 
-    yield from local_outcomes(work, config.jobs)
+    yield from local_outcomes(work, config.jobs, Limits(config.timeout, config.memory))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpbench.engine.plan import Plan
-from dpbench.engine.runner import Result, Say, check_stored, keep, outcomes, todo
+from dpbench.engine.runner import Result, Say, check_stored, keep, outcomes, todo, write_failures
 from dpbench.engine.worker import Chunk
 from dpbench.errors import Failed
 from dpbench.results.folder import sweep
@@ -72,6 +72,7 @@ def _execute(
     def over(account: Account) -> Account:
         if not begun[id(account)]:
             begin(account.plan)
+        write_failures(account.plan, Store(store.results), account.result, say)
         try:
             check_stored(account.plan, Store(store.results), account.result)
         except Failed as problem:
