@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from dpbench.cli import run_shards
 from dpbench.cli import run_tables as tables
 from dpbench.cli.words import check_words
 from dpbench.config.catalogue import GROUPS, options
@@ -20,6 +21,7 @@ from dpbench.config.compose import config_dirs, hydra_main
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
+from dpbench.engine.shards import trials_of
 from dpbench.errors import UserError
 from dpbench.paths import CONF
 from dpbench.results.commands import run_command
@@ -44,7 +46,8 @@ Groups (group=option, or group=[several,options])
 Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
-  runner.jobs=-1, runner.chunk=auto, runner.address=null, tracking.uri=null
+  runner.jobs=-1, runner.chunk=auto, runner.address=null, runner.shard=null (2/8: the second of eight parts),
+  tracking.uri=null; runner=slurm: runner.queue, runner.walltime, runner.memory, runner.interface, runner.directives
 
 Flags: --cfg job | --info searchpath | -m (sweep) | --config-dir DIR (your own YAML) | --hydra-help
 """
@@ -82,6 +85,7 @@ def run_once(config: RunConfig) -> int:
     store = Store(config.results, say=lambda text: notes.print(f"[yellow]{escape(text)}", soft_wrap=True))
     if config.dry:
         tables.print_plan(console, plan, store)
+        run_shards.print_overview(console, plan, store)
         return 0
     if not plan.run.settings:
         reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
@@ -89,14 +93,22 @@ def run_once(config: RunConfig) -> int:
     plan.run.save()
     result = _execute(plan, store, notes)
     run = replace(plan.run, seconds=time.perf_counter() - began)
-    run.save()
-    console.print(tables.results(run, store, result))
-    tables.print_notes(console, run, store)
+    whole = config.runner.part is None or run_shards.complete(plan, store)
+    if config.runner.part is None:  # a shard's time is not the time of the run
+        run.save()
+    if whole:
+        console.print(tables.results(run, store, result))
+        tables.print_notes(console, run, store)
     tables.print_left_out(notes, run)
     tables.print_failures(notes, run, result)
     console.print(
         f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed; {run.seconds:.1f} s"
     )
+    if config.runner.part is not None:
+        run_shards.print_part(console, plan, store)
+    if not whole:
+        run_shards.print_next(console, config)
+        return 1 if result.failed else 0
     files = _draw(run, notes) if config.figure else []
     if config.tracking.enabled:
         _track(run, config.tracking.uri, files, notes)
@@ -132,9 +144,10 @@ def _execute(plan: Plan, store: Store, notes: Console) -> Result:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=notes, disable=not notes.is_terminal) as progress:
-        task = progress.add_task(plan.run.name, total=plan.run.planned)
+        name = plan.run.name if plan.config.runner.part is None else f"{plan.run.name}, shard {plan.config.runner.part}"
+        task = progress.add_task(name, total=sum(map(len, trials_of(plan, plan.config.runner.part).values())))
         say: Callable[[str], None] = lambda text: notes.print(escape(text), soft_wrap=True)  # noqa: E731
-        status: Callable[[str], None] = lambda text: progress.update(task, description=f"{plan.run.name}, {text}")  # noqa: E731
+        status: Callable[[str], None] = lambda text: progress.update(task, description=f"{name}, {text}")  # noqa: E731
         return execute(plan, store, lambda trials: progress.advance(task, trials), say, status)
 
 

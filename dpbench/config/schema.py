@@ -16,14 +16,41 @@ __all__ = ["SCALES", "RunConfig", "RunnerConfig", "TrackingConfig", "known_metri
 ADDRESS = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:.%]+\]):(\d{1,5})", re.ASCII)
 
 
+SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One part of a plan: number `number` of `count`, counted from 1."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
 @dataclass(frozen=True)
 class RunnerConfig:
     backend: str = "loky"
     jobs: int = -1
     chunk: int | str = "auto"
     address: str | None = None
+    shard: str | None = None
+    """Such as 2/8: compute the second of eight parts of the plan."""
+
+    @property
+    def part(self) -> Shard | None:
+        """The shard; None: the whole plan."""
+        return None if self.shard is None else Shard(*map(int, self.shard.split("/")))
 
     def __post_init__(self) -> None:
+        shard = SHARD.fullmatch(self.shard) if isinstance(self.shard, str) else None
+        if self.shard is not None and (shard is None or int(shard[1]) > int(shard[2])):
+            raise UserError(
+                f"runner.shard={self.shard!r} is not valid: expected a part and the number of parts, such as 2/8; "
+                "parts are counted from 1"
+            )
         one_of("runner.backend", self.backend, ("loky", "dask"))
         if not isinstance(self.jobs, int) or isinstance(self.jobs, bool) or self.jobs == 0 or self.jobs < -1:
             raise UserError(
