@@ -25,6 +25,7 @@ from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
+SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
 MOST_TRIALS = 10_000_000
 # Words of the dataset's own entry, which no class takes as parameters.
 OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
@@ -282,7 +283,9 @@ def _check_dataset_words(entry: DatasetEntry, scale: str, origins: Origins) -> N
 
 def _check_effects(run: RunConfig, origins: Origins) -> None:
     """Words of the whole run that change nothing."""
+    slurm = run.runner.backend == "slurm"
     for key, effective, instead in (
+        *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
         (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
         (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),

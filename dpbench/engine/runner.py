@@ -130,7 +130,7 @@ def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) ->
     """The outcome of every chunk, in any order."""
     if not work:
         return
-    if config.backend == "dask":
+    if config.backend in ("dask", "slurm"):
         from dpbench.engine.cluster import outcomes
 
         yield from outcomes(work, config, say, status)
