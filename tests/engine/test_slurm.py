@@ -18,8 +18,8 @@ from support.slurm import Slurm, missing
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "Slurm is here")
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
-WORDS = (*RUN, "mechanism=[slow,lpa]", "trials=300", "runner.chunk=10")
-TRIALS = 600
+WORDS = (*RUN, "mechanism=[slow,lpa]", "trials=500", "runner.chunk=10")
+TRIALS = 1000
 SCRIPT = str(ROOT / "docs" / "slurm" / "array.sh")
 
 
