@@ -6,6 +6,7 @@ for what Slurm or a person did to its job.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -46,24 +47,27 @@ def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
     if config.interface is not None:
         one_of("runner.interface", config.interface, psutil.net_if_addrs())
     os.makedirs(config.logs, exist_ok=True)
-    cluster = SLURMCluster(
-        queue=config.queue,
-        walltime=config.walltime,
-        cores=1,
-        processes=1,
-        # Dask's own limit of memory counts the mapped data of a worker: it is left out.
-        memory="1GB",
-        job_mem=f"{math.ceil(1024 * ((config.memory or 0) + ROOM))}M",
-        job_directives_skip=[] if config.memory else ["--mem="],
-        worker_extra_args=["--memory-limit", "0", "--no-dashboard"],
-        interface=config.interface,
-        job_extra_directives=list(config.directives),
-        job_name="dpbench",
-        python=shlex.quote(sys.executable),
-        log_directory=shlex.quote(config.logs),
-        scheduler_options={"dashboard_address": None, "dashboard": False},
-        silence_logs=logging.ERROR,
-    )
+    try:
+        cluster = SLURMCluster(
+            queue=config.queue,
+            walltime=config.walltime,
+            cores=1,
+            processes=1,
+            # Dask's own limit of memory counts the mapped data of a worker: it is left out.
+            memory="1GB",
+            job_mem=f"{math.ceil(1024 * ((config.memory or 0) + ROOM))}M",
+            job_directives_skip=[] if config.memory else ["--mem="],
+            worker_extra_args=["--memory-limit", "0", "--no-dashboard"],
+            interface=config.interface,
+            job_extra_directives=list(config.directives),
+            job_name="dpbench",
+            python=shlex.quote(sys.executable),
+            log_directory=shlex.quote(config.logs),
+            scheduler_options={"dashboard_address": None, "dashboard": False},
+            silence_logs=logging.ERROR,
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        raise Failed(f"no Dask scheduler can be started on this machine: {error}") from None
     stack.enter_context(cluster)
     _try(cluster.job_script())
     return Jobs(cluster, min(config.jobs, chunks), config.logs)
@@ -168,5 +172,8 @@ class Jobs(Supply):
                 )
             return
         if ended or unborn:
-            self.cluster.sync(self.cluster.scale_down, [*ended, *unborn])
+            with contextlib.suppress(
+                OSError, RuntimeError, TimeoutError
+            ):  # what is not submitted is seen at the next look
+                self.cluster.sync(self.cluster.scale_down, [*ended, *unborn])
             self.cluster.scale(self.count)

@@ -11,8 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpbench.config.compose import compose
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine.plan import make_plan
+from dpbench.engine.runner import execute
 from dpbench.errors import UserError
+from dpbench.results.store import Store
 
 from support.cluster import RUN, Cluster, stored, until, user_folder
 from support.paths import ROOT
@@ -75,6 +79,15 @@ def test_a_cluster_of_this_machine_loses_the_guilty_chunks_only(dpbench: Call, h
     assert "worker process died" in done.stderr
     dpbench(*RUN, "mechanism=[noisy,lpa]", "trials=8", "runner.jobs=1", "results=plain")
     pd.testing.assert_frame_equal(stored(home / "results"), stored(home / "plain"), check_exact=True)
+
+
+def test_progress_shows_the_workers(tmp_path: Path) -> None:
+    settings = {"dataset": ["trajectory"], "mechanism": ["lpa"], "runner": "dask", "runner.jobs": 2, "trials": 4}
+    plan = make_plan(compose("gs/fig9", "smoke", {**settings, "results": tmp_path}))
+    told: list[str] = []
+    result = execute(plan, Store(tmp_path), status=told.append)
+    assert (result.computed, result.failed) == (plan.run.planned, 0)
+    assert "2 workers" in told
 
 
 def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cluster) -> None:

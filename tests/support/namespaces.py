@@ -19,7 +19,7 @@ def missing() -> str:
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
     if absent:
         return f"no {', '.join(absent)}"
-    script = "ip link add b type bridge && ip link add v type veth peer name u && mount -t tmpfs none /mnt"
+    script = "ip link add name hub0 type bridge && ip link add name far0 type veth && mount -t tmpfs none /mnt"
     done = subprocess.run(["unshare", "-n", "-m", "sh", "-c", script], capture_output=True, text=True)
     return "" if done.returncode == 0 else " ".join(done.stderr.split()) or "unshare is not allowed"
 
@@ -32,9 +32,9 @@ class Machines:
         self.address = f"{NETWORK}.1"
         self._hold("hub", "-n")
         self._at_hub("ip", "link", "set", "lo", "up")
-        self._at_hub("ip", "link", "add", "bridge", "type", "bridge")
-        self._at_hub("ip", "address", "add", f"{self.address}/24", "dev", "bridge")
-        self._at_hub("ip", "link", "set", "bridge", "up")
+        self._at_hub("ip", "link", "add", "name", "bridge0", "type", "bridge")
+        self._at_hub("ip", "address", "add", f"{self.address}/24", "dev", "bridge0")
+        self._at_hub("ip", "link", "set", "bridge0", "up")
 
     @property
     def hub(self) -> tuple[str, ...]:
@@ -46,8 +46,8 @@ class Machines:
         pid = self._hold(name, "-n", "-m", "--propagation=private")
         number = len(self.holders)
         inside = ("nsenter", "--target", str(pid), "--net", "--mount")
-        self._at_hub("ip", "link", "add", f"hub{number}", "type", "veth", "peer", "name", f"far{number}")
-        self._at_hub("ip", "link", "set", f"hub{number}", "master", "bridge")
+        self._at_hub("ip", "link", "add", "name", f"hub{number}", "type", "veth", "peer", "name", f"far{number}")
+        self._at_hub("ip", "link", "set", f"hub{number}", "master", "bridge0")
         self._at_hub("ip", "link", "set", f"hub{number}", "up")
         self._at_hub("ip", "link", "set", f"far{number}", "netns", str(pid))
         _call(*inside, "ip", "link", "set", "lo", "up")
