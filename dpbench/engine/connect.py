@@ -40,8 +40,10 @@ def connect(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> tu
         ) from None
     stack.enter_context(_quiet())
     stack.enter_context(dask.config.set(DASK))
-    supply = _supply(config, chunks, say, stack)
-    return _client(config, stack, supply), supply
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Port .* is already in use")  # of a page that nobody looks at
+        supply = _supply(config, chunks, say, stack)
+        return _client(config, stack, supply), supply
 
 
 def _supply(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> Supply:
@@ -51,7 +53,8 @@ def _supply(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> Su
     from dpbench.engine.slurm import start
 
     jobs = start(config, chunks, stack)
-    say(f"{jobs.count} jobs are submitted to Slurm; their output goes to {jobs.logs}/")
+    what = "1 job is" if jobs.count == 1 else f"{jobs.count} jobs are"
+    say(f"{what} submitted to Slurm; their output goes to {jobs.logs}/")
     return jobs
 
 

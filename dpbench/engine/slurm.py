@@ -23,6 +23,7 @@ from dpbench.engine.supply import Supply
 from dpbench.errors import Failed, UserError, one_of
 
 LOOK = 10.0  # seconds between two questions to Slurm, which serves many users
+SILENCE = 300.0  # seconds that Slurm may leave us without an answer and without a worker
 STILLBORN = 3  # jobs in a row that end before their worker is there: then something is wrong with all of them
 ROOM = 0.5  # GB of a job beside the limit of what it computes: Python and Dask themselves
 COMMANDS = ("sbatch", "scancel", "squeue")
@@ -91,7 +92,7 @@ class Jobs(Supply):
         self.states: dict[str, str] = {}
         """What Slurm said of our jobs when it was last asked."""
         self.stillborn = 0
-        self.asked = time.monotonic()
+        self.asked = self.answered = time.monotonic()
         cluster.scale(count)
 
     @property
@@ -114,8 +115,15 @@ class Jobs(Supply):
 
     def look(self) -> None:
         self._register()
-        if time.monotonic() - self.asked >= LOOK and self._ask():
+        if time.monotonic() - self.asked < LOOK:
+            return
+        if self._ask():
             self._replace()
+        elif time.monotonic() - self.answered > SILENCE and not self.cluster.scheduler_info["workers"]:
+            raise Failed(
+                f"Slurm has not answered for {SILENCE:.0f} s, and no worker is there; what is finished is stored, and the "
+                "same command goes on from there"
+            )
 
     def excuse(self, worker: str) -> str:
         job = self.born.get(worker)
@@ -151,6 +159,7 @@ class Jobs(Supply):
             return False
         if done.returncode:
             return False
+        self.answered = self.asked
         self.states = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
         return True
 

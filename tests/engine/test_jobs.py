@@ -146,12 +146,19 @@ def test_jobs_that_never_bring_a_worker_end_the_run(monkeypatch: pytest.MonkeyPa
     assert queue.submitted == STILLBORN
 
 
-def test_a_slurm_that_does_not_answer_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slurm_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It changes nothing while there are workers. Without any, the run does not wait for ever."""
     queue = Queue(monkeypatch)
     jobs = Jobs(queue, 2, "logs")
     worker = queue.arrive(1)
     queue.look(jobs)
     slurm.subprocess.run = lambda *_, **__: SimpleNamespace(returncode=1, stdout="")  # type: ignore[assignment]
     assert jobs.excuse(worker) == ""
-    queue.look(jobs)
+    for _ in range(1000):
+        queue.look(jobs)
     assert queue.submitted == 2
+    queue.scheduler_info["workers"].clear()
+    with pytest.raises(
+        Failed, match=r"^Slurm has not answered for 300 s, and no worker is there; what is finished is stored"
+    ):
+        queue.look(jobs)

@@ -81,13 +81,16 @@ def test_workers_that_are_jobs_of_which_one_is_killed(slurm: Slurm, home: Path, 
         stderr=subprocess.PIPE,
         text=True,
     )
-    until(lambda: files(home / "jobs") >= 3, "a first result")
-    job = min(slurm.jobs(), key=int)
-    about = slurm.call("scontrol", "show", "job", job)
-    for words in ("Partition=other", "TimeLimit=00:10:00", "NumCPUs=1", "Comment=mine", "MinMemoryNode=1.50G"):
-        assert words in about
-    slurm.call("scancel", job)
-    out, err = run.communicate(timeout=90)
+    try:
+        until(lambda: files(home / "jobs") >= 3, "a first result")
+        job = min(slurm.jobs(), key=int)
+        about = slurm.call("scontrol", "show", "job", job)
+        for words in ("Partition=other", "TimeLimit=00:10:00", "NumCPUs=1", "Comment=mine", "MinMemoryNode=1.50G"):
+            assert words in about
+        slurm.call("scancel", job)
+        out, err = run.communicate(timeout=90)
+    finally:
+        run.kill()
     assert run.returncode == 0, err
     assert f"{TRIALS} trials computed, 0 found finished, 0 failed" in out
     assert f"is gone (Slurm ended its job {job}" in err
