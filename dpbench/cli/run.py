@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from dpbench.cli import common
+from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
 from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
@@ -48,8 +48,9 @@ Groups (group=option, or group=[several,options])
 Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
-  runner.jobs=-1, runner.chunk=auto, runner.address=null, tracking.uri=null
+  runner.jobs=-1, runner.chunk=auto, runner.address=null, runner.shard=null (2/8: the second of eight parts), tracking.uri=null
   runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest goes on
+  runner=slurm: runner.queue, runner.walltime, runner.memory, runner.interface, runner.directives
 
 Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAML) | -m (sweep)
   --cfg job | --info searchpath | --hydra-help
@@ -91,13 +92,17 @@ def run_once(config: RunConfig, *, verbose: bool = False) -> int:
     store = Store(config.results, say=warning(notes))
     if config.dry:
         tables.print_plan(console, plan, store)
+        run_shards.print_overview(console, plan, store)
         return 0
     require_settings(plan)
     plan.run.save()
     result = _execute(plan, store, notes)
-    finish(
-        replace(plan.run, seconds=time.perf_counter() - began), result, store, config, (console, notes), verbose=verbose
+    whole = finish(
+        replace(plan.run, seconds=time.perf_counter() - began), result, store, plan, (console, notes), verbose=verbose
     )
+    if not whole:
+        run_shards.print_next(console, config)
+        return 1 if result.failed else 0
     _print_next(console, config)
     return 1 if result.failed else 0
 
@@ -106,23 +111,30 @@ def finish(
     run: Run,
     result: Result,
     store: Store,
-    config: RunConfig,
+    plan: Plan,
     consoles: tuple[Console, Console],
     *,
     verbose: bool = False,
-) -> None:
-    """Save a run that was carried out, print its table, draw and log it."""
-    console, notes = consoles
-    run.save()
-    console.print(tables.results(run, store, result))
-    tables.print_notes(console, run, store)
+) -> bool:
+    """Save a run that was carried out, print its table, draw and log it. False when other shards must complete it first."""
+    (console, notes), config = consoles, plan.config
+    whole = config.runner.part is None or run_shards.complete(plan, store)
+    if config.runner.part is None:  # a shard's time is not the time of the run
+        run.save()
+    if whole:
+        console.print(tables.results(run, store, result))
+        tables.print_notes(console, run, store)
     tables.print_left_out(notes, run)
     tables.print_failures(notes, run, result, verbose)
     console.print(f"{counts(result)}; {run.seconds:.1f} s")
-    files = _draw(run, notes) if config.figure else []
-    if config.tracking.enabled:
-        _track(run, config.tracking.uri, files, notes)
-    _print_changes(console, run)
+    if config.runner.part is not None:
+        run_shards.print_part(console, plan, store)
+    if whole:
+        files = _draw(run, notes) if config.figure else []
+        if config.tracking.enabled:
+            _track(run, config.tracking.uri, files, notes)
+        _print_changes(console, run)
+    return whole
 
 
 def counts(result: Result) -> str:
@@ -180,7 +192,9 @@ def progress_bar(
 
 
 def _execute(plan: Plan, store: Store, notes: Console) -> Result:
-    with progress_bar(plan.run.name, plan.run.planned, notes) as (advance, status):
+    part = plan.config.runner.part
+    name = plan.run.name if part is None else f"{plan.run.name}, shard {part}"
+    with progress_bar(name, run_shards.planned(plan), notes) as (advance, status):
         return execute(plan, store, advance, lambda text: notes.print(escape(text), soft_wrap=True), status)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result, todo
+from dpbench.engine.shards import trials_of
 from dpbench.results.failures import ranges
 from dpbench.results.frame import METRIC, PAIRS, SECONDS
 from dpbench.results.run import Run, Setting
@@ -116,10 +117,10 @@ def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
 
 
 def print_plan(console: Console, plan: Plan, store: Store) -> None:
-    """The settings of a dry run, and how much of them is there."""
-    run = plan.run
+    """The settings of a dry run, or of the shard that is asked for, and how much of them is there."""
+    run, shard = plan.run, plan.config.runner.part
     work, found = todo(plan, store)
-    table = Table(title=f"Plan of {run.name} at scale {run.scale}")
+    table = Table(title=f"Plan of {run.name} at scale {run.scale}" + (f", shard {shard}" if shard else ""))
     for name in ("dataset", "mechanism", "parameters", "ε", "task", "trials", "done"):
         table.add_column(name)
     missing: dict[str, int] = {}
@@ -127,16 +128,19 @@ def print_plan(console: Console, plan: Plan, store: Store) -> None:
         # A trial that only runs again beside its partner is done.
         fresh = {*chunk.trials} - store.named(chunk.setting.id)
         missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
-    for setting in run.settings:
-        done = max(0, run.repetitions - missing.get(setting.id, 0)) if setting.id else 0
+    trials = trials_of(plan, shard)
+    settings = [setting for setting in run.settings if trials[setting.key]]
+    for setting in settings:
+        wanted = len(trials[setting.key])
+        done = max(0, wanted - missing.get(setting.id, 0)) if setting.id else 0
         row = (setting.dataset.name, marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)
-        table.add_row(*map(escape, row), str(run.repetitions), str(done))
+        table.add_row(*map(escape, row), str(wanted), str(done))
     console.print(table)
     print_left_out(console, run)
     if plan.unbuilt:
         console.print(f"Not built yet: {', '.join(dict.fromkeys(plan.unbuilt))}")
-    total = len(run.settings) * run.repetitions
-    console.print(f"{len(run.settings)} settings, {total} trials, {found} done already. Nothing was computed.")
+    total = sum(len(trials[setting.key]) for setting in settings)
+    console.print(f"{len(settings)} settings, {total} trials, {found} done already. Nothing was computed.")
 
 
 def print_left_out(console: Console, run: Run) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.markup import escape
 
-from dpbench.cli import common
+from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
 from dpbench.cli.run import check_folder, counts, finish, preparing, progress_bar, require_settings, warning
 from dpbench.config.schema import RunConfig
@@ -71,7 +71,7 @@ def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Cons
         plan.run.save()
 
     name = f"{len(plans)} experiments"
-    with progress_bar(name, sum(plan.run.planned for plan in plans), notes) as (advance, status):
+    with progress_bar(name, sum(run_shards.planned(plan) for plan in plans), notes) as (advance, status):
         for account in execute_all(plans, warning(notes), begin=begin, advance=advance, status=status):
             plan, result = account.plan, account.result
             run = replace(plan.run, seconds=time.perf_counter() - began[plan.run.name])
@@ -82,7 +82,7 @@ def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Cons
             try:
                 if account.problem:
                     raise Failed(account.problem)
-                finish(run, result, Store(run.results), plan.config, consoles, verbose=verbose)
+                finish(run, result, Store(run.results), plan, consoles, verbose=verbose)
             except (UserError, Failed, OSError) as problem:
                 problems[run.name] = str(problem)
     return total

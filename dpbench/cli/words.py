@@ -25,7 +25,14 @@ VALUES = {
 }
 SHORT = {"-c": "--cfg", "-i": "--info"}
 # What other programs call our settings.
-ALIASES = {"jobs": "runner.jobs", "uri": "tracking.uri", "dry_run": "dry", "output": "results", "eps": "epsilon"}
+ALIASES = {
+    "jobs": "runner.jobs",
+    "shard": "runner.shard",
+    "uri": "tracking.uri",
+    "dry_run": "dry",
+    "output": "results",
+    "eps": "epsilon",
+}
 BRIEF = {"dry": "true", "figure": "true"}  # what a flag without a value means
 
 

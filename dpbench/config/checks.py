@@ -26,6 +26,7 @@ from dpbench.results.run import DatasetUse, Variant
 from dpbench.tasks.base import TASKS
 
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
+SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
 MOST_TRIALS = 10_000_000
 SECONDS = "seconds"  # no task's metric, but a column of every trial
 
@@ -251,7 +252,9 @@ def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins) -> Iterator[
 
 def _check_effects(run: RunConfig, origins: Origins) -> None:
     """Words of the whole run that change nothing."""
+    slurm = run.runner.backend == "slurm"
     for key, effective, instead in (
+        *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
         (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
         (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),

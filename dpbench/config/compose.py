@@ -137,8 +137,8 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
 
 
 def _hydra_words(overrides: Sequence[str]) -> list[str]:
-    """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task may be given although its YAML does not
-    list it, because its default lives in the class (`check` catches a wrong name)."""
+    """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task, or a setting of a runner, may be given
+    although its YAML does not list it, because its default lives in the class (`check` catches a wrong name)."""
     found = []
     for word in overrides:
         key = key_of(word)
@@ -148,7 +148,8 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
         start, equals, value = word.partition("=")
         if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
             word = f"{start}{equals}'{value}'"
-        found.append(f"++{word}" if re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) else word)
+        added = re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) or key in _section_keys()
+        found.append(f"++{word.lstrip('+')}" if added else word)
     return found
 
 
@@ -261,5 +262,8 @@ def _near(group: str, name: str, folders: Sequence[Path]) -> Iterator[str]:
 
 def all_settings() -> list[str]:
     """Every key that a word may give, apart from the parameters of entries."""
-    nested = [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]
-    return [*catalogue.settings(), *nested, *GROUPS]
+    return [*catalogue.settings(), *_section_keys(), *GROUPS]
+
+
+def _section_keys() -> list[str]:
+    return [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]

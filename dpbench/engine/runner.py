@@ -13,6 +13,7 @@ from dpbench.config.schema import RunnerConfig
 from dpbench.engine.failures import Failure
 from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
+from dpbench.engine.shards import trials_of
 from dpbench.engine.worker import Chunk, Outcome, Row
 from dpbench.errors import Failed
 from dpbench.results import failures as failure_files
@@ -55,29 +56,31 @@ class Result:
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and the number of trials that are finished already."""
-    work, done = _survey(plan, store)
-    return work, sum(trial < plan.run.repetitions for trials in done.values() for trial in trials)
+    work, _, found = _survey(plan, store, trials_of(plan, plan.config.runner.part))
+    return work, found
 
 
-def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]]]:
-    """The chunks still to be computed, and which trials of each setting are stored."""
+def _survey(plan: Plan, store: Store, wanted: dict[str, range]) -> tuple[list[Chunk], dict[str, set[int]], int]:
+    """The chunks still to be computed, which trials of each setting are stored, and how many of those that are wanted."""
     work: list[Chunk] = []
     done: dict[str, set[int]] = {}
+    found = 0
     for setting in {s.id: s for s in plan.run.settings if s.id}.values():
         done[setting.id] = store.done(setting.id)
-        missing = missing_trials(done[setting.id], plan.run.repetitions)
+        found += len(done[setting.id].intersection(wanted[setting.key]))
+        missing = missing_trials(done[setting.id], wanted[setting.key])
         work += _chunks(setting, plan.run.seed, missing, plan.chunk(setting))
-    return work, done
+    return work, done, found
 
 
-def missing_trials(done: set[int], repetitions: int) -> list[int]:
-    """The trials to compute, in order.
+def missing_trials(done: set[int], trials: range) -> list[int]:
+    """Those of the trials to compute, in order.
 
     An even trial that comes late takes its partner along, which could not be compared with it before, even one beyond the
     trials of this run.
     """
-    wanted = {trial for trial in range(repetitions) if trial not in done}
-    partners = {trial + 1 for trial in wanted if trial % 2 == 0 and (trial + 1 < repetitions or trial + 1 in done)}
+    wanted = {trial for trial in trials if trial not in done}
+    partners = {trial + 1 for trial in wanted if trial % 2 == 0 and (trial + 1 in trials or trial + 1 in done)}
     return sorted(wanted | partners)
 
 
@@ -97,14 +100,15 @@ def execute(
     say: Say = lambda _: None,
     status: Say = lambda _: None,
 ) -> Result:
-    """Compute what is missing of a plan.
+    """Compute what is missing of a plan, or of the shard of it that is asked for.
 
     `advance` hears of each number of trials that is over, found ones first; `say` of what a user must know; `status`, on a
     cluster, of who is at work.
     """
     sweep(store.results)
-    work, done = _survey(plan, store)
-    result = Result(found=sum(trial < plan.run.repetitions for trials in done.values() for trial in trials))
+    wanted = trials_of(plan, plan.config.runner.part)
+    work, done, found = _survey(plan, store, wanted)
+    result = Result(found=found)
     advance(result.found)
     for outcome in outcomes(work, plan.config.runner, say, status):
         advance(keep(outcome, done[outcome.chunk.setting.id], store, result))
@@ -146,10 +150,10 @@ def _tells_more(row: Row) -> bool:
 
 def check_stored(plan: Plan, store: Store, result: Result) -> None:
     """What was found or computed must still be there: somebody may have removed the folder, or a part of it."""
-    lost = 0
-    for setting in {s.id for s in plan.run.settings}:
+    lost, wanted = 0, trials_of(plan, plan.config.runner.part)
+    for setting, key in {s.id: s.key for s in plan.run.settings}.items():
         failed = {failure.trial for failure in result.failures.get(setting, ())}
-        lost += len({*range(plan.run.repetitions)} - failed - store.named(setting))
+        lost += len({*wanted[key]} - failed - store.named(setting))
     if lost:
         raise Failed(
             f"{lost} finished trials are gone from the results folder {store.results}, which was removed or changed "
@@ -161,7 +165,7 @@ def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> 
     """The outcome of every chunk, in any order."""
     if not work:
         return
-    if config.backend == "dask":
+    if config.backend in ("dask", "slurm"):
         from dpbench.engine.cluster import outcomes as cluster_outcomes
 
         yield from cluster_outcomes(work, config, say, status)
