@@ -23,7 +23,17 @@ complete -o nospace -F _dpbench dpbench
 """
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + BASH
 
-RUN_KEYS = ("epsilon=", "trials=", "seed=", "data_seed=", "results=", "dry=true", "figure=false", "runner.jobs=")
+RUN_KEYS = (
+    "epsilon=",
+    "trials=",
+    "seed=",
+    "data_seed=",
+    "noise=exact",
+    "results=",
+    "dry=true",
+    "figure=false",
+    "runner.jobs=",
+)
 RUN_FLAGS = ("--cfg", "--config-dir", "--help", "-m")
 
 

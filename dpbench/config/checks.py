@@ -19,6 +19,7 @@ from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
 from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+from dpbench.privacy import FORMS
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
 from dpbench.sources.base import SOURCES
@@ -54,6 +55,7 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         datasets=tuple(_datasets(cfg, str(scale), origins)),
         mechanisms=tuple(_variants(cfg, "mechanism", MECHANISMS, origins)),
         tasks=tasks,
+        noise=_noise(cfg),
     )
     _check_kinds(run)
     _check_effects(run, origins)
@@ -68,6 +70,11 @@ def _text(cfg: Mapping[str, Any], key: str) -> str:
     if isinstance(value, list | Mapping):
         raise UserError(f"{key}={value!r} is not valid: expected a text")
     return "" if value is None else str(value)
+
+
+def _noise(cfg: Mapping[str, Any]) -> str:
+    one_of("noise", cfg.get("noise"), FORMS)
+    return str(cfg["noise"])
 
 
 def _truth(cfg: Mapping[str, Any], key: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dpbench.paths import EXPERIMENTS
 from dpbench.results import commands, frame
 from dpbench.results.folder import inside
-from dpbench.results.run import Run, valid_name
+from dpbench.results.run import FLOAT, Run, valid_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,8 @@ def notes(run: Run) -> list[str]:
     """What stands below a figure: how it was run, where the data come from, and what is not private."""
     from dpbench.figures.style import MARK, name
 
-    lines = [f"scale {run.scale}, {run.repetitions} trials per setting; {'; '.join(run.origins())}"]
+    noise = f", {run.noise} noise" if run.noise != FLOAT else ""
+    lines = [f"scale {run.scale}, {run.repetitions} trials per setting{noise}; {'; '.join(run.origins())}"]
     if run.caveats:
         lines.append(f"{MARK} not private as run: {', '.join(name(mechanism) for mechanism in run.caveats)}")
     return lines
