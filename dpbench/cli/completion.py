@@ -30,6 +30,7 @@ RUN_KEYS = (
     "trials=",
     "seed=",
     "data_seed=",
+    "noise=exact",
     "results=",
     "dry=true",
     "figure=false",

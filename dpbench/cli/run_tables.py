@@ -16,7 +16,7 @@ from dpbench.engine.runner import Result, todo
 from dpbench.engine.shards import trials_of
 from dpbench.results.failures import ranges
 from dpbench.results.frame import METRIC, PAIRS, SECONDS
-from dpbench.results.run import Run, Setting
+from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
 MOST_ROWS = 100  # of a printed table
@@ -75,9 +75,11 @@ def _mean(rows: Any, name: str) -> str:
 
 
 def print_notes(console: Console, run: Run, store: Store) -> None:
-    """Where the data come from, what is not private, and what is exact although it should be noisy."""
+    """Where the data come from, how noise is drawn, what is not private, and what is exact although it should be noisy."""
     for origin in run.origins():
         console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
+    if run.noise != FLOAT:
+        console.print(f"{run.noise.capitalize()} noise, drawn from whole numbers only", highlight=False, soft_wrap=True)
     alike: dict[str, list[str]] = {}
     for mechanism, reason in run.caveats.items():
         alike.setdefault(reason, []).append(mechanism)

@@ -21,6 +21,7 @@ from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known
 from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
 from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+from dpbench.privacy import FORMS
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
 from dpbench.tasks.base import TASKS
@@ -63,6 +64,7 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         datasets=datasets,
         mechanisms=mechanisms,
         tasks=tasks,
+        noise=_noise(cfg),
     )
     _check_kinds(run)
     _check_effects(run, origins)
@@ -77,6 +79,11 @@ def _text(cfg: Mapping[str, Any], key: str) -> str:
     if isinstance(value, list | Mapping):
         raise UserError(f"{key}={value!r} is not valid: expected a text")
     return "" if value is None else str(value)
+
+
+def _noise(cfg: Mapping[str, Any]) -> str:
+    one_of("noise", cfg.get("noise"), FORMS)
+    return str(cfg["noise"])
 
 
 def _truth(cfg: Mapping[str, Any], key: str) -> bool:

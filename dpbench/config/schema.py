@@ -141,6 +141,8 @@ class RunConfig:
     """How the user's overrides make it differ from the experiment's own definition."""
     altered: tuple[str, ...] = ()
     """Those of them that make its numbers mean something else."""
+    noise: str = "float"
+    """How noise is drawn: "float" or "exact"."""
 
 
 def known_metric(task: Any, name: str) -> bool:

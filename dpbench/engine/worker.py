@@ -28,7 +28,7 @@ from dpbench.engine import failures, identity
 from dpbench.engine.failures import Failure
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.results.setting import DatasetUse, Setting
+from dpbench.results.setting import FLOAT, DatasetUse, Setting
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import Opened, OtherData, open_dataset
 from dpbench.sources.spec import DatasetSpec
@@ -144,7 +144,10 @@ class Bench:
     def _release(self, trial: int) -> tuple[Any, float, np.random.Generator]:
         rng, task_rng = trial_rngs(self.chunk.seed, self.chunk.setting.key, trial)
         began = time.perf_counter()
-        release = self.mechanism.release(self.data, epsilon=self.chunk.setting.epsilon, rng=rng)
+        form = self.chunk.setting.noise
+        # A stranger's class need not know of forms.
+        chosen = {} if form == FLOAT else {"noise": form}
+        release = self.mechanism.release(self.data, epsilon=self.chunk.setting.epsilon, rng=rng, **chosen)
         return release, time.perf_counter() - began, task_rng
 
     def _errors(self, release: Any) -> NDArray[np.float64] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dpbench.paths import EXPERIMENTS
 from dpbench.results import commands, frame
 from dpbench.results.folder import inside
-from dpbench.results.run import Run, valid_name
+from dpbench.results.run import FLOAT, Run, valid_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,8 @@ def notes(run: Run) -> list[str]:
     from dpbench.figures.style import MARK, name
 
     trials = "1 trial" if run.repetitions == 1 else f"{run.repetitions} trials"
-    lines = [f"scale {run.scale}, {trials} per setting; {'; '.join(run.origins())}"]
+    noise = f", {run.noise} noise" if run.noise != FLOAT else ""
+    lines = [f"scale {run.scale}, {trials} per setting{noise}; {'; '.join(run.origins())}"]
     if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
         lines.insert(0, run.title or run.name)
         if script(run.experiment or run.name) is None and run.repetitions > 1:

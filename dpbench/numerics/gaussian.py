@@ -24,3 +24,25 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
         high *= 2
     root = brentq(lambda log: delta_of(epsilon, math.exp(log)) - delta, math.log(low), math.log(high), xtol=1e-13)
     return math.exp(root)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """The largest ρ for which every ρ-zCDP mechanism is (ε, δ)-private by Corollary 13 of Canonne, Kamath and Steinke, 2020.
+
+    δ = exp((α-1)(αρ-ε)) (1-1/α)^α / (α-1) holds for every α > 1; solved for ρ, the best α is looked for. Any is right.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def rho(log: float) -> float:
+        less = math.exp(log)  # α - 1
+        spent = (math.log(delta) + math.log1p(less) - less * (log - math.log1p(less))) / less
+        return (spent + epsilon) / (1 + less)
+
+    found = minimize_scalar(lambda log: -rho(log), bounds=(-20.0, 40.0), method="bounded", options={"xatol": 1e-10})
+    best = max(rho(float(found.x)), *(rho(log / 8) for log in range(-160, 321)))
+    return best * (1 - 1e-12)
+
+
+def discrete_sigma(epsilon: float, delta: float) -> float:
+    """The σ of the discrete Gaussian that is (ε, δ)-private for L2 sensitivity 1, by its zCDP: ρ = 1/2σ²."""
+    return 1 / math.sqrt(2 * zcdp_rho(epsilon, delta))

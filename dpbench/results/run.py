@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpbench.errors import UserError
 from dpbench.results.environment import Environment
 from dpbench.results.folder import inside, write_aside
-from dpbench.results.setting import UNSTATED, DatasetUse, Setting, Value, Variant
+from dpbench.results.setting import FLOAT, UNSTATED, DatasetUse, Setting, Value, Variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,6 +112,11 @@ class Run:
         return found
 
     @property
+    def noise(self) -> str:
+        """How its noise was drawn: "float" or "exact"."""
+        return next((setting.noise for setting in self.settings), FLOAT)
+
+    @property
     def planned(self) -> int:
         """Number of trials in all; settings that are one and the same count once."""
         return len({setting.id for setting in self.settings}) * self.repetitions
@@ -202,4 +207,4 @@ def names(run: Run) -> Iterator[tuple[str, str]]:
         )
 
 
-__all__ = ["UNSTATED", "DatasetUse", "Run", "Setting", "Value", "Variant", "valid_name"]
+__all__ = ["FLOAT", "UNSTATED", "DatasetUse", "Run", "Setting", "Value", "Variant", "valid_name"]

@@ -180,6 +180,7 @@ class _Job:
             "dpbench.commit": run.environment.commit or run.environment.versions.get("dpbench-repro", ""),
             "dpbench.data": setting.dataset.origin,
             "dpbench.guarantee": setting.guarantee,
+            "dpbench.noise": setting.noise,
             "dpbench.private": "yes" if setting.private else f"no: {setting.caveat}"[:5000],
         }
 

@@ -80,6 +80,7 @@ def test_an_entry_holds_means_errors_trials_parameters_and_tags(results: Path) -
             "commit": "abc",
             "data": "generated, seed 3",
             "guarantee": "ε",
+            "noise": "float",
             "private": "yes",
         }
         assert entry.info.status == "FINISHED"

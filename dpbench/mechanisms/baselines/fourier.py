@@ -71,6 +71,9 @@ class FPA(Bounded, name="fpa"):
             reasons.append("the optimal ρ looks at the data: give `rho`")
         return "; ".join(filter(None, reasons))
 
+    def inexact(self) -> str:
+        return "Fourier coefficients are irrational, and their transform is computed in floating point"
+
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         from scipy.fft import irfft
 

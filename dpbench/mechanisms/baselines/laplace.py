@@ -45,7 +45,7 @@ class ALPA(Bounded, name="alpa"):
         return ""
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        average = noise.laplace(columns.ones / columns.columns, scale=1 / epsilon)
+        average = noise.laplace(columns.ones / columns.columns, scale=1 / epsilon, parts=columns.columns)
         return Counts(counts=np.full(columns.columns, average), chosen={"scale": 1 / epsilon})
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:

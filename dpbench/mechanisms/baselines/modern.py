@@ -14,7 +14,7 @@ from dpbench.data import ColumnData, Counts, Incidence, TopK
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import Bounded, ColumnMechanism, Mechanism
 from dpbench.mechanisms.baselines._topk import Joint, Peeling
-from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.numerics.gaussian import analytic_sigma, discrete_sigma
 from dpbench.privacy import Noise
 
 
@@ -41,7 +41,8 @@ class LInfinity(ColumnMechanism, name="linf"):
 class Gaussian(Bounded, name="gaussian"):
     """The Gaussian mechanism with its exact calibration, not of the five papers: N(0, σ²) on every count, (ε, δ) only.
 
-    A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ.
+    A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ. Exact noise is the discrete Gaussian, whose σ comes from zCDP
+    (Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy, NeurIPS 2020) and is a few percent larger.
     """
 
     paper = "Balle, Wang: Improving the Gaussian Mechanism for Differential Privacy, ICML 2018"
@@ -56,12 +57,14 @@ class Gaussian(Bounded, name="gaussian"):
         if self.delta >= 1:
             raise UserError(f"delta={self.delta!r} is not valid: expected a number between 0 and 1, both excluded")
 
-    def sigma(self, columns: ColumnData, epsilon: float) -> float:
-        key = ("analytic_sigma", epsilon, self.delta)
-        return math.sqrt(self.sensitivity(columns)) * columns.memo(key, lambda: analytic_sigma(epsilon, self.delta))
+    def sigma(self, columns: ColumnData, epsilon: float, form: str = "float") -> float:
+        """σ for the noise of a form."""
+        calibrate = discrete_sigma if form == "exact" else analytic_sigma
+        key = (calibrate.__name__, epsilon, self.delta)
+        return math.sqrt(self.sensitivity(columns)) * columns.memo(key, lambda: calibrate(epsilon, self.delta))
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        sigma = self.sigma(columns, epsilon)
+        sigma = self.sigma(columns, epsilon, noise.form)
         return Counts(counts=noise.gaussian(columns.counts, sigma=sigma), chosen={"sigma": sigma})
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:

@@ -109,7 +109,7 @@ class GSS(Grouped, name="gs_s"):
         delta = self.sensitivity(columns)  # Δ₁(Q)
         w = min(delta, columns.columns)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-5
-        order = np.argsort(t_s)  # Lines 6-8
+        order = rising(t_s, noise)  # Lines 6-8
         return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size)  # Lines 9-11
 
 
@@ -156,7 +156,7 @@ class GS(Grouped, name="gs"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         delta = self.sensitivity(columns)  # Δ₁(Q)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-2
-        order = np.argsort(t_s)  # Line 3
+        order = rising(t_s, noise)  # Line 3
         estimate = t_s[order] * self._factor(columns, delta)  # c̃, sorted; Line 4
         w, l1 = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))  # Lines 5-11
         # The L1 that was foretold is made from the noisy sample alone: covered, as w is.
@@ -177,6 +177,15 @@ class GS(Grouped, name="gs"):
         curve = tuning_curve(estimate, scale, rng)
         best = int(np.argmin(curve))
         return best + 1, float(curve[best])
+
+
+def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
+    """The columns by rising noisy sample. Exact noise is whole, and equal numbers are put in order by lot: with real noise
+    there are none, and the columns' own order may tell more than the sample does."""
+    if noise.form != "exact":
+        return np.argsort(t_s)
+    lot = noise.stream("equal").permutation(t_s.size)
+    return lot[np.argsort(t_s[lot], kind="stable")]
 
 
 def noisy_sample(

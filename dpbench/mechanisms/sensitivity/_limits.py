@@ -33,6 +33,24 @@ def normalised_counts(indptr, indices, counts, theta):
     return out
 
 
+PARTS = 1 << 24
+"""Exact noise is for whole numbers: a row's share θ/RC is then cut to a multiple of 1/PARTS, so that a row still moves the
+counts by θ at most. Doubles hold such counts up to half a thousand million."""
+
+
+@kernel()
+def normalised_parts(indptr, indices, counts, theta):
+    """As `normalised_counts`, exactly, with θ/RC rounded down to a multiple of 1/PARTS."""
+    out = counts.astype(np.int64) * PARTS
+    for row in range(indptr.size - 1):
+        size = np.int64(indptr[row + 1] - indptr[row])
+        if size > theta:
+            loss = PARTS - np.int64(theta) * PARTS // size
+            for at in range(indptr[row], indptr[row + 1]):
+                out[indices[at]] -= loss
+    return out / PARTS
+
+
 @kernel()
 def sampled_counts(indptr, indices, counts, theta, rng):
     """Column counts of D|θ when larger rows keep θ of their ones, drawn without replacement (selection sampling)."""

@@ -127,6 +127,13 @@ class Summarised(Sparse):
         """Size of the summary: as given, or in proportion to n."""
         return int(given) if given is not None else max(1, round(self.ratio * data.nonzeros))
 
+    def inexact(self) -> str:
+        if self.laborious:
+            return ""
+        return (
+            "the shortcut draws the zeros that are chosen with floating-point numbers; laborious=true has exact noise"
+        )
+
     def not_private(self) -> str:
         looked = " and ".join(name for name, given in self.told().items() if given is None)
         if not looked:
