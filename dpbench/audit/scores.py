@@ -7,8 +7,11 @@ Imported by the sequential test.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +19,15 @@ from numpy.typing import NDArray
 from dpbench.audit.features import Layout, Matrix, halves, learn_layout
 from dpbench.audit.observed import Observed
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 QUANTILES = 128
 """Most thresholds tried for one score."""
 BINS = 16
 """Most intervals of a number whose likelihood ratio is estimated."""
+COLUMNS = 12
+"""Columns whose events are looked at closely."""
 ENOUGH = 40
 """Draws of each side that boosting needs."""
 MOST = 12000
@@ -125,19 +133,32 @@ def _judged(
 def _column_events(sides: list[Matrix], names: list[str], levels: NDArray[np.float64], delta: float) -> Events | None:
     """The one column that shows the largest loss with some certainty: an event of a single number."""
     best, chosen = (-np.inf, -np.inf), None
-    for column, name in enumerate(names):
+    for column in np.argsort(-_apart(*sides), kind="stable")[:COLUMNS].tolist():
         low = min(_least(side[:, column]) for side in sides) - 1.0
 
         def score(matrix: Matrix, column: int = column, low: float = low) -> Values:
             return np.nan_to_num(matrix[:, column], nan=low)
 
         first, second = (score(side) for side in sides)
-        if first.min() == first.max() == second.min() == second.max():
-            continue
-        events = _with_thresholds(name, score, first, second, levels, delta)
+        events = _with_thresholds(names[column], score, first, second, levels, delta)
         if (found := promise(events, levels)) > best:
             best, chosen = found, events
     return chosen
+
+
+def _apart(first: Matrix, second: Matrix) -> Values:
+    """How well some threshold on each column tells both sides apart: the largest |p - q| in standard errors."""
+    both = np.nan_to_num(np.concatenate([first, second]), nan=-np.inf)
+    order = np.argsort(both, axis=0, kind="stable")
+    ordered = np.take_along_axis(both, order, axis=0)
+    of_first = np.cumsum(order < len(first), axis=0)
+    of_second = np.arange(1, len(both) + 1)[:, None] - of_first
+    p, q = of_first / max(1, len(first)), of_second / max(1, len(second))
+    # Rare on either side counts: the distance is weighed by what is seen of both together, in the shorter tail.
+    tail = np.minimum(p + q, 2 - p - q) + 1 / max(1, len(both))
+    last = np.ones(both.shape, dtype=bool)
+    last[:-1] = ordered[1:] != ordered[:-1]
+    return np.where(last, np.abs(p - q) / np.sqrt(tail), 0.0).max(axis=0)
 
 
 def _least(values: Values) -> float:
@@ -186,7 +207,6 @@ def _bin(values: Values, edges: Values) -> NDArray[np.int64]:
 def boosted(first: Matrix, second: Matrix) -> Score | None:
     """Gradient boosting over all columns: finds what only several of them show together."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     first, second = first[-MOST:], second[-MOST:]
     both = np.concatenate([first, second])
@@ -204,15 +224,26 @@ def boosted(first: Matrix, second: Matrix) -> Score | None:
         early_stopping=False,
         random_state=0,
     )
-    # Threads that wait for each other on a busy machine make it a hundred times slower.
-    with threadpool_limits(1):
+    with _one_thread():
         model.fit(both[:, varied], np.repeat([0, 1], [len(first), len(second)]))
 
     def score(matrix: Matrix) -> Values:
-        with threadpool_limits(1):
+        with _one_thread():
             return model.decision_function(matrix[:, varied])
 
     return score
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Threads that wait for each other on a busy machine make boosting many times slower."""
+    return _threads().limit(limits=1)
+
+
+@functools.cache
+def _threads() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 # Thresholds and what they promise.
@@ -232,7 +263,7 @@ def _with_thresholds(
     for direction in (0, 1):
         if direction:
             p, q = m - np.searchsorted(b, tried, "left"), n - np.searchsorted(a, tried, "left")
-            p, q, of_p, of_q = p, q, m, n
+            of_p, of_q = m, n
         else:
             p, q = np.searchsorted(a, tried, "right"), np.searchsorted(b, tried, "right")
             of_p, of_q = n, m
