@@ -25,6 +25,10 @@ class NotEnumerable(Exception):
     """Why the probabilities of a law are not known."""
 
 
+class TooMany(Exception):
+    """There are more outcomes than are enumerated: smaller data are wanted."""
+
+
 @dataclass
 class Samplers:
     """Whether draws follow the probabilities that their laws state.
@@ -62,13 +66,13 @@ class Enumerated:
 
 
 def enumerate_laws(one: Any, other: Any) -> Enumerated:
-    """Both laws over all outcomes of either. Raises `NotEnumerable` where there are too many or no list of them."""
+    """Both laws over all outcomes of either. Raises `TooMany`, or `NotEnumerable` where there is no list of them."""
     found = {name_of(outcome): outcome for law in (one, other) for outcome in _listed(law)}
-    laws = [np.exp([log_probability(law, outcome) for outcome in found.values()]) for law in (one, other)]
-    for law in laws:
+    first, second = (np.exp([log_probability(law, outcome) for outcome in found.values()]) for law in (one, other))
+    for law in (first, second):
         if abs(float(law.sum()) - 1) > OFF:
             raise NotEnumerable(f"the probabilities of all outcomes add up to {law.sum():.9g}, not to 1")
-    return Enumerated(*laws, {name: at for at, name in enumerate(found)})
+    return Enumerated(first, second, {name: at for at, name in enumerate(found)})
 
 
 def log_probability(law: Any, outcome: Any) -> float:
@@ -90,7 +94,7 @@ def _listed(law: Any) -> list[Any]:
         raise NotEnumerable(f"{type(law).__name__} does not list its outcomes")
     listed = list(itertools.islice(outcomes(), MOST + 1))
     if len(listed) > MOST:
-        raise NotEnumerable(f"{type(law).__name__} has more than {MOST} outcomes")
+        raise TooMany(f"{type(law).__name__} has more than {MOST} outcomes")
     return listed
 
 
