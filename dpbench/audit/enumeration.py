@@ -34,7 +34,7 @@ class Samplers:
     """Whether draws follow the probabilities that their laws state.
 
     Each drawn outcome becomes a number that is uniform on (0, 1) if the law is right: the probability of all outcomes
-    before it in falling order of probability, and a random part of its own.
+    before it, the likelier ones first and equal ones as they are listed, and a random part of its own.
     """
 
     rng: np.random.Generator
@@ -42,9 +42,8 @@ class Samplers:
 
     def note(self, step: str, probabilities: NDArray[np.float64], drawn: int) -> None:
         own = probabilities[drawn]
-        before = probabilities[probabilities > own].sum()
-        ties = probabilities[probabilities == own].sum()
-        self.places.setdefault(step, []).append(float(before + self.rng.random() * ties))
+        before = probabilities[probabilities > own].sum() + probabilities[:drawn][probabilities[:drawn] == own].sum()
+        self.places.setdefault(step, []).append(float(before + self.rng.random() * own))
 
     def wrong(self, alarm: float = 1e-9) -> str:
         """The step whose draws cannot come from its law (false alarm: `alarm` each); empty when there is none."""
