@@ -25,12 +25,16 @@ class NotEnumerable(Exception):
     """Why the probabilities of a law are not known."""
 
 
+class TooMany(Exception):
+    """There are more outcomes than are enumerated: smaller data are wanted."""
+
+
 @dataclass
 class Samplers:
     """Whether draws follow the probabilities that their laws state.
 
     Each drawn outcome becomes a number that is uniform on (0, 1) if the law is right: the probability of all outcomes
-    before it in falling order of probability, and a random part of its own.
+    before it, the likelier ones first and equal ones as they are listed, and a random part of its own.
     """
 
     rng: np.random.Generator
@@ -38,9 +42,8 @@ class Samplers:
 
     def note(self, step: str, probabilities: NDArray[np.float64], drawn: int) -> None:
         own = probabilities[drawn]
-        before = probabilities[probabilities > own].sum()
-        ties = probabilities[probabilities == own].sum()
-        self.places.setdefault(step, []).append(float(before + self.rng.random() * ties))
+        before = probabilities[probabilities > own].sum() + probabilities[:drawn][probabilities[:drawn] == own].sum()
+        self.places.setdefault(step, []).append(float(before + self.rng.random() * own))
 
     def wrong(self, alarm: float = 1e-9) -> str:
         """The step whose draws cannot come from its law (false alarm: `alarm` each); empty when there is none."""
@@ -62,13 +65,13 @@ class Enumerated:
 
 
 def enumerate_laws(one: Any, other: Any) -> Enumerated:
-    """Both laws over all outcomes of either. Raises `NotEnumerable` where there are too many or no list of them."""
+    """Both laws over all outcomes of either. Raises `TooMany`, or `NotEnumerable` where there is no list of them."""
     found = {name_of(outcome): outcome for law in (one, other) for outcome in _listed(law)}
-    laws = [np.exp([log_probability(law, outcome) for outcome in found.values()]) for law in (one, other)]
-    for law in laws:
+    first, second = (np.exp([log_probability(law, outcome) for outcome in found.values()]) for law in (one, other))
+    for law in (first, second):
         if abs(float(law.sum()) - 1) > OFF:
             raise NotEnumerable(f"the probabilities of all outcomes add up to {law.sum():.9g}, not to 1")
-    return Enumerated(*laws, {name: at for at, name in enumerate(found)})
+    return Enumerated(first, second, {name: at for at, name in enumerate(found)})
 
 
 def log_probability(law: Any, outcome: Any) -> float:
@@ -90,7 +93,7 @@ def _listed(law: Any) -> list[Any]:
         raise NotEnumerable(f"{type(law).__name__} does not list its outcomes")
     listed = list(itertools.islice(outcomes(), MOST + 1))
     if len(listed) > MOST:
-        raise NotEnumerable(f"{type(law).__name__} has more than {MOST} outcomes")
+        raise TooMany(f"{type(law).__name__} has more than {MOST} outcomes")
     return listed
 
 

@@ -1,6 +1,7 @@
 """Random pairs of neighbouring data, small, with the shapes that hurt: what every way of auditing tries.
 
-The shapes take turns, so that a few dozen pairs hold all of them. Imported by all ways of auditing; imports data kinds, and the
+The shapes take turns, so that a few dozen pairs hold all of them; in the first turn the data are as wide as the bound, where a
+row can be as large as it ever can. Imported by all ways of auditing; imports data kinds, and the
 neighbour relation that is not add-or-remove.
 """
 
@@ -23,8 +24,11 @@ Draw = Callable[[int], list[int]]
 
 LARGEST = 7
 """Most columns, items or categories."""
+MANY = "the new row lifts one of many equal counts and one that is low"
+MANY_COLUMNS = 32
+"""Columns of the first of these pairs: a choice among them costs the more the more there are."""
 CROWD = 40
-"""Rows of the pairs with many."""
+"""The count of a column that many rows have."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 
@@ -39,7 +43,7 @@ def pairs(
     """
     make = MAKERS["moved" if neighbours == MOVED else kind]
     for number, shape in zip(range(count), itertools.cycle(SHAPES[make]), strict=False):
-        before, after, content = make(rng, shape, bound)
+        before, after, content = make(rng, shape, bound, number < len(SHAPES[make]))
         text = content if len(content) <= SHOWN else f"{content[:SHOWN]}..."
         yield Pair(f"{shape} (pair {number}: {text})", before, after)
 
@@ -89,7 +93,12 @@ def _empty(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
 
 @_shape("all counts are equal before")
 def _ties(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    return [[column] for column in range(d)] * int(rng.integers(1, 4)), draw(int(rng.choice([1, 2, most])))
+    return [[column] for column in range(d)] * int(rng.integers(1, 4)), draw(int(rng.integers(1, most + 1)))
+
+
+@_shape("all counts are equal and large before")
+def _large_ties(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [[column] for column in range(d)] * CROWD, draw(most)
 
 
 @_shape("the new row changes which count is the largest")
@@ -119,14 +128,20 @@ def _repeats(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [*_some(rng, draw, 1, most), row], row
 
 
-@_shape("the new row lifts one of many equal counts and one that is low")
+@_shape(MANY)
 def _one_of_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    return [[column] for column in range(d - 1)] * int(rng.integers(2, 5)), [0, d - 1][: min(d, most)]
+    return [[column] for column in range(d - 1)] * (CROWD // 2), [0, d - 1][: min(d, most)]
 
 
 @_shape("the new row is the smallest")
 def _smallest(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return _some(rng, draw, min(2, most), most), draw(1)
+
+
+@_shape("one more of the same")
+def _one_more(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # Whatever is chosen by comparing a count with the noise changes somewhere along these.
+    return [[0]] * int(rng.integers(1, 16)), [0]
 
 
 @_shape("one column has nearly all")
@@ -141,9 +156,12 @@ def _first_of_its_size(rng: np.random.Generator, draw: Draw, d: int, most: int) 
     return [draw(1) for _ in range(rng.integers(1, 9))], draw(size)
 
 
-def _incidence(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[Incidence, Incidence, str]:
-    # As wide as the bound now and then: a row may then be as large as it ever can.
-    d = bound if bound and rng.random() < 0.4 else int(rng.integers(1, LARGEST + 1))
+def _incidence(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Incidence, Incidence, str]:
+    d = int(rng.integers(1, LARGEST + 1))
+    if wide:
+        d = bound or (MANY_COLUMNS if shape == MANY else LARGEST)
+    elif bound and rng.random() < 0.2:
+        d = bound
     most = d if bound is None else min(d, bound)
 
     def draw(size: int) -> list[int]:
@@ -154,8 +172,8 @@ def _incidence(rng: np.random.Generator, shape: str, bound: int | None) -> tuple
     return before, after, f"{new} new after {rows} of {d} columns"
 
 
-def _records(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[Records, Records, str]:
-    items, contexts = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+def _records(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Records, Records, str]:
+    items, contexts = (4 if wide else int(rng.integers(1, 6))), int(rng.integers(1, 4))
     repeats = bool(rng.random() < 0.75)
     most = LARGEST if bound is None else bound
     most = most if repeats else min(most, items)
@@ -177,7 +195,9 @@ def _records(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[R
 # Individuals in the cells of a table.
 
 
-def _contingency(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[Contingency, Contingency, str]:
+def _contingency(
+    rng: np.random.Generator, shape: str, bound: int | None, wide: bool
+) -> tuple[Contingency, Contingency, str]:
     sides = tuple(int(side) for side in rng.integers(1, 5, 2)) if rng.random() < 0.3 else (int(rng.integers(1, 14)),)
     size = int(np.prod(sides))
     counts = rng.integers(0, 4, size) * (rng.random(size) < 0.6)
@@ -205,7 +225,7 @@ def _table(counts: np.ndarray, sides: tuple[int, ...]) -> Contingency:
     return Contingency(cells, counts[cells].astype(np.int64), int(counts.size), sides)
 
 
-def _moved(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[Contingency, Contingency, str]:
+def _moved(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Contingency, Contingency, str]:
     """One individual goes to another cell of the same first attribute. So few that every outcome can be listed."""
     sides = (int(rng.integers(2, 4)),) if shape == "one attribute" else (2, int(rng.integers(2, 4)))
     width = sides[-1]
@@ -226,7 +246,7 @@ def _moved(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[Con
 # One user's items.
 
 
-def _catalogue(rng: np.random.Generator, shape: str, bound: int | None) -> tuple[Catalogue, Catalogue, str]:
+def _catalogue(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Catalogue, Catalogue, str]:
     items, categories = int(rng.integers(1, 7)), int(rng.integers(1, 5))
     matrix = (rng.random((items, categories)) < rng.choice([0.3, 0.6])).astype(np.int64)
     new = int(rng.integers(items))
@@ -246,7 +266,7 @@ def _catalogue(rng: np.random.Generator, shape: str, bound: int | None) -> tuple
     return before, after, f"item {new} new after {history} of {matrix.tolist()}"
 
 
-Maker = Callable[[np.random.Generator, str, int | None], tuple[Any, Any, str]]
+Maker = Callable[[np.random.Generator, str, int | None, bool], tuple[Any, Any, str]]
 
 MAKERS: dict[str, Maker] = {
     "incidence": _incidence,

@@ -75,7 +75,9 @@ class Recorder(Noise):
 
     def laplace(self, values: ArrayLike, *, scale: ArrayLike, step: str = "", **more: Any) -> NDArray[Any]:
         draw = super().laplace
-        return self._step("laplace", step, values, {"scale": scale}, lambda: draw(values, scale=scale, step=step, **more))
+        return self._step(
+            "laplace", step, values, {"scale": scale}, lambda: draw(values, scale=scale, step=step, **more)
+        )
 
     def geometric(self, values: ArrayLike, *, alpha: float, step: str = "", **more: Any) -> NDArray[Any]:
         draw = super().geometric

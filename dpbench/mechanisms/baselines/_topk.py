@@ -7,6 +7,7 @@ bound the work has a probability below e^-40 in all.
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -48,8 +49,7 @@ class Peeling:
         are thrown at random times, and i's is the first that comes up. A polynomial, integrated exactly."""
         if self.counts.size > ENUMERATED:
             raise NotImplementedError(f"the integral is exact up to {ENUMERATED} columns, here are {self.counts.size}")
-        nodes, weights = np.polynomial.legendre.leggauss(self.counts.size // 2 + 1)
-        times, weights = (nodes + 1) / 2, weights / 2
+        times, weights = _quadrature(self.counts.size // 2 + 1)
         left = dict(zip(self.order.tolist(), self.counts.tolist(), strict=True))
         total = 0.0
         for column in np.asarray(outcome).tolist():
@@ -142,6 +142,13 @@ class Joint:
         tail = np.zeros_like(log_now)
         tail[:, :-1] = np.cumsum(log_now[:, :0:-1], axis=1)[:, ::-1]
         return head + log_here + tail
+
+
+@functools.lru_cache(maxsize=ENUMERATED)
+def _quadrature(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights of Gauss's rule on [0, 1]."""
+    places, weights = np.polynomial.legendre.leggauss(nodes)
+    return (places + 1) / 2, weights / 2
 
 
 def _sequences(order: np.ndarray, k: int) -> Iterator[np.ndarray]:

@@ -211,6 +211,9 @@ class GSPrivate(Grouped, name="gs_private"):
         if self.mean_share >= 1:
             raise UserError(f"mean_share={self.mean_share!r} is not valid: expected a number between 0 and 1")
 
+    def scale(self, columns: ColumnData, epsilon: float, w: int) -> float:
+        return super().scale(columns, (1 - self.mean_share) * epsilon, w)
+
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         budget, delta = Budget(epsilon), self.sensitivity(columns)
         total = noise.laplace(columns.ones, scale=delta / budget.take(0.9 * self.mean_share), step="total")
