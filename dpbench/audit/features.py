@@ -172,9 +172,7 @@ def _listed(before: Sequence[Observed], after: Sequence[Observed]) -> tuple[tupl
         if name.endswith(" as items") and not all(name in draw.items for draw in (*before, *after)):
             continue  # whole numbers that repeat now and then are numbers, no items
         one, other = (Counter(item for draw in side for item in draw.items.get(name, ())) for side in (before, after))
-        share = {
-            item: (one[item] / max(1, len(before)), other[item] / max(1, len(after))) for item in (one | other)
-        }
+        share = {item: (one[item] / max(1, len(before)), other[item] / max(1, len(after))) for item in (one | other)}
         best = sorted(share, key=lambda item: (-abs(share[item][0] - share[item][1]), -sum(share[item]), str(item)))
         found.append((name, tuple(best[:ITEMS])))
     return tuple(found)
@@ -184,5 +182,3 @@ def halves(rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Two halves of the draws, of all batches alike: one to fit a score on, one to set its threshold."""
     every = np.arange(rows)
     return every[0::2], every[1::2]
-
-

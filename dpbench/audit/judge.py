@@ -6,7 +6,7 @@ Imported by the `audit` verb, and by whoever wants findings; imports both ways, 
 from __future__ import annotations
 
 import ast
-import itertools
+import dataclasses
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,8 @@ from dpbench.audit.finding import Finding, Pair, Verdict
 from dpbench.audit.replay import audit_by_replay, fitting_pairs
 from dpbench.audit.sequential import sequential_test
 from dpbench.audit.variants import LEAST, VARIANTS
-from dpbench.errors import UserError
+from dpbench.data import KINDS
+from dpbench.errors import UserError, unknown
 from dpbench.fingerprints import parameters
 from dpbench.mechanisms.base import MECHANISMS
 
@@ -76,6 +77,10 @@ def chosen(names: Sequence[str]) -> list[Chosen]:
         name, given = _parsed(text)
         ways = [given] if given is not None else VARIANTS.get(name, ({},))
         found += [Chosen(name, MECHANISMS.make(name, **way), len(ways)) for way in ways]
+    for one in found:
+        for kind in getattr(one.mechanism, "kinds", ()):
+            if kind not in KINDS:
+                raise unknown(f"data kind of {one.name}", kind, KINDS)
     return found
 
 
@@ -104,15 +109,32 @@ def findings(
     options = options or Options()
     left = TOTAL
     for one in asked:
-        found = None
+        found, fitting = None, None
+        if own is not None:
+            fitting, refusal = _fitting(one, own)
+            if not fitting:
+                yield dataclasses.replace(by_test(one, options, 1.0, []), reason=refusal)
+                continue
         if options.delta is None or one.guarantee:
-            found = _by_replay(one, options, own)
+            found = _by_replay(one, options, fitting)
         if found is None:
             started = time.monotonic()
             seconds = max(1.0, min(SECONDS, left)) if options.seconds is None else options.seconds
-            found = by_test(one, options, seconds, own)
+            found = by_test(one, options, seconds, fitting)
             left -= time.monotonic() - started
         yield found
+
+
+def _fitting(one: Chosen, own: Sequence[Pair]) -> tuple[list[Pair], str]:
+    """The pairs that a mechanism takes, and why it does not take the last of the others."""
+    unfit, refusal = getattr(one.mechanism, "unfit", lambda data: ""), ""
+    fitting = []
+    for pair in own:
+        if reason := unfit(pair.before) or unfit(pair.after):
+            refusal = str(reason)
+        else:
+            fitting.append(pair)
+    return fitting, refusal
 
 
 def _by_replay(one: Chosen, options: Options, own: Sequence[Pair] | None) -> Finding | None:
@@ -128,11 +150,7 @@ def by_test(one: Chosen, options: Options, seconds: float, own: Sequence[Pair] |
     guarantee = one.guarantee or ("(ε, δ)" if options.delta else "ε")
     stated = getattr(mechanism, "delta", options.delta) if guarantee == "(ε, δ)" else 0.0
     delta = float(stated or 0.0)
-    refuse = getattr(mechanism, "unfit", lambda data: "")
-    if own is None:
-        tried = list(fitting_pairs(mechanism, options.pairs or TESTED, options.seed))
-    else:
-        tried = [pair for pair in own if not refuse(pair.before) and not refuse(pair.after)]
+    tried = own if own is not None else list(fitting_pairs(mechanism, options.pairs or TESTED, options.seed))
     tested = sequential_test(
         mechanism, tried, epsilon=options.epsilon, delta=delta, alpha=ALPHA, seconds=seconds, seed=options.seed
     )
@@ -141,8 +159,6 @@ def by_test(one: Chosen, options: Options, seconds: float, own: Sequence[Pair] |
     if tested.rejected:
         public = one.declared or guarantee == "none"
         verdict, reason = ("declared not private", one.declared) if public else ("violated", tested.reason)
-    elif own and not tried:
-        reason = next(filter(None, itertools.chain.from_iterable((refuse(p.before), refuse(p.after)) for p in own)))
     return Finding(
         mechanism=one.name,
         parameters=", ".join(f"{key}={value}" for key, value in parameters(mechanism).items()),

@@ -262,13 +262,11 @@ def _with_thresholds(
     thresholds, gain, certain = (np.empty((2, levels.size)) for _ in range(3))
     for direction in (0, 1):
         if direction:
-            p, q = m - np.searchsorted(b, tried, "left"), n - np.searchsorted(a, tried, "left")
-            of_p, of_q = m, n
+            hits, misses = m - np.searchsorted(b, tried, "left"), n - np.searchsorted(a, tried, "left")
         else:
-            p, q = np.searchsorted(a, tried, "right"), np.searchsorted(b, tried, "right")
-            of_p, of_q = n, m
+            hits, misses = np.searchsorted(a, tried, "right"), np.searchsorted(b, tried, "right")
         # Half a case more against us, so that an event that was never seen is not thought impossible.
-        p, q = p / (of_p + 1), (q + 0.5) / (of_q + 1)
+        p, q = hits / ((m if direction else n) + 1), (misses + 0.5) / ((n if direction else m) + 1)
         won = p - factor * q - delta
         error = np.sqrt((p * (1 - p) + factor**2 * q * (1 - q)) / min(n, m))
         z = won / np.maximum(error, 1e-12)

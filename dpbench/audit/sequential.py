@@ -82,12 +82,9 @@ class Candidate:
         self.drawn += len(before)
 
     @property
-    def refused(self) -> str:
-        """The error with which every release of one side ended, so far; empty when one did not."""
-        for side in (self.before, self.after):
-            if side and all("raised" in draw.items for draw in side):
-                return str(next(iter(side[0].items["raised"])))
-        return ""
+    def refused(self) -> bool:
+        """Whether every release of one side ended with an error, so far."""
+        return any(side and all("raised" in draw.items for draw in side) for side in (self.before, self.after))
 
 
 class Test:
@@ -121,15 +118,16 @@ class Test:
         self.candidates = [Candidate(pair) for pair in pairs]
         self.started, self.draws = time.monotonic(), 0
         self.shown: tuple[str, str] = ("", "")
+        self.trouble = ""
+        """The last error of a release."""
 
     def run(self) -> Tested:
         """Draw and bet until it is sure, or its time or its draws are over."""
         explored = self._explore()
         known = [one for one in explored if not one.refused]
         if not known:
-            refusals = sorted({one.refused for one in explored})
-            reason = f"every release raised {', '.join(refusals)}" if refusals else "there is no pair to look at"
-            return self._result(explored, reason)
+            reason = f"every release raised {self.trouble}" if explored else "there is no pair to look at"
+            return self._result(known, reason)
         active, turn = known, 0
         while not self._over():
             if len(active) > 1:
@@ -202,6 +200,7 @@ class Test:
         try:
             release = self.mechanism.release(data, self.epsilon, self.rng)
         except Exception as error:  # an error is an output: if one neighbour has it more often, it tells them apart
+            self.trouble = f"{type(error).__name__}: {error}"
             return raised(error)
         return observe(release)
 
@@ -221,8 +220,9 @@ class Test:
     def _why(self) -> str:
         if self.wealth.rejects(self.stated, self.alpha):
             return f"sure after {self.draws} draws"
-        end = f"{self.draws} draws" if self.draws >= self.most else f"{self.seconds:.3g} s and {self.draws} draws"
-        return f"nothing found in {end}"
+        if self.draws >= self.most:
+            return f"nothing found in {self.draws} draws"
+        return f"nothing found in {self.seconds:.3g} s ({self.draws} draws)"
 
     def _result(self, known: Sequence[Candidate], reason: str) -> Tested:
         rejected = self.wealth.rejects(self.stated, self.alpha)

@@ -5,6 +5,7 @@ Imported by the `audit` verb; imports data kinds only.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,9 @@ def read_table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     if not path.is_file():
-        raise UserError(f"--data {path} is not a file: expected a table with the columns user, item and perhaps context")
+        raise UserError(
+            f"--data {path} is not a file: expected a table with the columns user, item and perhaps context"
+        )
     form = path.suffix.lower()
     if form not in FORMS:
         raise UserError(f"--data {path}: unknown ending {form!r}: expected one of {', '.join(FORMS)}")
@@ -62,7 +65,7 @@ def table_pairs(frame: pd.DataFrame, kind: str, count: int, seed: int) -> list[P
     order = np.argsort(users, kind="stable")
     starts = np.searchsorted(users[order], np.arange(len(codes["user"].categories) + 1))
     entries = list(zip(items[order].tolist(), contexts[order].tolist(), strict=True))
-    rows = [entries[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
+    rows = [entries[start:end] for start, end in itertools.pairwise(starts)]
     repeats = any(len({item for item, _ in row}) < len(row) for row in rows)
 
     def data(chosen: Sequence[list[tuple[int, int]]]) -> Incidence | Records:

@@ -24,14 +24,22 @@ OWN_PAIRS = 8
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench audit", description=__doc__)
     add = parser.add_argument
-    add("mechanism", nargs="*", help="names, or dotted paths of your own classes; parameters as lpa(bound=3); none: all")
+    add(
+        "mechanism", nargs="*", help="names, or dotted paths of your own classes; parameters as lpa(bound=3); none: all"
+    )
     add("--epsilon", default="1", help="the stated budget, such as 0.5 or ln2 (default: 1)")
     add("--delta", type=float, help="the δ of classes that state no guarantee themselves (default: 0)")
-    add("--pairs", type=int, help="neighbouring pairs for each mechanism (default: 200, of which what is tested gets 24)")
+    add(
+        "--pairs",
+        type=int,
+        help="neighbouring pairs for each mechanism (default: 200, of which what is tested gets 24)",
+    )
     add("--seconds", type=float, help="most time for each mechanism that is tested (default: 20, and 60 for all)")
     add("--seed", type=int, default=0)
     add("--json", type=Path, help="write all findings to this file, too")
-    add("--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it")
+    add(
+        "--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it"
+    )
     args = parser.parse_args(argv)
 
     from dpbench.audit.judge import Options, chosen, findings
@@ -83,9 +91,13 @@ def _found(asked: Sequence[Any], options: Any, path: Path | None, findings: Any)
     frame = read_table(path)
     for one in asked:
         kinds = getattr(one.mechanism, "kinds", ("incidence",))
-        fitting = [kind for kind in kinds if kind in (("records", "incidence") if "context" in frame else ("incidence",))]
+        fitting = [
+            kind for kind in kinds if kind in (("records", "incidence") if "context" in frame else ("incidence",))
+        ]
         if not fitting:
-            raise UserError(f"{one.name} takes {' or '.join(kinds)} data: --data makes incidence, or records with a context")
+            raise UserError(
+                f"{one.name} takes {' or '.join(kinds)} data: --data makes incidence, or records with a context"
+            )
         kind = "records" if "records" in fitting else fitting[0]
         yield from findings([one], options, table_pairs(frame, kind, options.pairs or OWN_PAIRS, options.seed))
 
