@@ -37,10 +37,10 @@ class Part:
     @classmethod
     def make(cls, variant: Variant, registry: Registry[Any]) -> Part:
         instance = registry.make(variant.cls, **variant.params)
-        kind = type(instance)
+        kind = getattr(instance, "preset_of", None) or type(instance)
         # What is no dataclass does not tell its parameters: then those given count.
         known = dataclasses.is_dataclass(instance)
-        params = fingerprints.parameters(instance) if known else dict(variant.params)
+        params = fingerprints.parameters(instance, kind) if known else dict(variant.params)
         name = getattr(kind, "name", "") or fingerprints.class_path(kind)
         return cls(variant, instance, {"class": name, "params": params})
 

@@ -40,6 +40,8 @@ class Mechanism:
     neighbours: ClassVar[str] = ROW
     reconstructed: ClassVar[str] = ""
     """What of it is our reading of a part the text does not give; empty when nothing is."""
+    preset_of: ClassVar[type[Mechanism] | None] = None
+    """The mechanism that this one is, with other defaults: its settings have the keys, and so the noise, of that one."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -85,6 +87,10 @@ class Mechanism:
     def not_private(self) -> str:
         """Why a release with these parameters is not differentially private; empty when it is."""
         return ""
+
+    def stepwise(self) -> Mechanism:
+        """The same law in steps that an audit can replay: itself, unless its steps are a shortcut that follows the data."""
+        return self
 
     def inexact(self) -> str:
         """Why there is no exact noise for this mechanism with these parameters (noise="exact" is then refused, and the plan
