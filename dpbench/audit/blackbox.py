@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.data import Catalogue, Contingency, Data, History, Incidence, Records, Release
+from dpbench.data import Catalogue, Contingency, Data, History, Incidence, Records, Release, TopK
 from dpbench.data.summary import Entries, Sketched
 from dpbench.mechanisms.base import MECHANISMS
 
@@ -131,6 +131,9 @@ def features(release: Release) -> np.ndarray:
         parts |= {"cells": listed, "weights": release.at(places)}
     if isinstance(release, History):
         parts.pop("history", None)  # of any length; its aggregates are there
+    if isinstance(release, TopK) and "k" in release.chosen:
+        short = int(release.chosen["k"]) - release.top.size  # where a ranking ends early is an event, too
+        parts["top"] = np.append(release.top, np.full(short, -1.0))
     counts = [part for name, part in parts.items() if not name.startswith("chosen.")]
     numbers = np.concatenate([np.empty(0), *counts])
     low, high = numbers.min(initial=np.inf), numbers.max(initial=-np.inf)
