@@ -1,8 +1,10 @@
-"""The Gaussian mechanism's noise for (ε, δ), exactly (Balle and Wang, 2018)."""
+"""The Gaussian mechanism's noise for (ε, δ), exactly (Balle and Wang, 2018), and a closed form of its error."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 
 def delta_of(epsilon: float, sigma: float) -> float:
@@ -46,3 +48,11 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
 def discrete_sigma(epsilon: float, delta: float) -> float:
     """The σ of the discrete Gaussian that is (ε, δ)-private for L2 sensitivity 1, by its zCDP: ρ = 1/2σ²."""
     return 1 / math.sqrt(2 * zcdp_rho(epsilon, delta))
+
+
+def mean_abs_normal(offset: np.ndarray, deviation: float) -> np.ndarray:
+    """E|s + N(0, σ²)|: the absolute error of a value off by s under noise that is a sum of many terms."""
+    from scipy.special import erf
+
+    ratio = offset / (deviation * 2**0.5)
+    return deviation * (2 / np.pi) ** 0.5 * np.exp(-(ratio**2)) + offset * erf(ratio)

@@ -14,13 +14,13 @@ from dpbench.mechanisms.baselines._fourier import (
     coefficients,
     dropped_energy,
     from_parts,
-    mean_abs_normal,
     mean_squared_errors,
     noise_deviation,
     noise_scale,
     numbers_tried,
     to_parts,
 )
+from dpbench.numerics.gaussian import mean_abs_normal
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
 

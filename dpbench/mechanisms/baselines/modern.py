@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Incidence, TopK
-from dpbench.errors import UserError, positive
-from dpbench.mechanisms.base import Bounded, ColumnMechanism, Mechanism
+from dpbench.errors import positive
+from dpbench.mechanisms.base import ColumnMechanism, Mechanism
 from dpbench.mechanisms.baselines._topk import Joint, Peeling
-from dpbench.numerics.gaussian import analytic_sigma, discrete_sigma
+from dpbench.mechanisms.baselines.base import GaussianNoise
 from dpbench.privacy import Noise
 
 
@@ -38,7 +38,7 @@ class LInfinity(ColumnMechanism, name="linf"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Bounded, name="gaussian"):
+class Gaussian(GaussianNoise, name="gaussian"):
     """The Gaussian mechanism with its exact calibration, not of the five papers: N(0, σ²) on every count, (ε, δ) only.
 
     A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ. Exact noise is the discrete Gaussian, whose σ comes from zCDP
@@ -47,21 +47,10 @@ class Gaussian(Bounded, name="gaussian"):
 
     paper = "Balle, Wang: Improving the Gaussian Mechanism for Differential Privacy, ICML 2018"
     place = "Theorem 8, Algorithm 1"
-    privacy = "(ε, δ)"
-
-    delta: float = 1e-6
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("delta", self.delta)
-        if self.delta >= 1:
-            raise UserError(f"delta={self.delta!r} is not valid: expected a number between 0 and 1, both excluded")
 
     def sigma(self, columns: ColumnData, epsilon: float, form: str = "float") -> float:
         """σ for the noise of a form."""
-        calibrate = discrete_sigma if form == "exact" else analytic_sigma
-        key = (calibrate.__name__, epsilon, self.delta)
-        return math.sqrt(self.sensitivity(columns)) * columns.memo(key, lambda: calibrate(epsilon, self.delta))
+        return math.sqrt(self.sensitivity(columns)) * self.unit_sigma(columns, epsilon, form)
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         sigma = self.sigma(columns, epsilon, noise.form)
@@ -74,7 +63,7 @@ class Gaussian(Bounded, name="gaussian"):
 
 @dataclass(frozen=True, kw_only=True)
 class TopKMechanism(Mechanism):
-    """What both share: K, and the columns by falling count. Not a mechanism itself.
+    """What the rankings share: K, and the columns by falling count. Not a mechanism itself.
 
     Adding a row raises some counts by one and lowers none, whatever the row's size: no bound on rows is needed.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpbench.numerics.compiled import kernel
+from dpbench.numerics.rows import weighed_counts
 
 
 def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
@@ -20,17 +21,10 @@ def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
     return np.cumsum(at_least[1:])
 
 
-@kernel()
-def normalised_counts(indptr, indices, counts, theta):
+def normalised_counts(indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, theta: int) -> np.ndarray:
     """Column counts of D|θ when rows are scaled by min(1, θ/RC)."""
-    out = counts.astype(np.float64)
-    for row in range(indptr.size - 1):
-        size = indptr[row + 1] - indptr[row]
-        if size > theta:
-            loss = 1.0 - theta / size
-            for at in range(indptr[row], indptr[row + 1]):
-                out[indices[at]] -= loss
-    return out
+    weights = np.minimum(1.0, theta / np.maximum(np.diff(indptr), 1))
+    return weighed_counts(indptr, indices, counts, weights)
 
 
 PARTS = 1 << 24
