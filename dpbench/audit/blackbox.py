@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import Catalogue, Contingency, Data, History, Incidence, Records, Release
-from dpbench.data.summary import Entries, Sketched
+from dpbench.data.summary import Entries, Estimated
 from dpbench.mechanisms.base import MECHANISMS
 
 QUANTILES = 64
@@ -124,7 +124,7 @@ def features(release: Release) -> np.ndarray:
     domain, as which places are in a summary leaks too. Sum, least, largest and range of the counts tell apart what no
     single number does: a row that moves several numbers at once, or makes them all alike."""
     parts = release.parts()
-    if isinstance(release, Entries | Sketched):
+    if isinstance(release, Entries | Estimated):
         places = np.arange(release.size if release.transform == "none" else 2 * release.size)
         listed = np.isin(places, release.cells).astype(np.float64)
         parts = {name: part for name, part in parts.items() if name not in release.numbers}
