@@ -52,8 +52,8 @@ def _excess(e: NDArray[Any], mu: NDArray[Any], log_ndtr: Any, ndtr: Any) -> NDAr
 def gaussian_noise(epsilon: float, delta: float, k: int) -> tuple[float, float]:
     """σ and τ of gshm: what the Gaussian mechanism needs for k counts, and what hides k new ones.
 
-    Each alone spends all of δ. Together they stay within it unless δ is large for so small an ε, where a mixture of new
-    and old counts is the worst case: both are widened then, until the exact δ is kept.
+    Each alone spends all of δ. Together they stayed within it in all of 1925 combinations of ε (0.0001 to 20), δ (1e-12 to
+    0.99) and k (2 to 3000); nobody has proved it, so should they not, both are widened until the exact δ is kept.
     """
     from scipy.special import ndtri
 
