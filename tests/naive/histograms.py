@@ -139,12 +139,7 @@ def covers(n):
     """All partitions of range(n) into runs whose lengths are powers of two, as lists of (start, length)."""
     if n == 0:
         return [[]]
-    return [
-        [*rest, (n - length, length)]
-        for length in (1, 2, 4, 8, 16)
-        if length <= n
-        for rest in covers(n - length)
-    ]
+    return [[*rest, (n - length, length)] for length in (1, 2, 4, 8, 16) if length <= n for rest in covers(n - length)]
 
 
 def cheapest_cover(cost, n):
@@ -153,14 +148,14 @@ def cheapest_cover(cost, n):
     return [start for start, _ in best]
 
 
-def cover_chances(values, epsilon_1, price, single_noise=True, grid=80):
+def cover_chances(values, epsilon_1, price):
     """Of three cells: the probabilities of [0][1][2], [0 1][2] and [0][1 2], by summing over the noise of single cells.
 
     Given those three, the two pairs decide independently of each other, but for which of them is the cheaper."""
-    n = 3
+    n, grid = 3, 24
     scale = {length: 2 * (2 - 1 / length - 1 / n) / epsilon_1 for length in (1, 2)}
     u = (np.arange(grid) + 0.5) / grid
-    z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u))) * (scale[1] if single_noise else 0.0)
+    z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u))) * scale[1]
     z0, z1, z2 = np.meshgrid(z, z, z, indexing="ij")
     left, right = (deviation(values[i : i + 2]) + price for i in (0, 1))
     # [0 1] is worth it when its noise is below x = price 2 + z0 + z1 - left, [1 2] likewise; both differences shift by z.
@@ -173,7 +168,7 @@ def cover_chances(values, epsilon_1, price, single_noise=True, grid=80):
 
     alone = above(x) * above(y)
     # [0 1][2] wins when Z01 < x and Z01 - x < Z12 - y: integrate over how far Z01 is below x.
-    steps = (np.arange(400) + 0.5) / 400
+    steps = (np.arange(60) + 0.5) / 60
     first = np.zeros_like(x)
     below = 1 - above(x)
     for s in steps:  # Z01 at quantile s of its law below x
@@ -183,3 +178,19 @@ def cover_chances(values, epsilon_1, price, single_noise=True, grid=80):
     first *= below
     chances = np.array([alone.mean(), first.mean()])
     return np.append(chances, 1 - chances.sum())
+
+
+def loss_without_single_noise(n, cell, epsilon_1, price):
+    """What the cover into single cells tells of one individual alone in n cells, were there no noise on single cells: it wins
+    when no longer bucket's noise is below what the bucket saves, and these are independent."""
+    loss, length = 0.0, 2
+    while length <= n:
+        scale = 2 * (2 - 1 / length - 1 / n) / epsilon_1
+        around = min(cell, n - length) - max(0, cell - length + 1) + 1  # buckets of this length that hold the cell
+        chances = []
+        for deviation_of in (0.0, 2 * (1 - 1 / length)):
+            t = (length - 1) * price - deviation_of
+            chances.append(math.exp(-t / scale) / 2 if t > 0 else 1 - math.exp(t / scale) / 2)
+        loss += around * math.log(chances[1] / chances[0])
+        length *= 2
+    return loss

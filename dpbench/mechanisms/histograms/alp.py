@@ -16,17 +16,20 @@ from dpbench.mechanisms.histograms.base import Histogram
 from dpbench.mechanisms.sparse.base import Table
 from dpbench.privacy import Budget, Noise
 
-ROOM = 4
-"""Bits of a level for each cell that reaches it: one in five is set by another cell."""
-
-LEAST = 64
-"""Fewest bits of a level, where their number is chosen."""
+ROOM = 8
+"""Bits of a level for each cell that reaches it, so that at most every ninth bit is set by another cell."""
 
 BITS = 2**27
 """Most bits of a table; above it, units are made larger."""
 
-SHAPE = 0.03
-"""Share of ε that the largest count costs, and as much the widths of the levels, where they are not declared."""
+LEVELS = 2**20
+"""Most levels, likewise."""
+
+SURE = math.log(50)
+"""Scales of Laplace noise that are exceeded once in a hundred times."""
+
+LARGEST, REACH = 0.02, 0.05
+"""Shares of ε that the largest count and the widths of the levels cost, where they are not declared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,7 @@ class ALP(Histogram, name="alp"):
     largest: int | None = None
     """β, the largest count that the table has levels for; what exceeds it is cut off. None: a noisy maximum."""
     buckets: int | None = None
-    """s, the bits of a level. None: four for each cell that reaches it, by noisy numbers of cells."""
+    """s, the bits of a level. None: eight for each cell that reaches it, by noisy numbers of cells."""
 
     paper = "Aumüller, Lebeda, Pagh: Differentially Private Sparse Vectors with Low Error, Optimal Space, CCS 2021"
     place = "the ALP mechanism, with a q that spends all of ε on whole counts"
@@ -61,7 +64,7 @@ class ALP(Histogram, name="alp"):
         largest = self._largest(table, budget, noise)
         reach = self._reach(data, budget, noise)
         rate = budget.rest() / self.most(data)  # ε of one count
-        alpha = max(float(self.alpha), rate)
+        alpha = max(float(self.alpha), rate, largest * rate / LEVELS)
         while (widths := self._widths(largest, alpha / rate, reach)).sum() > BITS:
             alpha *= 2
         seed = int(noise.stream("hashes").integers(0, 2**63))
@@ -83,21 +86,23 @@ class ALP(Histogram, name="alp"):
         """β. One individual moves the maximum by one; what is added makes it too small once in a hundred times."""
         if self.largest is not None:
             return int(self.largest)
-        scale = 1 / budget.take(SHAPE)
+        scale = 1 / budget.take(LARGEST)
         noisy = noise.laplace(table.values.max(initial=0), scale=scale, step="largest")
-        return max(1, math.ceil(float(noisy) + scale * math.log(50)))
+        return max(1, math.ceil(float(noisy) + SURE * scale))
 
     def _reach(self, data: Contingency, budget: Budget, noise: Noise) -> NDArray[np.float64] | None:
-        """Noisy numbers of places with 1, 2, 4, 8, ... counts or more; None where s is declared.
+        """Bits for the places with 1, 2, 4, 8, ... counts or more, by their noisy number; None where s is declared.
 
-        One more count in a place takes it across at most one of these, so that one individual moves them by k in L1.
+        One more count in a place takes it across at most one of these, so that one individual moves them by k in L1. Where
+        noise takes away as much as it does once in a hundred times, there are still four bits for each place.
         """
         if self.buckets is not None:
             return None
         bits = np.frexp(self.table(data).values.astype(np.float64))[1]  # of a count of 2^(j-1) to 2^j - 1: j
         reach = np.bincount(bits, minlength=65)[::-1].cumsum()[::-1][1:]
-        scale = self.most(data) / budget.take(SHAPE)
-        return noise.laplace(reach, scale=scale, step="reach") + 2 * scale
+        scale = self.most(data) / budget.take(REACH)
+        noisy = noise.laplace(reach, scale=scale, step="reach")
+        return np.ceil(ROOM * np.maximum(0.0, noisy) + ROOM / 2 * SURE * scale)
 
     def _widths(self, largest: int, unit: float, reach: NDArray[np.float64] | None) -> NDArray[np.int64]:
         """The bits of each level, of which there are as many as β has units."""
@@ -106,4 +111,4 @@ class ALP(Histogram, name="alp"):
             return np.full(levels, int(self.buckets or 1))
         # A place sets the bit of level b (from 0) only if it has more than b units.
         band = np.frexp(np.maximum(1.0, np.floor(np.arange(levels) * unit)))[1] - 1
-        return np.maximum(LEAST, np.ceil(ROOM * reach[band])).astype(np.int64)
+        return reach[band].astype(np.int64)

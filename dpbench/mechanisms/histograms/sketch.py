@@ -87,8 +87,9 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
 
     def deviation(self, data: Contingency, epsilon: float) -> float:
         """About the standard deviation of an estimated cell: √(π/2R) √(Rσ² + ‖tail‖²/b), the noise and the other cells of a
-        bucket, where the median passes over the b/4 largest. One row has no median to take: 1 in place of π/2."""
+        bucket, where the median passes over the b/4 largest. One row or two have no median: 1 in place of π/2, all cells."""
         b, sigma = self.width(data), self.sigma(data, epsilon)
-        tail = np.sort(self.table(data).values)[: -(b // 4) or None].astype(np.float64)
-        factor = math.pi / 2 / self.rows if self.rows > 2 else 1 / self.rows
-        return math.sqrt(factor * (sigma**2 + float(tail @ tail) / b))
+        values = np.sort(self.table(data).values).astype(np.float64)
+        median = self.rows > 2
+        tail = values[: max(0, values.size - b // 4)] if median else values
+        return math.sqrt((math.pi / 2 if median else 1) / self.rows * (sigma**2 + float(tail @ tail) / b))
