@@ -116,7 +116,7 @@ def tree_rows(n, b, h):
     rows = []
     for _ in range(h):
         rows.append([[1.0 if i in group else 0.0 for i in range(n)] for group in groups])
-        groups = [sum(groups[i : i + b], []) for i in range(0, len(groups), b)]
+        groups = [[i for group in groups[at : at + b] for i in group] for at in range(0, len(groups), b)]
     return [np.array(level) for level in rows]
 
 
