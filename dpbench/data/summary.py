@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpbench.data.base import read_only
 from dpbench.data.release import Release
 from dpbench.errors import UserError
-from dpbench.numerics import dyadic, haar, hashing
+from dpbench.numerics import dyadic, haar, hashing, unary
 
 ANSWERS = {"dyadic": dyadic.range_sum, "haar": haar.range_sum}
 TRANSFORMS = ("none", *ANSWERS)
@@ -134,21 +134,10 @@ class Dense(Summary):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sketched(Summary):
-    """A noisy count sketch: `buckets`, one row of them a hash function, and the functions' `seeds`.
+class Estimated(Summary):
+    """A table that says something of each of `places` places, by hashing: nothing is listed. A subclass defines `at`."""
 
-    A place is estimated by the mean (or median) over rows of its bucket times its sign.
-    """
-
-    buckets: NDArray[np.float64]
-    seeds: tuple[int, ...]
     places: int
-    combine: str = "mean"
-
-    numbers = ("buckets", "seeds")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
 
     @property
     def plain(self) -> Self:
@@ -157,7 +146,7 @@ class Sketched(Summary):
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
-        """All places: a sketch says something of each."""
+        """All places."""
         self._small_enough()
         return read_only(np.arange(self.places))
 
@@ -165,13 +154,6 @@ class Sketched(Summary):
     def weights(self) -> NDArray[np.float64]:
         """The estimate of every place."""
         return read_only(self.at(self.cells))
-
-    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        estimates = np.empty((len(self.seeds), places.size))
-        for row, seed in enumerate(self.seeds):
-            bucket, sign = hashing.bucket_and_sign(places, self.buckets.shape[1], seed)
-            estimates[row] = self.buckets[row, bucket] * sign
-        return estimates.mean(axis=0) if self.combine == "mean" else np.median(estimates, axis=0)
 
     def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         lengths = hi - lo
@@ -188,3 +170,51 @@ class Sketched(Summary):
         if self.places > WRITABLE:
             hint = "publish with transform='dyadic' for ranges"
             raise UserError(f"a sketch of {self.places} places cannot be summed place by place: {hint}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sketched(Estimated):
+    """A noisy count sketch: `buckets`, one row of them a hash function, and the functions' `seeds`.
+
+    A place is estimated by the mean (or median) over rows of its bucket times its sign. Where `blocks` are given, the first
+    place of each, a row has equal parts, and a place has its bucket in the part of its own block.
+    """
+
+    buckets: NDArray[np.float64]
+    seeds: tuple[int, ...]
+    combine: str = "mean"
+    blocks: tuple[int, ...] = (0,)
+
+    numbers = ("buckets", "seeds")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        estimates = np.empty((len(self.seeds), places.size))
+        for row, seed in enumerate(self.seeds):
+            bucket, sign = hashing.block_bucket_and_sign(places, self.blocks, self.buckets.shape[1], seed)
+            estimates[row] = self.buckets[row, bucket] * sign
+        return estimates.mean(axis=0) if self.combine == "mean" else np.median(estimates, axis=0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projected(Estimated):
+    """A noisy unary table: level b holds `starts[b]` to `starts[b+1] - 1` of the `bits`, of which a place has one, by `seed`.
+
+    A place is estimated by how far its bits are set from the first level on, `unit` for each of them.
+    """
+
+    bits: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    seed: int
+    unit: float
+
+    numbers = ("bits", "starts", "seed", "unit")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", read_only(self.bits, dtype=np.uint8))
+        object.__setattr__(self, "starts", read_only(self.starts, dtype=np.int64))
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.unit * unary.estimate(self.bits, self.starts, np.asarray(places, dtype=np.int64), self.seed)

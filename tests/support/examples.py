@@ -160,5 +160,10 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "priority": [{}, {"s": 50, "transform": "dyadic"}, {"laborious": True}],
     "filter_priority": [{}, {"s": 40, "theta": 9, "laborious": True}, {"transform": "dyadic", "consistent": True}],
     "sketch": [{}, {"rows": 3, "combine": "median"}, {"transform": "dyadic", "buckets": 9999}, {"laborious": True}],
+    "gshm": [{"delta": 1e-3}, {"transform": "dyadic", "delta": 1e-2}],
+    "stability_laplace": [{}, {"k": 3, "delta": 0.05}],
+    "gaussian_sketch": [{"rows": 3, "buckets": 400}, {"transform": "dyadic"}],
+    "alp": [{}, {"largest": 60, "buckets": 600}, {"transform": "dyadic", "alpha": 3.0}],
+    "dawa": [{}, {"share": 0.5}],
     "s_dpdp": [{}, {"user": 4, "calibrated": False}],
 }
