@@ -14,8 +14,9 @@ import numpy as np
 from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
-from dpbench.mechanisms.gs._grouping import averages_of, estimated_l1, smooth, tuning_curve
+from dpbench.mechanisms.gs._grouping import averages_of, smooth
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
+from dpbench.mechanisms.gs._tuning import best_group_size, estimated_l1
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Budget, Noise
 
@@ -174,9 +175,7 @@ class GS(Grouped, name="gs"):
         """w* = argmin_w L1(c̃, t_w) and that L1, or the fixed w and its own."""
         if self.w != "auto":
             return int(self.w), estimated_l1(estimate, int(self.w), scale, rng)
-        curve = tuning_curve(estimate, scale, rng)
-        best = int(np.argmin(curve))
-        return best + 1, float(curve[best])
+        return best_group_size(estimate, scale, rng)
 
 
 def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
