@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,13 +151,15 @@ def test_what_an_earlier_trial_left_in_memory_is_not_anothers_fault(home: Path, 
 
 
 @pytest.mark.slow
-def test_no_process_outlives_a_killed_run(home: Path, tmp_path: Path) -> None:
+def test_no_process_outlives_a_killed_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one in a kernel that lets no thread of its own process run."""
+    monkeypatch.setenv("BAD_MARK", str(tmp_path / "running"))
     process = start(home, "kernel", "runner.timeout=300", "runner.jobs=2", f"results={tmp_path / 'results'}")
     parent = psutil.Process(process.pid)
     children: list[psutil.Process] = []
     try:
-        until(lambda: list(tmp_path.glob("results/trials/**/*.parquet")), "a first result")
+        until((tmp_path / "running").exists, "the kernel", 120)
+        time.sleep(1)
         children = parent.children(recursive=True)
         assert children
         process.kill()
