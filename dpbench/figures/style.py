@@ -25,6 +25,7 @@ NAMES = {
     "gs_s": "GS-S",
     "gs": "GS",
     "gs_mean": "GS (mean row)",
+    "gs_private": "GS (private mean row)",
     "sra": "SRA",
     "hpa": "HPA",
     "dpsense": "DPSense",

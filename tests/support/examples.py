@@ -144,6 +144,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "gs_r": [{}, {"bound": 100}],
     "gs_s": SAMPLING,
     "gs": [*SAMPLING, {"w": 5}],
+    "gs_private": [{}, {"bound": 40, "sampling": "row"}],
     "dpsense": [{}, {"limit": "sample", "tight": True}, {"theta": 3}],
     "dpsense_s": [{}, {"limit": "sample", "tight": True, "bound": 9}],
     "pf_peeling": [{"k": 5}],
