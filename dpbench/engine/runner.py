@@ -36,15 +36,15 @@ class Result:
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and the number of trials that are finished already."""
-    work, _, found = _survey(plan, store, trials_of(plan, plan.config.runner.part))
+    work, _, found = _survey(plan, store)
     return work, found
 
 
-def _survey(plan: Plan, store: Store, wanted: dict[str, range]) -> tuple[list[Chunk], dict[str, set[int]], int]:
+def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]], int]:
     """The chunks still to be computed, which trials of each setting are stored, and how many of those that are wanted."""
     work: list[Chunk] = []
     done: dict[str, set[int]] = {}
-    found = 0
+    wanted, found = trials_of(plan, plan.config.runner.part), 0
     for setting in {s.id: s for s in plan.run.settings if s.id}.values():
         done[setting.id] = store.done(setting.id)
         found += len(done[setting.id].intersection(wanted[setting.key]))
@@ -86,8 +86,7 @@ def execute(
     cluster, of who is at work.
     """
     sweep(store.results)
-    wanted = trials_of(plan, plan.config.runner.part)
-    work, done, found = _survey(plan, store, wanted)
+    work, done, found = _survey(plan, store)
     result = Result(found=found)
     advance(result.found)
     for outcome in _outcomes(work, plan.config.runner, say, status):
@@ -104,7 +103,7 @@ def execute(
             result.failures.setdefault(setting.id, []).extend(failures)
         result.computed += sum(row["trial"] in fresh for row in rows)
         advance(len(fresh))
-    _check_stored(plan, store, result, wanted)
+    _check_stored(plan, store, result)
     return result
 
 
@@ -113,9 +112,9 @@ def _tells_more(row: Row) -> bool:
     return any(row.get(name) is not None for name in PAIR_COLUMNS)
 
 
-def _check_stored(plan: Plan, store: Store, result: Result, wanted: dict[str, range]) -> None:
+def _check_stored(plan: Plan, store: Store, result: Result) -> None:
     """What was found or computed must still be there: somebody may have removed the folder, or a part of it."""
-    lost = 0
+    wanted, lost = trials_of(plan, plan.config.runner.part), 0
     for setting, key in {s.id: s.key for s in plan.run.settings}.items():
         failed = {failure.trial for failure in result.failures.get(setting, ())}
         lost += len({*wanted[key]} - failed - store.named(setting))
