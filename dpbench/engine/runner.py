@@ -56,15 +56,15 @@ class Result:
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and the number of trials that are finished already."""
-    work, _, found = _survey(plan, store, trials_of(plan, plan.config.runner.part))
+    work, _, found = _survey(plan, store)
     return work, found
 
 
-def _survey(plan: Plan, store: Store, wanted: dict[str, range]) -> tuple[list[Chunk], dict[str, set[int]], int]:
+def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]], int]:
     """The chunks still to be computed, which trials of each setting are stored, and how many of those that are wanted."""
     work: list[Chunk] = []
     done: dict[str, set[int]] = {}
-    found = 0
+    wanted, found = trials_of(plan, plan.config.runner.part), 0
     for setting in {s.id: s for s in plan.run.settings if s.id}.values():
         done[setting.id] = store.done(setting.id)
         found += len(done[setting.id].intersection(wanted[setting.key]))
@@ -106,8 +106,7 @@ def execute(
     cluster, of who is at work.
     """
     sweep(store.results)
-    wanted = trials_of(plan, plan.config.runner.part)
-    work, done, found = _survey(plan, store, wanted)
+    work, done, found = _survey(plan, store)
     result = Result(found=found)
     advance(result.found)
     for outcome in outcomes(work, plan.config.runner, say, status):
