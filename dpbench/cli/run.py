@@ -231,7 +231,7 @@ def _print_changes(console: Console, run: Run) -> None:
     text = f"Not {run.experiment} as defined ({'; '.join(run.changes)})"
     if run.name == run.experiment:
         again = run_command(run.experiment, run.results, run.scale)
-        text += f"; figures and report show this run until: {again} (name=NAME keeps a run beside it)"
+        text += f"; figures and report show this run until: {again}"
     console.print(escape(text), highlight=False, soft_wrap=True)
 
 

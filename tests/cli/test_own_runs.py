@@ -14,6 +14,7 @@ from dpbench.cli import main
 from dpbench.config.compose import compose
 from dpbench.config.selection import USUAL_TASKS, adhoc_name, each_run
 from dpbench.errors import UserError
+from dpbench.results.commands import own_command
 from dpbench.results.run import Run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -140,7 +141,9 @@ def test_original_files_stand_beside_generated_data(door: Callable[..., Done], t
     assert door("report").returncode == 0
     page = (results / "report.html").read_text()
     assert "(transactions: original files)" in page
-    assert "dataset.transactions.path=" in page
+    again = own_command(Run.each(results)["both+transactions"])
+    assert again.endswith(f"dataset.transactions.path={tmp_path / 'retail.dat'} trials=2 name=both")
+    assert "'dataset=[transactions]' 'mechanism=[lpa]' 'task=[column_counts]'" in again
 
 
 def test_several_experiments_in_one_go(door: Callable[..., Done], dpbench: Call, tmp_path: Path) -> None:
