@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-slow lint format check bench clean
+.PHONY: run test test-slow lint format check audit bench clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -28,6 +28,10 @@ format: $(VENV)/.ready
 # Utility numbers against results/baselines; any number that moved fails, better ones too.
 check: $(VENV)/.ready
 	$(BIN)/python -m dpbench check --strict
+
+# The privacy loss of every mechanism; one that breaks what it states fails.
+audit: $(VENV)/.ready
+	$(BIN)/python -m dpbench audit
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m dpbench bench

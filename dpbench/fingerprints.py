@@ -31,15 +31,15 @@ def digest(value: Any, size: int = 16) -> str:
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
-def parameters(instance: Any) -> dict[str, Any]:
-    """The parameters that differ from the class's defaults.
+def parameters(instance: Any, of: type | None = None) -> dict[str, Any]:
+    """The parameters that differ from the class's defaults, or from those of another class, `of`, with the same fields.
 
     A default written out is the same as one left out, and a new field with a default changes nobody's identity.
     """
     if not dataclasses.is_dataclass(instance):
         return {}
     given = {}
-    for field in dataclasses.fields(instance):
+    for field in dataclasses.fields(of or instance):
         value = getattr(instance, field.name)
         default = field.default
         if field.default_factory is not dataclasses.MISSING:

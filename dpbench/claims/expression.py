@@ -292,7 +292,7 @@ def _word(node: ast.expr) -> Any:
 @functools.cache
 def _loss(mechanism: str, options: tuple[tuple[str, Any], ...]) -> np.ndarray:
     """The privacy loss that a mechanism certainly has. An audit bounds it from below only: half the draws are infinite."""
-    from dpbench.audit.blackbox import certain_loss
+    from dpbench.audit.certain import certain_loss
 
     parameters = dict(options)
     bound = certain_loss(mechanism, parse_epsilon(parameters.pop("epsilon")), **parameters)

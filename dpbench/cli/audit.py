@@ -1,45 +1,143 @@
-"""`audit`: an empirical lower bound of epsilon for each mechanism. Above the stated epsilon it proves a fault."""
+"""`audit`: how much privacy each mechanism really loses: computed step by step where that can be done, else tested on its
+releases. Exit status 1 when a mechanism breaks the guarantee that it states, or when nothing was measured."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
-from dpbench.audit.blackbox import audit
-from dpbench.cli.common import console
-from dpbench.errors import positive, unknown
-from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+from dpbench.cli.common import console, notes
+from dpbench.errors import UserError, output_file, positive, unknown
+
+OWN_PAIRS = 8
+"""Users of --data that are left out in turn, where --pairs is not given."""
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench audit", description=__doc__)
-    parser.add_argument("mechanism", nargs="*", help="names; none: all")
-    parser.add_argument("--epsilon", default="1", help="the stated budget (default: 1)")
-    parser.add_argument("--trials", type=int, default=5000, help="releases a dataset and half (default: 5000)")
-    parser.add_argument("--seed", type=int, default=0)
+    add = parser.add_argument
+    add(
+        "mechanism", nargs="*", help="names, or dotted paths of your own classes; parameters as lpa(bound=3); none: all"
+    )
+    add("--epsilon", default="1", help="the stated budget, such as 0.5 or ln2 (default: 1)")
+    add("--delta", type=float, help="the δ of classes that state no guarantee themselves (default: 0)")
+    add(
+        "--pairs",
+        type=int,
+        help="neighbouring pairs for each mechanism (default: 200, of which what is tested gets 24)",
+    )
+    add("--seconds", type=float, help="most time for each mechanism that is tested (default: 20, and 60 for all)")
+    add("--seed", type=int, default=0)
+    add("--json", type=Path, help="write all findings to this file, too")
+    add(
+        "--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it"
+    )
     args = parser.parse_args(argv)
-    positive("trials", args.trials, whole=True)
-    epsilon = parse_epsilon(args.epsilon)
+
+    from dpbench.audit.judge import Options, chosen, findings
+    from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+
+    options = Options(parse_epsilon(args.epsilon), args.delta, args.pairs, args.seconds, args.seed)
+    _check(args)
+    names = MECHANISMS.names()
     for name in args.mechanism:
-        if name not in MECHANISMS.names():
-            raise unknown("mechanism", name, MECHANISMS.names())
-    table = Table(title=f"Privacy loss that is certainly there, of a stated ε = {epsilon:.4g} (99 % confidence each)")
-    for head in ("mechanism", "at least", "verdict", "shown by"):
-        table.add_column(head)
-    faults = 0
-    for name in args.mechanism or MECHANISMS.names():
-        finding = audit(name, epsilon, args.trials, args.seed)
-        verdict = "within ε"
-        if not finding.pairs:
-            verdict, faults = "[red]nothing was measured: it takes none of the pairs", faults + 1
-        elif finding.not_private:
-            verdict = f"declared not private: {finding.not_private}"
-        elif MECHANISMS.get(name).privacy == "(ε, δ)":
-            verdict = "(ε, δ): a loss above ε may be the δ"
-        elif finding.violated:
-            verdict, faults = "[red]ABOVE ε", faults + 1
-        shown = f"{finding.pair}: {finding.event}" if finding.pair else "nothing found"
-        table.add_row(name, f"{max(0.0, finding.bound):.3f}", verdict, shown)
-    console().print(table)
-    return 1 if faults else 0
+        if "." not in name and name.partition("(")[0] not in names:
+            raise unknown("mechanism", name, names)
+    asked = chosen(args.mechanism or names)
+    if args.delta is not None and all(one.guarantee for one in asked):
+        stated = ", ".join(dict.fromkeys(f"{one.name} states {one.guarantee}" for one in asked[:3]))
+        raise UserError(f"--delta has no effect: {stated}")
+    with notes().status("auditing ...") as status:
+        found = []
+        for number, finding in enumerate(_found(asked, options, args.data, findings), 1):
+            found.append(finding)
+            status.update(f"auditing ... {number} of {len(asked)} done")
+    if args.json is not None:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(as_json(found, args.seed) + "\n", encoding="utf-8")
+    console().print(_table(found, options.epsilon))
+    console().print(_summary(found))
+    return 1 if any(one.verdict == "violated" or not one.pairs for one in found) else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Numbers and files, before any work."""
+    if args.pairs is not None:
+        positive("pairs", args.pairs, whole=True)
+    if args.seconds is not None:
+        positive("seconds", args.seconds)
+    if args.delta is not None and not 0 <= args.delta < 1:
+        raise UserError(f"delta={args.delta!r} is not valid: expected a number from 0 to below 1")
+    if args.seed < 0:
+        raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
+    output_file("--json", args.json)
+
+
+def _found(asked: Sequence[Any], options: Any, path: Path | None, findings: Any) -> Iterator[Any]:
+    """The findings, on random pairs or on those of a file."""
+    if path is None:
+        yield from findings(asked, options)
+        return
+    from dpbench.audit.tables import read_table, table_pairs
+
+    frame = read_table(path)
+    for one in asked:
+        kinds = getattr(one.mechanism, "kinds", ("incidence",))
+        fitting = [
+            kind for kind in kinds if kind in (("records", "incidence") if "context" in frame else ("incidence",))
+        ]
+        if not fitting:
+            raise UserError(
+                f"{one.name} takes {' or '.join(kinds)} data: --data makes incidence, or records with a context"
+            )
+        kind = "records" if "records" in fitting else fitting[0]
+        yield from findings([one], options, table_pairs(frame, kind, options.pairs or OWN_PAIRS, options.seed))
+
+
+def as_json(found: Sequence[Any], seed: int) -> str:
+    """A list of findings with all their fields. An infinite loss is null: JSON has no number for it."""
+    from dpbench import __version__
+
+    rows = []
+    for one in found:
+        row = dataclasses.asdict(one) | {"violated": one.verdict == "violated", "seed": seed, "version": __version__}
+        rows.append({key: None if value == math.inf else value for key, value in row.items()})
+    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _table(found: Sequence[Any], epsilon: float) -> Table:
+    table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}")
+    for head in ("mechanism", "parameters", "method", "states", "loss found", "verdict"):
+        table.add_column(head, overflow="fold")
+    for one in found:
+        states = f"(ε, {one.delta:.3g})" if one.delta else one.guarantee
+        sign = "≥ " if one.method == "sequential test" else ""
+        loss = "∞" if math.isinf(one.loss) else f"{sign}{one.loss:.4g}"
+        table.add_row(*map(escape, (one.mechanism, one.parameters, one.method, states, loss)), _verdict(one))
+    return table
+
+
+def _verdict(one: Any) -> str:
+    """The verdict with what belongs to it: how many pairs, which pair and step, or why not."""
+    place = ": ".join(filter(None, [one.pair, one.step]))
+    if one.verdict == "holds":
+        return f"holds on {one.pairs} pairs"
+    if one.verdict == "violated":
+        return f"[red]VIOLATED[/red] {escape('; '.join(filter(None, [place, one.reason])))}"
+    if one.verdict == "declared not private":
+        return escape(f"declared not private, as found: {place}")
+    return escape(f"inconclusive: {one.reason}")
+
+
+def _summary(found: Sequence[Any]) -> str:
+    verdicts = [one.verdict for one in found]
+    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts)]
+    return f"{len(found)} audited: {', '.join(parts)}."

@@ -22,7 +22,7 @@ VERBS = {
     "check": "utility against the committed baselines, as continuous integration runs it",
     "data": "datasets: list, cards and calibration, original files",
     "report": "one self-contained HTML page of figures, numbers, claims, datasets and errata",
-    "audit": "measure a lower bound of epsilon for each mechanism",
+    "audit": "how much privacy each mechanism loses, and whether that is what it states",
     "list": "mechanisms, datasets, experiments or tasks",
     "track": "log stored trials to MLflow that it does not have yet",
     "bench": "measure the speed floors, as ratios",

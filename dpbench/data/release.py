@@ -22,6 +22,11 @@ class Release:
     """What a study needs and nobody may publish: sizes of samples, predicted errors, the best parameter. No noise
     protects these."""
 
+    noise: str = "float"
+    """How its noise was drawn: "float", for research, or "exact"."""
+    randomness: str = "seeded generator"
+    """Where the random numbers came from: who knows the seed can draw them again; not so of the "operating system"."""
+
     numbers: ClassVar[tuple[str, ...]] = ()
     """The fields that are published as they are, None where this release has none."""
 

@@ -21,7 +21,7 @@ from dpbench.cli import main
 lines = [[verb, "--help"] for verb in {list(VERBS)!r}] + [["--help"]]
 lines += [["list", what] for what in ("mechanisms", "datasets", "experiments", "tasks")]
 lines += [["run", "experiment=gs/fig9", "scale=smoke", "dry=true"], ["data", "list"], ["data", "show", "running_example"]]
-lines += [["run", "epsilon=ε"], ["audit", "lpa", "--trials", "20"]]
+lines += [["run", "epsilon=ε"], ["audit", "lpa", "--pairs", "3"]]
 for line in lines:
     print("=====", *(repr(word) for word in line if word.isascii()))
     try:

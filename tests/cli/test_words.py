@@ -76,16 +76,16 @@ def test_what_hydra_offers_still_works(capsys: pytest.CaptureFixture[str]) -> No
 
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verbs that would measure for minutes, or ask the network, do neither."""
+    from dpbench.audit import judge
     from dpbench.bench.base import Row
-    from dpbench.cli import audit, bench, check
+    from dpbench.cli import bench, check
     from dpbench.sources.download import fetch
 
     def refuse(*_: object, **__: object) -> None:
         raise fetch.FetchError("there is no network in a test")
 
-    real = audit.audit
     monkeypatch.setattr(fetch, "fetch", refuse)
-    monkeypatch.setattr(audit, "audit", lambda name, epsilon, trials, seed: real(name, epsilon, min(trials, 3), seed))
+    monkeypatch.setattr(judge, "findings", lambda *_: iter(()))
     monkeypatch.setattr(check, "_measure", lambda *_: {})
     for name in bench.BENCHES:
         monkeypatch.setitem(bench.BENCHES, name, lambda: iter([Row("x", "1 s", "2 s", True)]))

@@ -22,7 +22,7 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
-from support.examples import EXAMPLES, VARIANTS
+from support.examples import EXAMPLES, VARIANTS, example_of
 from support.formats import GOOD
 from support.paths import ROOT
 from support.tracing import files_that_run
@@ -65,7 +65,7 @@ def test_releases_and_scores(name: str, kind: str, parameters: dict[str, Any]) -
     scored = 0
     for task_class in (cls for _, cls in TASKS.items() if kind in cls.kinds):
         with files_that_run() as ran:
-            data = EXAMPLES[kind].data()
+            data = example_of(name, kind).data()
             mechanism, task = MECHANISMS.make(name, **parameters), task_class()
             assert not mechanism.unfit(data)
             mechanism.not_private()

@@ -142,3 +142,19 @@ def gs(D, c, delta, epsilon, method, rng, lap, w=None):
     g = groups(order, best)
     t_g = [x + lap("output", 2 * delta / (epsilon * best)) for x in average(c, g)]
     return spread(t_g, g, len(c)), best, l1[best]
+
+
+def gs_private(D, c, delta, epsilon, method, rng, lap, share=0.02):
+    """GS with 98 % of the budget and c̃ = t_s times a mean row that the other 2 % have paid for."""
+    total = sum(c) + lap("total", delta / (0.9 * share * epsilon))
+    rows = sum(any(row) for row in D) + lap("rows", 1 / (0.1 * share * epsilon))
+    mean_row = min(delta, max(1.0, total / max(1.0, rows)))
+    rest = (1 - share) * epsilon
+    t_s = sample(D, c, delta, rest, method, rng, lap)
+    order = sorted(range(len(c)), key=lambda i: t_s[i])
+    estimate = [mean_row * x for x in t_s]
+    l1 = {w: simulated_l1(estimate, order, w, delta, rest, lap) for w in range(1, len(c) + 1)}
+    best = min(l1, key=lambda w: l1[w])
+    g = groups(order, best)
+    t_g = [x + lap("output", 2 * delta / (rest * best)) for x in average(c, g)]
+    return spread(t_g, g, len(c)), best, mean_row

@@ -7,7 +7,10 @@ bound the work has a probability below e^-40 in all.
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -46,8 +49,7 @@ class Peeling:
         are thrown at random times, and i's is the first that comes up. A polynomial, integrated exactly."""
         if self.counts.size > ENUMERATED:
             raise NotImplementedError(f"the integral is exact up to {ENUMERATED} columns, here are {self.counts.size}")
-        nodes, weights = np.polynomial.legendre.leggauss(self.counts.size // 2 + 1)
-        times, weights = (nodes + 1) / 2, weights / 2
+        times, weights = _quadrature(self.counts.size // 2 + 1)
         left = dict(zip(self.order.tolist(), self.counts.tolist(), strict=True))
         total = 0.0
         for column in np.asarray(outcome).tolist():
@@ -59,6 +61,10 @@ class Peeling:
             alive = np.prod(1 - np.outer(times, others), axis=1)
             total += (count - best) / self.scale + math.log(float(weights @ alive))
         return total
+
+    def outcomes(self) -> Iterator[np.ndarray]:
+        """Every sequence of K columns: for audits, where there are few."""
+        return _sequences(self.order, self.k)
 
 
 class Joint:
@@ -114,6 +120,10 @@ class Joint:
         loss = max(best - counts[column] for best, column in zip(self.best.tolist(), chosen, strict=True))
         return -self.epsilon / 2 * loss - self.largest - math.log(float(self.cumulated[-1]))
 
+    def outcomes(self) -> Iterator[np.ndarray]:
+        """Every sequence of K columns: for audits, where there are few."""
+        return _sequences(self.order, self.k)
+
     def _sizes(self, losses: np.ndarray) -> np.ndarray:
         """n_i(v): a row a loss, a column a place of the sequence."""
         return self.rising.size - np.searchsorted(self.rising, self.best - losses[:, None], side="left")
@@ -132,3 +142,14 @@ class Joint:
         tail = np.zeros_like(log_now)
         tail[:, :-1] = np.cumsum(log_now[:, :0:-1], axis=1)[:, ::-1]
         return head + log_here + tail
+
+
+@functools.lru_cache(maxsize=ENUMERATED)
+def _quadrature(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights of Gauss's rule on [0, 1]."""
+    places, weights = np.polynomial.legendre.leggauss(nodes)
+    return (places + 1) / 2, weights / 2
+
+
+def _sequences(order: np.ndarray, k: int) -> Iterator[np.ndarray]:
+    return (np.array(columns, dtype=np.int64) for columns in itertools.permutations(sorted(order.tolist()), k))

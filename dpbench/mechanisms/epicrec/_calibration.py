@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,20 @@ def maximal_rows(rows: csr_array) -> np.ndarray:
         inside = (common.data == sizes[start + common.row]) & (sizes[common.col] > common.data)
         keep[start + common.row[inside]] = False
     return keep
+
+
+_SOLVED: dict[tuple[Any, ...], np.ndarray] = {}
+MOST_SOLVED = 512
+
+
+def solved_once(solve: Callable[[csr_array], np.ndarray], rows: csr_array) -> np.ndarray:
+    """solve(rows), once for every pattern of rows: catalogues that differ in their users alone share it."""
+    key = (solve, rows.shape, rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes())
+    if key not in _SOLVED:
+        if len(_SOLVED) >= MOST_SOLVED:
+            _SOLVED.clear()
+        _SOLVED[key] = solve(rows)
+    return _SOLVED[key]
 
 
 def least_noise(rows: csr_array) -> np.ndarray:

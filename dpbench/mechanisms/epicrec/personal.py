@@ -14,7 +14,7 @@ import numpy as np
 from dpbench.data import Catalogue, History
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import Mechanism, parse_epsilon
-from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise
+from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise, solved_once
 from dpbench.mechanisms.epicrec._classes import ItemClasses
 from dpbench.privacy import Noise
 
@@ -91,7 +91,7 @@ class SDPDP(Personal, name="s_dpdp"):
             return self.plain(catalogue, epsilon)
         if not self.solve_once:
             return least_noise(ItemClasses(catalogue).rows) / epsilon
-        return catalogue.memo("least_noise", lambda: least_noise(ItemClasses.of(catalogue).rows)) / epsilon
+        return catalogue.memo("least_noise", lambda: solved_once(least_noise, ItemClasses.of(catalogue).rows)) / epsilon
 
     def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
         user = self.pick(data, noise)

@@ -6,7 +6,7 @@ its group's average. `gs_r` groups at random, `gs_s` by a noisy sample of the da
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +14,11 @@ import numpy as np
 from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
-from dpbench.mechanisms.gs._grouping import averages_of, estimated_l1, smooth, tuning_curve
+from dpbench.mechanisms.gs._grouping import averages_of, smooth
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
+from dpbench.mechanisms.gs._tuning import best_group_size, estimated_l1
 from dpbench.numerics.laplace import mean_abs
-from dpbench.privacy import Noise
+from dpbench.privacy import Budget, Noise
 
 SAMPLING = ("column", "row", "none")
 
@@ -109,7 +110,7 @@ class GSS(Grouped, name="gs_s"):
         delta = self.sensitivity(columns)  # Δ₁(Q)
         w = min(delta, columns.columns)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-5
-        order = np.argsort(t_s)  # Lines 6-8
+        order = rising(t_s, noise)  # Lines 6-8
         return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size)  # Lines 9-11
 
 
@@ -156,7 +157,7 @@ class GS(Grouped, name="gs"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         delta = self.sensitivity(columns)  # Δ₁(Q)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-2
-        order = np.argsort(t_s)  # Line 3
+        order = rising(t_s, noise)  # Line 3
         estimate = t_s[order] * self._factor(columns, delta)  # c̃, sorted; Line 4
         w, l1 = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))  # Lines 5-11
         # The L1 that was foretold is made from the noisy sample alone: covered, as w is.
@@ -174,9 +175,63 @@ class GS(Grouped, name="gs"):
         """w* = argmin_w L1(c̃, t_w) and that L1, or the fixed w and its own."""
         if self.w != "auto":
             return int(self.w), estimated_l1(estimate, int(self.w), scale, rng)
-        curve = tuning_curve(estimate, scale, rng)
-        best = int(np.argmin(curve))
-        return best + 1, float(curve[best])
+        return best_group_size(estimate, scale, rng)
+
+
+def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
+    """The columns by rising noisy sample. Exact noise is whole, and equal numbers are put in order by lot: with real noise
+    there are none, and the columns' own order may tell more than the sample does."""
+    if noise.form != "exact":
+        return np.argsort(t_s)
+    lot = noise.stream("equal").permutation(t_s.size)
+    return lot[np.argsort(t_s[lot], kind="stable")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GSMean(GS, name="gs_mean"):
+    """GS as the paper's own numbers suggest it was run: the sample scaled up by the mean row, not by Δ (`scale_up`)."""
+
+    preset_of = GS
+    scale_up: float | str = "mean_row"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GSPrivate(Grouped, name="gs_private"):
+    """GS with its sample scaled up by a private mean of the non-empty rows: what `gs_mean` does, for a small price.
+
+    A noisy total of all ones (one row moves it by Δ) over a noisy number of non-empty rows (moved by 1), cut to 1..Δ; the
+    rest of the budget goes to GS. It costs little where ε times the total is far above 100 Δ.
+    """
+
+    sampling: str = "column"
+    """How D_s is drawn: see `gs_s`. Without sampling there is nothing to scale up."""
+    mean_share: float = 0.02
+    """Part of the budget for the mean row: nine tenths of it for the total, one for the number of rows."""
+
+    place = "Section 3.3, Figure 6, Line 4"
+    kinds = ("incidence", "records")
+    reconstructed = "what the sample is multiplied by: a mean row under noise of its own"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("sampling", self.sampling, ("column", "row"))
+        positive("mean_share", self.mean_share)
+        if self.mean_share >= 1:
+            raise UserError(f"mean_share={self.mean_share!r} is not valid: expected a number between 0 and 1")
+
+    def scale(self, columns: ColumnData, epsilon: float, w: int) -> float:
+        return super().scale(columns, (1 - self.mean_share) * epsilon, w)
+
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        budget, delta = Budget(epsilon), self.sensitivity(columns)
+        total = noise.laplace(columns.ones, scale=delta / budget.take(0.9 * self.mean_share), step="total")
+        filled = np.count_nonzero(columns.row_sizes)
+        rows = noise.laplace(filled, scale=1 / budget.take(0.1 * self.mean_share), step="rows with ones")
+        mean_row = min(float(delta), max(1.0, float(total) / max(1.0, float(rows))))
+        release = GS(bound=self.bound, sampling=self.sampling, scale_up=mean_row).publish_columns(
+            columns, budget.rest(), noise
+        )
+        return replace(release, chosen={**release.chosen, "mean_row": mean_row})
 
 
 def noisy_sample(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +54,24 @@ class Posterior:
         whole = people + self.prior * self.width
         each = gammaln(people + 1) + gammaln(whole) - gammaln(people + whole)
         return float(each.sum() + (gammaln(numbers + mass) - gammaln(numbers + 1) - gammaln(mass)).sum())
+
+    def outcomes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Every table with as many people in each group: for audits, where there are few."""
+        group, first, _, people = groups(self.cells, self.counts, self.width)
+        cells = (group[first][:, None] * self.width + np.arange(self.width)).reshape(-1)
+        for parts in itertools.product(*(_compositions(int(n), self.width) for n in people)):
+            numbers = np.array([number for part in parts for number in part], dtype=np.int64)
+            yield cells[numbers > 0], numbers[numbers > 0]
+
+
+def _compositions(total: int, places: int) -> Iterator[tuple[int, ...]]:
+    """All ways to put `total` into `places`."""
+    if places == 1:
+        yield (total,)
+        return
+    for here in range(total + 1):
+        for rest in _compositions(total - here, places - 1):
+            yield (here, *rest)
 
 
 def groups(cells: np.ndarray, counts: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ the summary itself, from the n non-zero places and the few zeros that it would h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,9 +130,20 @@ class Summarised(Sparse):
     def writes_all(self) -> bool:
         return self.laborious
 
+    def stepwise(self) -> Mechanism:
+        """The laborious form: noise on every place, whatever the data are."""
+        return replace(self, laborious=True)
+
     def target(self, data: Any, given: int | None) -> int:
         """Size of the summary: as given, or in proportion to n."""
         return int(given) if given is not None else max(1, round(self.ratio * data.nonzeros))
+
+    def inexact(self) -> str:
+        if self.laborious:
+            return ""
+        return (
+            "the shortcut draws the zeros that are chosen with floating-point numbers; laborious=true has exact noise"
+        )
 
     def not_private(self) -> str:
         looked = " and ".join(name for name, given in self.told().items() if given is None)

@@ -9,6 +9,7 @@ import numpy as np
 from dpbench.data import Contingency
 from dpbench.data.summary import Sketched
 from dpbench.errors import one_of, positive
+from dpbench.mechanisms.base import Mechanism
 from dpbench.mechanisms.sparse.base import Summarised, check_optional
 from dpbench.numerics import hashing
 from dpbench.privacy import Noise
@@ -40,8 +41,15 @@ class Sketch(Summarised, name="sketch"):
         check_optional(buckets=self.buckets)
         one_of("combine", self.combine, ("mean", "median"))
 
+    def stepwise(self) -> Mechanism:
+        """Itself: it has noise on every bucket, and the laborious form has another law."""
+        return self
+
     def told(self) -> dict[str, int | None]:
         return {"buckets": self.buckets}
+
+    def inexact(self) -> str:
+        return ""  # noise goes to every bucket, whichever way
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
         table = self.table(data)

@@ -12,6 +12,8 @@ from dpbench.mechanisms.base import Mechanism
 from dpbench.mechanisms.sparse import _synthesis as synthesis
 from dpbench.privacy import Noise
 
+MOVED = "move one individual to another cell of the same first attribute, whose totals are public"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Synthesizer(Mechanism, name="synthesizer"):
@@ -27,7 +29,7 @@ class Synthesizer(Mechanism, name="synthesizer"):
 
     paper, place, kinds = "sparse", "comparison with Machanavajjhala et al.", ("contingency",)
     privacy = "(ε, δ)"
-    neighbours = "move one individual to another cell of the same first attribute, whose totals are public"
+    neighbours = MOVED
     reconstructed = "all: the text only names the method; prior from the beta-binomial tail, groups by first attribute"
 
     def __post_init__(self) -> None:

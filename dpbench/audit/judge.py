@@ -1,0 +1,176 @@
+"""What the audit says of each mechanism: replay where its steps can be followed, else the sequential test of its releases.
+
+Imported by the `audit` verb, and by whoever wants findings; imports both ways, and the registry.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpbench.audit.finding import Finding, Pair, Verdict
+from dpbench.audit.replay import audit_by_replay, fitting_pairs
+from dpbench.audit.sequential import sequential_test
+from dpbench.audit.variants import LEAST, VARIANTS
+from dpbench.data import KINDS
+from dpbench.errors import UserError, unknown
+from dpbench.fingerprints import parameters
+from dpbench.mechanisms.base import MECHANISMS
+
+PAIRS = 200
+"""Pairs of each mechanism that are replayed, shared by its choices of parameters."""
+TESTED = 24
+"""Pairs of each mechanism that the sequential test looks at, where no number is given."""
+SECONDS = 20.0
+"""For each mechanism that the sequential test judges, where no time is given ..."""
+TOTAL = 60.0
+"""... and for all of them together."""
+ALPHA = 0.01
+"""The chance with which the sequential test calls a private mechanism violated."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to audit."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    """The δ of mechanisms that state no guarantee of their own. None: 0."""
+    pairs: int | None = None
+    """Pairs of each mechanism. None: 200 by replay, 24 by the sequential test."""
+    seconds: float | None = None
+    """The most time of each sequential test. None: 20, and 60 for all together."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A mechanism with one choice of parameters, under the name that it was asked for by."""
+
+    name: str
+    mechanism: Any
+    share: int = 1
+    """How many choices of parameters share its pairs."""
+
+    @property
+    def guarantee(self) -> str:
+        """As it states it; empty when it does not."""
+        return str(getattr(self.mechanism, "privacy", ""))
+
+    @property
+    def declared(self) -> str:
+        """Why it says that it is not private."""
+        ask = getattr(self.mechanism, "not_private", None)
+        return str(ask()) if callable(ask) else ""
+
+
+def chosen(names: Sequence[str]) -> list[Chosen]:
+    """What is meant by names of the registry, dotted paths, and either with parameters: `lpa(bound=3)`. A name of the
+    registry stands for all ways that its mechanism can go."""
+    found: list[Chosen] = []
+    for text in names:
+        name, given = _parsed(text)
+        ways = [given] if given is not None else VARIANTS.get(name, ({},))
+        found += [Chosen(name, MECHANISMS.make(name, **way), len(ways)) for way in ways]
+    for one in found:
+        for kind in getattr(one.mechanism, "kinds", ()):
+            if kind not in KINDS:
+                raise unknown(f"data kind of {one.name}", kind, KINDS)
+    return found
+
+
+def _parsed(text: str) -> tuple[str, dict[str, Any] | None]:
+    """`name`, or `name(key=value, ...)` with plain values."""
+    match = re.fullmatch(r"([^()]+)\((.*)\)", text.strip(), re.DOTALL)
+    if match is None:
+        return text, None
+    try:
+        call = ast.parse(f"f({match[2]})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+            raise ValueError
+        return match[1], {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        hint = "expected parameters as in lpa(bound=3)"
+        raise UserError(f"cannot read the parameters of {text!r}: {hint}") from None
+
+
+def findings(
+    asked: Sequence[Chosen], options: Options | None = None, own: Sequence[Pair] | None = None
+) -> Iterator[Finding]:
+    """What is found about each, in order.
+
+    own: pairs of the user's, instead of random ones.
+    """
+    options = options or Options()
+    left = TOTAL
+    for one in asked:
+        found, fitting = None, None
+        if own is not None:
+            fitting, refusal = _fitting(one, own)
+            if not fitting:
+                yield dataclasses.replace(by_test(one, options, 1.0, []), reason=refusal)
+                continue
+        if options.delta is None or one.guarantee:
+            found = _by_replay(one, options, fitting)
+        if found is None:
+            started = time.monotonic()
+            seconds = max(1.0, min(SECONDS, left)) if options.seconds is None else options.seconds
+            found = by_test(one, options, seconds, fitting)
+            left -= time.monotonic() - started
+        yield found
+
+
+def _fitting(one: Chosen, own: Sequence[Pair]) -> tuple[list[Pair], str]:
+    """The pairs that a mechanism takes, and why it does not take the last of the others."""
+    unfit, refusal = getattr(one.mechanism, "unfit", lambda data: ""), ""
+    fitting = []
+    for pair in own:
+        if reason := unfit(pair.before) or unfit(pair.after):
+            refusal = str(reason)
+        else:
+            fitting.append(pair)
+    return fitting, refusal
+
+
+def _by_replay(one: Chosen, options: Options, own: Sequence[Pair] | None) -> Finding | None:
+    if own is not None:
+        return audit_by_replay(one.mechanism, options.epsilon, 0, options.seed, name=one.name, own=tuple(own))
+    count = options.pairs or max(LEAST, PAIRS // one.share)
+    return audit_by_replay(one.mechanism, options.epsilon, count, options.seed, name=one.name)
+
+
+def by_test(one: Chosen, options: Options, seconds: float, own: Sequence[Pair] | None = None) -> Finding:
+    """What the sequential test finds, which knows releases only."""
+    mechanism = one.mechanism
+    guarantee = one.guarantee or ("(ε, δ)" if options.delta else "ε")
+    stated = getattr(mechanism, "delta", options.delta) if guarantee == "(ε, δ)" else 0.0
+    delta = float(stated or 0.0)
+    tried = own if own is not None else list(fitting_pairs(mechanism, options.pairs or TESTED, options.seed))
+    tested = sequential_test(
+        mechanism, tried, epsilon=options.epsilon, delta=delta, alpha=ALPHA, seconds=seconds, seed=options.seed
+    )
+    verdict: Verdict = "inconclusive"
+    reason = tested.reason
+    if tested.rejected:
+        public = one.declared or guarantee == "none"
+        verdict, reason = ("declared not private", one.declared) if public else ("violated", tested.reason)
+    return Finding(
+        mechanism=one.name,
+        parameters=", ".join(f"{key}={value}" for key, value in parameters(mechanism).items()),
+        method="sequential test",
+        guarantee=guarantee,
+        epsilon=options.epsilon,
+        delta=delta,
+        loss=tested.loss,
+        verdict=verdict,
+        pairs=tested.pairs if tested.draws else 0,
+        pair=tested.pair if tested.loss > 0 else "",
+        step=tested.event if tested.loss > 0 else "",
+        reason=reason,
+        seconds=tested.seconds,
+    )

@@ -1,0 +1,138 @@
+"""What a release shows, whoever made it: numbers at places, and items with or without a value.
+
+Ours are read by their parts; of a stranger's mechanism anything goes that is made of numbers, arrays, lists, dicts, sets and
+words, of any length. Imported by the sequential test. Imports releases only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping
+from collections.abc import Set as AnySet
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.data import History, Release, TopK
+from dpbench.data.summary import Entries, Sketched
+from dpbench.errors import UserError
+
+PLACES = 64
+"""Most places of a sketch whose estimates are looked at."""
+DEPTH = 8
+"""Most dicts, lists and objects inside each other."""
+
+
+@dataclass
+class Observed:
+    """One release, taken apart."""
+
+    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Numbers whose place says what they are about."""
+    items: dict[str, dict[Hashable, float]] = field(default_factory=dict)
+    """Items that are there or not, each with its value, its place in a list, or 1."""
+
+
+def observe(release: Any) -> Observed:
+    """All that a release publishes."""
+    found = Observed()
+    if isinstance(release, Release):
+        _own(release, found)
+    else:
+        _take(release, "", found, 0)
+    return found
+
+
+def raised(error: Exception) -> Observed:
+    """A release that ended with an error: that it did is an output, too."""
+    return Observed(items={"raised": {type(error).__name__: 1.0}})
+
+
+def _own(release: Release, found: Observed) -> None:
+    """A release of ours. Which cells, items or columns are listed says as much as the numbers beside them."""
+    listed: tuple[str, ...] = ()
+    if isinstance(release, Entries):
+        listed = release.numbers
+        cells = release.cells.tolist()
+        found.items["cells"] = dict(zip(cells, release.weights.tolist(), strict=True))
+        if release.values is not None:
+            found.items["values"] = dict(zip(cells, release.values.tolist(), strict=True))
+    elif isinstance(release, TopK):
+        listed = ("top",)
+        found.items["top"] = {column: float(place) for place, column in enumerate(release.top.tolist())}
+    elif isinstance(release, History) and release.history is not None:
+        listed = ("history",)
+        found.items["history"] = dict.fromkeys(release.history.tolist(), 1.0)
+    elif isinstance(release, Sketched):
+        # The hash functions are drawn anew for each release: only what a bucket says of a place can be compared.
+        listed = release.numbers
+        places = np.arange(min(release.places, PLACES))
+        for row, seed in enumerate(release.seeds):
+            one = replace(release, buckets=release.buckets[row : row + 1], seeds=(seed,))
+            found.numbers[f"row {row}"] = one.at(places)
+    for name, part in release.parts().items():
+        if name not in listed:
+            found.numbers[name] = part
+
+
+def _take(value: Any, name: str, found: Observed, depth: int) -> None:
+    """Any value, by its type."""
+    if depth > DEPTH:
+        raise UserError(f"cannot read a release of more than {DEPTH} lists, dicts or objects inside each other")
+    called = name or "value"
+    if isinstance(value, Real):  # True and False, too
+        found.numbers[called] = np.array([float(value)])
+    elif value is None or isinstance(value, str | bytes):
+        found.items.setdefault(called, {})[value] = 1.0
+    elif isinstance(value, AnySet):
+        found.items[called] = dict.fromkeys((_item(one) for one in value), 1.0)
+    elif isinstance(value, Mapping):
+        _take_mapping(value, name, found, depth)
+    elif isinstance(value, np.ndarray | list | tuple):
+        _take_list(value, called, found, depth)
+    elif isinstance(value, Release):
+        _own(value, found)
+    elif callable(getattr(value, "toarray", None)):
+        _take(value.toarray(), name, found, depth + 1)
+    elif callable(getattr(value, "to_dict", None)):  # pandas
+        _take(value.to_dict(), name, found, depth + 1)
+    elif dataclasses.is_dataclass(value) or hasattr(value, "__dict__"):
+        fields = {key: part for key, part in vars(value).items() if not key.startswith("_")}
+        _take_mapping(fields, name, found, depth)
+    else:
+        kinds = "numbers, arrays, lists, dicts, sets or words"
+        raise UserError(f"cannot read a release of type {type(value).__name__}: expected {kinds}")
+
+
+def _take_mapping(value: Mapping[Any, Any], name: str, found: Observed, depth: int) -> None:
+    """One item for each key where all values are numbers; otherwise each value by itself."""
+    if value and all(isinstance(part, Real) for part in value.values()):
+        found.items[name or "value"] = {_item(key): float(part) for key, part in value.items()}
+        return
+    for key, part in value.items():
+        _take(part, f"{name}.{key}" if name else str(key), found, depth + 1)
+
+
+def _take_list(value: Any, name: str, found: Observed, depth: int) -> None:
+    """Numbers by their places, words and whole numbers without repeats (a ranking, a set) as items, too."""
+    array = None
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        array = None
+    if array is not None and array.dtype.kind in "biuf":
+        found.numbers[name] = array.astype(np.float64).ravel()
+        if array.ndim == 1 and array.dtype.kind in "iu" and np.unique(array).size == array.size:
+            found.items[f"{name} as items"] = {item: float(place) for place, item in enumerate(array.tolist())}
+    elif all(isinstance(one, Hashable) and not isinstance(one, tuple) for one in value):
+        found.items[name] = {_item(item): float(place) for place, item in enumerate(value)}
+    else:
+        for place, part in enumerate(value):
+            _take(part, f"{name}.{place}", found, depth + 1)
+
+
+def _item(value: Any) -> Hashable:
+    return value.item() if isinstance(value, np.generic) else value

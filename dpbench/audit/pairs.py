@@ -1,0 +1,300 @@
+"""Random pairs of neighbouring data, small, with the shapes that hurt: what every way of auditing tries.
+
+The shapes take turns, so that a few dozen pairs hold all of them; in the first turn the data are as wide as the bound, where a
+row can be as large as it ever can. Imported by all ways of auditing; imports data kinds, and the
+neighbour relation that is not add-or-remove.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dpbench.audit.finding import Pair
+from dpbench.data import Catalogue, Contingency, Incidence, Records
+from dpbench.mechanisms.sparse.synthesizer import MOVED
+
+Rows = tuple[list[list[int]], list[int]]
+"""The rows of the smaller data, and the new one."""
+Draw = Callable[[int], list[int]]
+"""A row of a given size."""
+
+LARGEST = 7
+"""Most columns, items or categories."""
+MANY = "the new row lifts one of many equal counts and one that is low"
+MANY_COLUMNS = 32
+"""Columns of the first of these pairs: a choice among them costs the more the more there are."""
+CROWD = 40
+"""The count of a column that many rows have."""
+SHOWN = 70
+"""Characters of a pair's content in its name."""
+
+
+def pairs(
+    kind: str, rng: np.random.Generator, count: int, *, bound: int | None = None, neighbours: str = ""
+) -> Iterator[Pair]:
+    """`count` pairs of one data kind.
+
+    bound: the largest row (records: the most records of a user). None: any row that fits the columns.
+    neighbours: the relation as the mechanism states it; only one that moves an individual differs from add or remove.
+    """
+    make = MAKERS["moved" if neighbours == MOVED else kind]
+    for number, shape in zip(range(count), itertools.cycle(SHAPES[make]), strict=False):
+        before, after, content = make(rng, shape, bound, number < len(SHAPES[make]))
+        text = content if len(content) <= SHOWN else f"{content[:SHOWN]}..."
+        yield Pair(f"{shape} (pair {number}: {text})", before, after)
+
+
+# Rows: of columns, or of items.
+
+ROW_SHAPES: dict[str, Callable[[np.random.Generator, Draw, int, int], Rows]] = {}
+
+
+def _shape(name: str) -> Callable[[Any], Any]:
+    def register(function: Any) -> Any:
+        ROW_SHAPES[name] = function
+        return function
+
+    return register
+
+
+def _some(rng: np.random.Generator, draw: Draw, least: int, most: int) -> list[list[int]]:
+    """None to eight rows."""
+    return [draw(int(size)) for size in rng.integers(least, max(least, most) + 1, rng.integers(0, 9))]
+
+
+@_shape("any new row")
+def _any(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return _some(rng, draw, 0, most), draw(int(rng.integers(0, most + 1)))
+
+
+@_shape("the new row is the largest")
+def _largest(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return _some(rng, draw, 0, most // 2), draw(most)
+
+
+@_shape("the new row is the first")
+def _first(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [], draw(int(rng.integers(1, most + 1)))
+
+
+@_shape("all other rows are empty")
+def _alone(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [[] for _ in range(rng.integers(1, 4))], draw(most)
+
+
+@_shape("the new row is empty")
+def _empty(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return _some(rng, draw, 1, most), []
+
+
+@_shape("all counts are equal before")
+def _ties(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [[column] for column in range(d)] * int(rng.integers(1, 4)), draw(int(rng.integers(1, most + 1)))
+
+
+@_shape("all counts are equal and large before")
+def _large_ties(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [[column] for column in range(d)] * CROWD, draw(most)
+
+
+@_shape("the new row changes which count is the largest")
+def _argmax(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    times = int(rng.integers(1, 5))
+    return [[0]] * times + [[d - 1]] * (times - int(rng.integers(0, 2))), [d - 1]
+
+
+@_shape("the new row changes the range of the counts")
+def _range(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # Either the largest count rises, or the only zero goes.
+    if rng.random() < 0.5:
+        return [[0]] * int(rng.integers(1, 9)), [0]
+    return [[column] for column in range(1, d)] * int(rng.integers(1, 4)), [0]
+
+
+@_shape("the new row has a new column")
+def _new_column(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    rows = [[column for column in row if column != d - 1] for row in _some(rng, draw, 1, most)]
+    rest = [column for column in draw(most) if column != d - 1]
+    return rows, [*rest[: most - 1], d - 1]
+
+
+@_shape("the new row repeats another")
+def _repeats(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    row = draw(most)
+    return [*_some(rng, draw, 1, most), row], row
+
+
+@_shape(MANY)
+def _one_of_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [[column] for column in range(d - 1)] * (CROWD // 2), [0, d - 1][: min(d, most)]
+
+
+@_shape("the new row is the smallest")
+def _smallest(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return _some(rng, draw, min(2, most), most), draw(1)
+
+
+@_shape("one more of the same")
+def _one_more(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # Whatever is chosen by comparing a count with the noise changes somewhere along these.
+    return [[0]] * int(rng.integers(1, 16)), [0]
+
+
+@_shape("one column has nearly all")
+def _crowd(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [[0]] * CROWD, draw(int(rng.integers(1, most + 1)))
+
+
+@_shape("the new row is the first of its size")
+def _first_of_its_size(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # Others are all of one size: a limit between the two sizes cuts the new row alone.
+    size = int(rng.integers(1, most + 1))
+    return [draw(1) for _ in range(rng.integers(1, 9))], draw(size)
+
+
+def _incidence(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Incidence, Incidence, str]:
+    d = int(rng.integers(1, LARGEST + 1))
+    if wide:
+        d = bound or (MANY_COLUMNS if shape == MANY else LARGEST)
+    elif bound and rng.random() < 0.2:
+        d = bound
+    most = d if bound is None else min(d, bound)
+
+    def draw(size: int) -> list[int]:
+        return sorted(rng.permutation(d)[: min(size, d)].tolist())
+
+    rows, new = ROW_SHAPES[shape](rng, draw, d, most)
+    before, after = (Incidence.from_rows(r, columns=d) for r in (rows, [*rows, new]))
+    return before, after, f"{new} new after {rows} of {d} columns"
+
+
+def _records(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Records, Records, str]:
+    items, contexts = (4 if wide else int(rng.integers(1, 6))), int(rng.integers(1, 4))
+    repeats = bool(rng.random() < 0.75)
+    most = LARGEST if bound is None else bound
+    most = most if repeats else min(most, items)
+
+    def draw(size: int) -> list[int]:
+        if not repeats:
+            return rng.permutation(items)[: min(size, items)].tolist()
+        # One in three users has one item again and again: then one number moves by all of them.
+        return [int(rng.integers(items))] * size if rng.random() < 1 / 3 else rng.integers(0, items, size).tolist()
+
+    rows, new = ROW_SHAPES[shape](rng, draw, items, most)
+    same = rng.random() < 0.5
+    users = [[(item, 0 if same else int(rng.integers(contexts))) for item in row] for row in [*rows, new]]
+    before, after = (Records.from_rows(u, items=items, contexts=contexts, repeats=repeats) for u in (users[:-1], users))
+    kind = "" if repeats else ", no item twice"
+    return before, after, f"{users[-1]} new after {users[:-1]} of {items} items and {contexts} contexts{kind}"
+
+
+# Individuals in the cells of a table.
+
+
+def _contingency(
+    rng: np.random.Generator, shape: str, bound: int | None, wide: bool
+) -> tuple[Contingency, Contingency, str]:
+    sides = tuple(int(side) for side in rng.integers(1, 5, 2)) if rng.random() < 0.3 else (int(rng.integers(1, 14)),)
+    size = int(np.prod(sides))
+    counts = rng.integers(0, 4, size) * (rng.random(size) < 0.6)
+    cell = int(rng.integers(size))
+    if shape == "the first individual":
+        counts[:] = 0
+    elif shape == "the first of a cell":
+        counts[cell] = 0
+    elif shape == "one more in the largest cell":
+        counts[cell] = counts.max() + int(rng.integers(1, 30))
+    elif shape == "equal counts":
+        counts[:] = int(rng.integers(1, 4))
+    elif shape == "a new largest cell":
+        counts[cell] = counts.max()
+    elif shape == "the last cell":
+        cell = size - 1
+    more = counts.copy()
+    more[cell] += 1
+    before, after = (_table(table, sides) for table in (counts, more))
+    return before, after, f"cell {cell} of {counts.tolist()}"
+
+
+def _table(counts: np.ndarray, sides: tuple[int, ...]) -> Contingency:
+    cells = np.flatnonzero(counts)
+    return Contingency(cells, counts[cells].astype(np.int64), int(counts.size), sides)
+
+
+def _moved(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Contingency, Contingency, str]:
+    """One individual goes to another cell of the same first attribute. So few that every outcome can be listed."""
+    sides = (int(rng.integers(2, 4)),) if shape == "one attribute" else (2, int(rng.integers(2, 4)))
+    width = sides[-1]
+    counts = np.zeros(int(np.prod(sides)), dtype=np.int64)
+    first = int(rng.integers(counts.size // width)) * width
+    source, target = (first + rng.permutation(width)[:2]).tolist()
+    for _ in range(rng.integers(0, 3)):
+        counts[source if shape == "the cell holds others" else rng.integers(counts.size)] += 1
+    if shape == "to an empty cell":
+        counts[target] = 0
+    counts[source] += 1
+    moved = counts.copy()
+    moved[source] -= 1
+    moved[target] += 1
+    return _table(counts, sides), _table(moved, sides), f"from cell {source} to {target} of {counts.tolist()}"
+
+
+# One user's items.
+
+
+def _catalogue(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Catalogue, Catalogue, str]:
+    items, categories = int(rng.integers(1, 7)), int(rng.integers(1, 5))
+    matrix = (rng.random((items, categories)) < rng.choice([0.3, 0.6])).astype(np.int64)
+    new = int(rng.integers(items))
+    if shape == "the item with the most categories":
+        matrix[new] = 1
+    elif shape == "an item without category":
+        matrix[new] = 0
+    elif shape == "an item like another":
+        matrix[new] = matrix[(new + 1) % items]
+    history = [item for item in range(items) if item != new and rng.random() < 0.5]
+    if shape == "the first item":
+        history = []
+    elif shape == "the last item that is missing":
+        history = [item for item in range(items) if item != new]
+    others = [[int(rng.integers(items))]] if rng.random() < 0.2 else []
+    before, after = (Catalogue.from_matrix(matrix, [*others, h]) for h in (history, [*history, new]))
+    return before, after, f"item {new} new after {history} of {matrix.tolist()}"
+
+
+Maker = Callable[[np.random.Generator, str, int | None, bool], tuple[Any, Any, str]]
+
+MAKERS: dict[str, Maker] = {
+    "incidence": _incidence,
+    "records": _records,
+    "contingency": _contingency,
+    "moved": _moved,
+    "catalogue": _catalogue,
+}
+
+SHAPES: dict[Maker, tuple[str, ...]] = {
+    _incidence: tuple(ROW_SHAPES),
+    _records: tuple(ROW_SHAPES),
+    _contingency: (
+        "any cell",
+        "the first individual",
+        "the first of a cell",
+        "one more in the largest cell",
+        "equal counts",
+        "a new largest cell",
+        "the last cell",
+    ),
+    _moved: ("one attribute", "to an empty cell", "the cell holds others", "two attributes"),
+    _catalogue: (
+        "any item",
+        "the item with the most categories",
+        "an item without category",
+        "an item like another",
+        "the first item",
+        "the last item that is missing",
+    ),
+}

@@ -1,0 +1,190 @@
+"""The steps of a release, written down and played back: a `Noise` that records, and hands out outputs it was given.
+
+A recorded run is a transcript. Played back on a neighbour, every step must be of the same kind, size and scale, and takes
+the recorded output: what is left to differ are the exact values that went into it, which cost privacy.
+Imported by the audit by replay; imports privacy.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpbench.privacy import Law, Noise
+
+
+class Differs(Exception):
+    """Something that must be equal on both neighbours is not. `step` names where."""
+
+    def __init__(self, step: str, what: str) -> None:
+        super().__init__(what)
+        self.step, self.what = step, what
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One call of `Noise`."""
+
+    kind: str
+    name: str
+    exact: NDArray[Any]
+    """The values before noise; for `rows` the number of rows; empty for `draw`."""
+    parameters: Mapping[str, NDArray[Any]]
+    """What must be equal, bit for bit: scale, alpha, epsilon ..."""
+    output: Any
+    law: Law[Any] | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.name == self.kind else f"{self.kind} {self.name!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """All steps of one run, and what it published."""
+
+    steps: tuple[Step, ...]
+    published: Mapping[str, bytes] = field(default_factory=dict)
+    """By name, bit for bit."""
+
+
+class Recorder(Noise):
+    """Noise that writes down its steps.
+
+    given: a transcript whose outputs are handed out instead of fresh noise. Whatever must agree with it and does not raises
+    `Differs`.
+    forced: outcomes of `choose`, by the number of the step.
+    newcomers: the numbers of `rows` steps at which the row that the transcript's data do not have is in the sample.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        *,
+        given: Sequence[Step] | None = None,
+        forced: Mapping[int, int] | None = None,
+        newcomers: Collection[int] = (),
+    ) -> None:
+        super().__init__(rng)
+        self.given, self.forced, self.newcomers = given, forced or {}, newcomers
+        self.steps: list[Step] = []
+
+    def laplace(self, values: ArrayLike, *, scale: ArrayLike, step: str = "", **more: Any) -> NDArray[Any]:
+        draw = super().laplace
+        return self._step(
+            "laplace", step, values, {"scale": scale}, lambda: draw(values, scale=scale, step=step, **more)
+        )
+
+    def geometric(self, values: ArrayLike, *, alpha: float, step: str = "", **more: Any) -> NDArray[Any]:
+        draw = super().geometric
+        return self._step(
+            "geometric", step, values, {"alpha": alpha}, lambda: draw(values, alpha=alpha, step=step, **more)
+        )
+
+    def gaussian(
+        self, values: ArrayLike, *, sigma: float, shared: float = 0.0, step: str = "", **more: Any
+    ) -> NDArray[Any]:
+        draw = super().gaussian
+        return self._step(
+            "gaussian",
+            step,
+            values,
+            {"sigma": sigma, "shared": shared},
+            lambda: draw(values, sigma=sigma, shared=shared, step=step, **more),
+        )
+
+    def ball(self, values: ArrayLike, *, norm: str, epsilon: float, step: str = "", **more: Any) -> NDArray[Any]:
+        draw = super().ball
+        return self._step(
+            "ball",
+            step,
+            values,
+            {"norm": norm, "epsilon": epsilon},
+            lambda: draw(values, norm=norm, epsilon=epsilon, step=step, **more),
+        )
+
+    def choose(
+        self, scores: ArrayLike, *, epsilon: float, sensitivity: float, monotone: bool, step: str = "", **more: Any
+    ) -> int:
+        def draw() -> int:
+            given = self.forced.get(len(self.steps))
+            return chosen() if given is None else given
+
+        def chosen() -> int:
+            return choose(scores, epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, step=step, **more)
+
+        choose = super().choose
+        exponent = epsilon / (sensitivity if monotone else 2 * sensitivity)
+        return int(self._step("choose", step, scores, {"exponent": exponent}, draw))
+
+    def draw(self, law: Law[Any], *, step: str = "", **more: Any) -> Any:
+        draw = super().draw
+        return self._step("draw", step, (), {}, lambda: draw(law, step=step, **more), law)
+
+    def rows(self, n: int, *, rate: float, step: str = "", **more: Any) -> NDArray[np.int64]:
+        draw = super().rows
+        return np.asarray(self._step("rows", step, n, {"rate": rate}, lambda: draw(n, rate=rate, step=step, **more)))
+
+    def _step(
+        self,
+        kind: str,
+        name: str,
+        values: ArrayLike,
+        parameters: Mapping[str, Any],
+        draw: Callable[[], Any],
+        law: Law[Any] | None = None,
+    ) -> Any:
+        exact = np.array(values)
+        step = Step(kind, name or kind, exact, {key: np.array(value) for key, value in parameters.items()}, None, law)
+        output = draw() if self.given is None else self._recorded(step)
+        self.steps.append(Step(kind, step.name, exact, step.parameters, copy.deepcopy(output), law))
+        return output
+
+    def _recorded(self, step: Step) -> Any:
+        """The output of the same step of the transcript."""
+        number = len(self.steps)
+        if self.given is None or number >= len(self.given):
+            raise Differs(str(step), f"{step} is one step more than on the neighbour")
+        recorded = self.given[number]
+        if (recorded.kind, recorded.name) != (step.kind, step.name):
+            raise Differs(str(step), f"step {number + 1} is {step} on one neighbour and {recorded} on the other")
+        for key, value in step.parameters.items():
+            other = recorded.parameters.get(key)
+            if other is None or value.shape != other.shape or value.tobytes() != other.tobytes():
+                raise Differs(str(step), f"the {key} of {step} differs: {shown(other)} and {shown(value)}")
+        if step.kind == "rows":
+            return self._sampled(number, recorded, int(step.exact))
+        if step.exact.shape != recorded.exact.shape:
+            sizes = f"{recorded.exact.size} and {step.exact.size} values"
+            raise Differs(str(step), f"the size of {step} differs: {sizes}")
+        return copy.deepcopy(recorded.output)
+
+    def _sampled(self, number: int, recorded: Step, n: int) -> NDArray[np.int64]:
+        """The recorded sample, as far as these data have its rows, with the new row where it is a newcomer."""
+        known = int(recorded.exact)
+        if abs(n - known) > 1:
+            raise Differs(str(recorded), f"{recorded} samples from {known} and from {n} rows")
+        output: NDArray[np.int64] = recorded.output[recorded.output < n]
+        if n > known and number in self.newcomers:
+            output = np.append(output, known)
+        return output.copy()
+
+
+def shown(value: NDArray[Any] | None) -> str:
+    """A parameter in a few characters."""
+    if value is None:
+        return "nothing"
+    if value.ndim == 0:
+        return f"{value.item():.9g}" if value.dtype.kind in "fiu" else str(value.item())
+    return f"{value.size} numbers from {value.min():.9g} to {value.max():.9g}" if value.size else "no numbers"
+
+
+def compare_published(one: Trace, other: Trace) -> None:
+    """Raise `Differs` unless both runs published the same, bit for bit."""
+    for name in {**one.published, **other.published}:
+        if one.published.get(name) != other.published.get(name):
+            raise Differs("published", f"the published {name!r} differs though every step gave the same output")

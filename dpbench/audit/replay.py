@@ -1,0 +1,136 @@
+"""Audit by replay: the privacy loss of a mechanism on a pair of neighbours, computed and not measured.
+
+A run is recorded on one of the two, and played back on both: the same streams, the recorded output at every step. Kinds,
+sizes, scales and what is published must agree; what each step costs follows from its exact values. Pure losses add up
+to at most ε. It cannot see whether the samplers have their law (but draws are compared with their stated
+probabilities), pairs that were not tried, refusals, time and floating point.
+Imported by the `audit` verb and by whoever states a loss; imports mechanisms and the other ways' common types.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from dpbench.audit.enumeration import Samplers, TooMany
+from dpbench.audit.finding import Finding, Pair, Verdict
+from dpbench.audit.pairs import pairs
+from dpbench.audit.recording import Differs
+from dpbench.audit.transcripts import Judged, Notes, Refused, judge, record, replay
+from dpbench.fingerprints import parameters
+from dpbench.mechanisms.base import Bounded, Mechanism
+from dpbench.numerics import keyed
+
+TOLERANCE = 1e-9
+ATTEMPTS = 20
+"""Pairs made for each that is wanted, where a mechanism does not take all of them."""
+HARDER = 20
+"""How many times as many pairs are tried to find out what declares itself not private."""
+
+
+def audit_by_replay(
+    mechanism: Any, epsilon: float, pairs_count: int, seed: int = 0, *, name: str = "", own: tuple[Pair, ...] = ()
+) -> Finding | None:
+    """What replay finds about one mechanism with its parameters; None where it cannot be replayed (`cannot_replay`).
+
+    own: pairs of the user's, tried before the random ones.
+    """
+    started = time.perf_counter()
+    if cannot_replay(mechanism):
+        return None
+    guarantee = str(getattr(mechanism, "privacy", "") or "none")
+    delta = float(getattr(mechanism, "delta", 0.0)) if guarantee == "(ε, δ)" else 0.0
+    # The same law, without shortcuts whose steps follow the data.
+    form = mechanism.stepwise() if isinstance(mechanism, Mechanism) else mechanism
+    declared = mechanism.not_private() if hasattr(mechanism, "not_private") else ""
+    pairs_count *= HARDER if declared else 1
+    worst, notes = Judged(), Notes(Samplers(keyed.stream(seed, "audit", "samplers")))
+    for number, pair in enumerate(itertools.chain(own, fitting_pairs(form, pairs_count, seed))):
+        try:
+            if number < 3 and not _repeatable(form, pair, epsilon):
+                return None
+            found = judge(form, pair, epsilon, delta, seed + number, notes)
+        except (Refused, TooMany) as error:
+            notes.refused = str(error)
+            continue
+        notes.looked_at += 1
+        worst = max(worst, found, key=lambda judged: judged.loss) if worst.pair else found
+        if math.isinf(worst.loss):
+            break  # nothing is worse: what reads the data is found out here
+    if step := notes.samplers.wrong():
+        worst = Judged(math.inf, step, "all pairs", f"what {step} draws does not follow the probabilities it states")
+    verdict, reason = _verdict(worst, notes, epsilon, declared, guarantee)
+    return Finding(
+        mechanism=name or getattr(mechanism, "name", "") or type(mechanism).__name__,
+        parameters=", ".join(f"{key}={value}" for key, value in parameters(mechanism).items()),
+        method="enumeration" if notes.enumerated else "replay",
+        guarantee=guarantee,
+        epsilon=epsilon,
+        delta=delta,
+        loss=worst.loss,
+        verdict=verdict,
+        pairs=notes.looked_at,
+        pair=worst.pair,
+        step=worst.step,
+        reason=reason,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _verdict(worst: Judged, notes: Notes, epsilon: float, declared: str, guarantee: str) -> tuple[Verdict, str]:
+    if worst.loss > epsilon + TOLERANCE:
+        # A mechanism that states no guarantee breaks none.
+        return "violated" if not declared and guarantee != "none" else "declared not private", worst.reason or declared
+    if not notes.looked_at:
+        return "inconclusive", notes.refused or "it takes none of the pairs"
+    if declared:
+        return "inconclusive", f"no pair shows what it declares: {declared}"
+    if notes.unknown:
+        return "inconclusive", f"a draw is judged by the outcomes that came up only: {notes.unknown}"
+    return "holds", ""
+
+
+def cannot_replay(mechanism: Any) -> str:
+    """Why a mechanism cannot be replayed; empty when it can."""
+    publish = getattr(type(mechanism), "publish", None)
+    if not callable(publish) or publish is Mechanism.publish:
+        return "it has no method publish(data, epsilon, noise)"
+    if "noise" not in inspect.signature(publish).parameters:
+        return "its publish takes no noise"
+    if isinstance(mechanism, Mechanism) and type(mechanism).release is not Mechanism.release:
+        return "it has a release of its own, which may do more than publish"
+    return ""
+
+
+def fitting_pairs(mechanism: Any, count: int, seed: int) -> Iterator[Pair]:
+    """Pairs that a mechanism takes, of all its kinds in turn, with rows up to its `bound`.
+
+    A mechanism of ours that takes larger rows than its bound without refusing them has to stand those too.
+    """
+    bound = getattr(mechanism, "bound", None)
+    limits = [bound, None] if bound is not None and isinstance(mechanism, Bounded) else [bound]
+    kinds = tuple(getattr(mechanism, "kinds", ("incidence",)))
+    relation = str(getattr(mechanism, "neighbours", ""))
+    sources = [
+        pairs(kind, keyed.stream(seed, "pairs", kind, str(limit)), ATTEMPTS * count, bound=limit, neighbours=relation)
+        for limit in limits
+        for kind in kinds
+    ]
+    turns = (pair for turn in zip(*sources, strict=True) for pair in turn)
+    unfit = getattr(mechanism, "unfit", lambda data: "")
+    fitting = (pair for pair in turns if not unfit(pair.before) and not unfit(pair.after))
+    return itertools.islice(fitting, count)
+
+
+def _repeatable(mechanism: Any, pair: Pair, epsilon: float) -> bool:
+    """Whether the same streams and outputs give the same release twice: if not, it has randomness of its own."""
+    first = record(mechanism, pair.after, epsilon, 0)
+    try:
+        replay(mechanism, pair.after, epsilon, 0, first)
+    except Differs:
+        return False
+    return True

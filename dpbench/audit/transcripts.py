@@ -1,0 +1,204 @@
+"""Transcripts: a run recorded on one neighbour, played back on both, and what its steps cost together.
+
+Imported by the audit by replay, and by tests that look at one pair.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpbench.audit.enumeration import Enumerated, NotEnumerable, Samplers, enumerate_laws, recorded_ratio
+from dpbench.audit.finding import Pair
+from dpbench.audit.losses import Cost, amplified, cost, total
+from dpbench.audit.recording import Differs, Recorder, Step, Trace, compare_published
+from dpbench.data import Data, Release
+
+FORCED = 48
+"""Most combinations of outcomes of `choose` that are forced on one pair."""
+TRANSCRIPTS = 2
+"""Recorded runs of each neighbour, where there are several steps and a later one may depend on an earlier output."""
+UNPUBLISHED = ("chosen", "diagnostics", "sample")
+"""Fields of a release besides its numbers: the first is among its parts, the others are for studies only."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The worst that the transcripts of one pair, or of all, show."""
+
+    loss: float = 0.0
+    step: str = ""
+    pair: str = ""
+    reason: str = ""
+    """What differed, where the loss is infinite."""
+
+
+@dataclass
+class Notes:
+    """What is gathered over all pairs."""
+
+    samplers: Samplers
+    enumerated: bool = False
+    unknown: str = ""
+    """Why the cost of some draw is only known for the outcomes that were drawn."""
+    refused: str = ""
+    """Why some pair could not be run."""
+    looked_at: int = 0
+    laws: dict[tuple[bytes, bytes], Enumerated] = field(default_factory=dict)
+    """Of the pair at hand."""
+
+
+class Refused(Exception):
+    """The mechanism does not run on a dataset of the pair."""
+
+
+def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
+    """One run with the streams of a seed; `played`: as a `Recorder` takes it."""
+    noise = Recorder(np.random.default_rng(seed), **played)
+    release = mechanism.publish(data, epsilon, noise)
+    if noise.given is not None and len(noise.steps) < len(noise.given):
+        raise Differs(
+            str(noise.given[len(noise.steps)]), f"{noise.given[len(noise.steps)]} is missing on the neighbour"
+        )
+    return Trace(tuple(noise.steps), _published(release))
+
+
+def _published(release: Any) -> Mapping[str, bytes]:
+    """All that is published, bit for bit: the parts, and what else anybody can read from the release."""
+    if not isinstance(release, Release):
+        return {"release": np.asarray(release.published(), dtype=np.float64).tobytes()}
+    shown = {name: part.tobytes() for name, part in release.parts().items()}
+    for each in dataclasses.fields(release):
+        if each.name not in (*release.numbers, *UNPUBLISHED):
+            shown[each.name] = repr(getattr(release, each.name)).encode()
+    return shown
+
+
+def record(mechanism: Any, data: Data, epsilon: float, seed: int, forced: Mapping[int, int] | None = None) -> Trace:
+    try:
+        return run(mechanism, data, epsilon, seed, forced=forced)
+    except Exception as error:  # a stranger's code: whatever it raises, the pair tells nothing
+        raise Refused(f"it fails on a pair: {type(error).__name__}: {error}") from error
+
+
+def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, **played: Any) -> Trace:
+    """The same run on a neighbour. `Differs` where it does not go the same way."""
+    try:
+        trace = run(mechanism, data, epsilon, seed, given=given.steps, **played)
+    except Differs:
+        raise
+    except Exception as error:
+        raise Differs("publish", f"it fails on the neighbour: {type(error).__name__}: {error}") from error
+    compare_published(given, trace)
+    return trace
+
+
+def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, notes: Notes) -> Judged:
+    """The largest loss over several transcripts, from both neighbours, and over every outcome of `choose`."""
+    notes.laws.clear()
+    worst = Judged(pair=pair.name)
+    try:
+        first = record(mechanism, pair.before, epsilon, seed)
+        again = TRANSCRIPTS if len(first.steps) > 1 else 1
+        plans: list[tuple[Data, int, dict[int, int]]] = [
+            (data, seed + turn, {}) for turn in range(again) for data in (pair.before, pair.after)
+        ]
+        plans += [(pair.before, seed, outcomes) for outcomes in _forced(first)]
+        for data, bits, outcomes in plans:
+            recorded = first if (data, bits, outcomes) == (pair.before, seed, {}) else None
+            recorded = recorded or record(mechanism, data, epsilon, bits, outcomes)
+            found = _transcript(mechanism, pair, epsilon, delta, bits, data is pair.before, recorded, notes)
+            worst = max(worst, found, key=lambda judged: judged.loss)
+    except Differs as differs:
+        return Judged(math.inf, differs.step, pair.name, differs.what)
+    return worst
+
+
+def _forced(trace: Trace) -> Iterator[dict[int, int]]:
+    """The outcomes of `choose` to force: all combinations where they are few, else each step's own one after the other."""
+    sizes = {at: step.exact.size for at, step in enumerate(trace.steps) if step.kind == "choose"}
+    if not sizes:
+        return
+    if math.prod(sizes.values()) <= FORCED:
+        yield from (dict(zip(sizes, chosen, strict=True)) for chosen in itertools.product(*map(range, sizes.values())))
+        return
+    for at, size in sizes.items():
+        for outcome in np.unique(np.linspace(0, size - 1, FORCED // len(sizes)).astype(int)):
+            yield {at: int(outcome)}
+
+
+def _transcript(
+    mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, on_before: bool, recorded: Trace, notes: Notes
+) -> Judged:
+    """The loss of one transcript, recorded on one of the two."""
+    before = recorded if on_before else replay(mechanism, pair.before, epsilon, seed, recorded)
+    samples = [at for at, step in enumerate(before.steps) if step.kind == "rows"]
+    after = recorded
+    if on_before or samples:
+        after = replay(mechanism, pair.after, epsilon, seed, before)
+    costs = _costs(before, after, notes, drawn=before if on_before else after)
+    # Where the new row may be in a sample of rows, the steps that use the sample cost what sampling makes of it.
+    taken: set[int] = set()
+    for at in samples:
+        if int(after.steps[at].exact) == int(before.steps[at].exact):
+            continue
+        inside = replay(mechanism, pair.after, epsilon, seed, before, newcomers={at})
+        used = [n for n, step in enumerate(inside.steps) if step.exact.tobytes() != after.steps[n].exact.tobytes()]
+        with_row = _costs(before, inside, notes, drawn=None)
+        steps = [each[n] for each in (costs, with_row) for n in used]
+        plain = not taken & set(used) and not any(each.squared or each.laws for each in steps)
+        out, within = (sum(each[n].pure for n in used) for each in (costs, with_row))
+        if plain and used:
+            # All of it is named with the step that costs most.
+            most = max(used, key=lambda n: with_row[n].pure)
+            costs = [Cost() if n in used else each for n, each in enumerate(costs)]
+            costs[most] = Cost(amplified(out, within, float(before.steps[at].parameters["rate"])))
+        else:
+            # No closed form: no gain by sampling.
+            costs = [_larger(*both) for both in zip(costs, with_row, strict=True)]
+        taken |= set(used)
+    loss = total(costs, delta)
+    costliest = max(zip(costs, before.steps, strict=True), key=lambda both: total([both[0]], delta), default=None)
+    return Judged(loss, str(costliest[1]) if costliest else "", pair.name)
+
+
+def _larger(one: Cost, other: Cost) -> Cost:
+    return Cost(max(one.pure, other.pure), max(one.squared, other.squared), other.laws or one.laws)
+
+
+def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> list[Cost]:
+    costs = []
+    for one, other in zip(before.steps, after.steps, strict=True):
+        if one.kind == "rows":
+            costs.append(Cost())
+        elif one.kind == "draw":
+            costs.append(_draw_cost(one, other, notes, drawn is not None, drawn is before))
+        else:
+            costs.append(cost(one, other))
+    return costs
+
+
+def _draw_cost(one: Step, other: Step, notes: Notes, fresh: bool, from_before: bool) -> Cost:
+    try:
+        key = pickle.dumps(one.law), pickle.dumps(other.law)
+        laws = notes.laws.get(key) or notes.laws.setdefault(key, enumerate_laws(one.law, other.law))
+    except NotEnumerable as error:
+        notes.unknown = str(error)
+        try:
+            return Cost(recorded_ratio(one.law, other.law, one.output))
+        except NotEnumerable:
+            return Cost()
+    notes.enumerated = True
+    if fresh:
+        try:
+            notes.samplers.note(str(one), laws.one if from_before else laws.other, laws.place(one.output))
+        except KeyError:
+            raise Differs(str(one), f"{one} drew an outcome that its law does not have") from None
+    return Cost(laws=(laws.one, laws.other))

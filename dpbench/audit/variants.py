@@ -1,0 +1,104 @@
+"""Which parameters each mechanism is audited with: every way it can go, small enough for the pairs.
+
+First the private ones (declared bounds, given θ, τ, s, d, ρ), by which a family is judged; then those that read the data, as the
+papers have them, which must be found out. Imported by the audits; a new mechanism adds its line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dpbench.audit.finding import Finding, Pair
+from dpbench.audit.replay import audit_by_replay
+from dpbench.mechanisms.base import MECHANISMS
+
+Parameters = Mapping[str, Any]
+
+LEAST = 51
+"""Pairs of one choice of parameters, however many there are: all shapes of rows, three times."""
+WIDE = 60
+"""A bound at which choices of θ cost nearly all of their budget."""
+
+_SAMPLING = ("column", "row", "none")
+
+VARIANTS: dict[str, tuple[Parameters, ...]] = {
+    "lpa": ({"bound": 3}, {"bound": 1}, {}),
+    "alpa": ({}, {"bound": 3}),
+    "fpa": ({"bound": 3, "rho": 1}, {"bound": 3, "rho": 2}, {"bound": 3}, {"rho": 1}),
+    "gs_r": ({"bound": 3}, {"bound": 1}, {}),
+    "gs_s": (*({"bound": 3, "sampling": each} for each in _SAMPLING), {"bound": 1, "sampling": "row"}, {}),
+    "gs": (
+        *({"bound": 3, "sampling": each} for each in _SAMPLING),
+        {"bound": 2, "w": 1},
+        {"bound": 3, "scale_up": 1.5},
+        {"bound": 3, "scale_up": "mean_row"},
+        {},
+    ),
+    "gs_mean": ({"bound": 3}, {"bound": 3, "sampling": "row"}, {}),
+    "gs_private": ({"bound": 3}, {"bound": 3, "sampling": "row"}, {"bound": 1, "mean_share": 0.5}, {}),
+    "dpsense": (
+        {"bound": 3},
+        {"bound": WIDE},
+        {"bound": 3, "limit": "sample", "tight": True},
+        {"bound": 3, "theta": 2},
+        {"theta": 1, "limit": "sample"},
+        {"bound": 3, "share": 0.2, "tight": True},
+        {},
+    ),
+    "dpsense_s": (
+        {"bound": 3, "alphas": 3},
+        {"bound": WIDE, "alphas": 2},
+        {"bound": 3, "alphas": 2, "limit": "sample", "tight": True},
+        {"bound": 2, "alphas": 4, "alpha_max": 4.0, "tight": True},
+        {"alphas": 2},
+    ),
+    "sra": ({"l": 1}, {"l": 3}, {"l": 2, "item_share": 0.3}),
+    "hpa": ({"d": 1, "l": 2}, {"d": 2, "l": 1, "popularity_share": 0.5, "item_share": 0.2}, {"l": 2}),
+    "hpa_popularity": ({"d": 1}, {"d": 3, "popularity_share": 0.9}, {}),
+    "linf": ({},),
+    "gaussian": ({"bound": 3}, {"bound": 3, "delta": 0.01}, {}),
+    "pf_peeling": ({"k": 1}, {"k": 2}, {"k": 3}),
+    "joint_topk": ({"k": 1}, {"k": 2}, {"k": 3}),
+    "geometric": ({}, {"transform": "dyadic"}, {"transform": "haar"}),
+    "filter": (
+        {"theta": 2},
+        {"theta": 2, "two_sided": False},
+        {"t": 2},
+        {"theta": 2, "transform": "dyadic", "consistent": True},
+        {"theta": 2, "transform": "haar"},
+        {},
+    ),
+    "threshold": ({"tau": 3}, {"tau": 2.5, "transform": "dyadic"}, {"tau": 3, "transform": "haar"}, {"t": 2}),
+    "priority": ({"s": 2}, {"s": 1}, {"s": 3, "transform": "dyadic"}, {"s": 2, "transform": "haar"}, {}),
+    "filter_priority": (
+        {"s": 2, "theta": 2},
+        {"s": 2, "theta": 1.5, "transform": "dyadic", "consistent": True},
+        {"s": 2, "transform": "haar"},
+        {"s": 2},
+        {"theta": 2},
+    ),
+    "sketch": (
+        {"buckets": 4},
+        {"buckets": 3, "rows": 3, "combine": "median"},
+        {"buckets": 4, "transform": "dyadic"},
+        {"buckets": 2, "rows": 1, "transform": "haar"},
+        {"buckets": 4, "laborious": True},
+        {},
+    ),
+    "synthesizer": ({}, {"delta": 0.01}),
+    "laplace_categories": ({}, {"user": 0}),
+    "s_dpdp": ({}, {"user": 0, "calibrated": False}),
+    "s_pbq": ({}, {"step": 0.5, "tolerance": 5.0}),
+}
+
+
+def audit_variants(
+    name: str, epsilon: float, pairs_count: int, seed: int = 0, *, own: tuple[Pair, ...] = ()
+) -> Iterator[Finding | None]:
+    """What replay finds about each choice of parameters of a mechanism, which share the pairs; of a class that is not
+    ours, about its defaults. None where it cannot be replayed."""
+    chosen = VARIANTS.get(name, ({},))
+    for parameters in chosen:
+        mechanism = MECHANISMS.make(name, **parameters)
+        yield audit_by_replay(mechanism, epsilon, max(LEAST, pairs_count // len(chosen)), seed, name=name, own=own)
