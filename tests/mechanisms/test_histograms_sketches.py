@@ -125,6 +125,12 @@ def test_alp_draws_each_table_with_its_probability() -> None:
     assert stats.chisquare(drawn, expected).pvalue > 1e-4
 
 
+def test_a_large_table_has_a_probability_too() -> None:
+    """Too small for a number, not for its logarithm."""
+    law = law_of({0: 2, 3: 1}, 1.0, 3, alpha=1.5, largest=3, buckets=9000)
+    assert -18_000 < law.log_probability(law.draw(np.random.default_rng(4))) < -2000
+
+
 def test_alp_estimates_are_those_of_the_naive_version() -> None:
     data = Contingency.from_dict({0: 9, 2: 30, 5: 1}, size=6)
     for seed in range(10):

@@ -27,6 +27,9 @@ class Stable(Histogram):
         super().__post_init__()
         check_delta(self.delta)
 
+    def unreplayable(self) -> str:
+        return "noise goes to the non-zero counts, whose number follows the data; δ covers it"
+
     def inexact(self) -> str:
         # A discrete Laplace count of one passes the threshold up to 2/(1 + exp(-ε/k)) times as often; a discrete Gaussian has
         # another δ altogether.
