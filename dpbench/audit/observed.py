@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.data import History, Release, TopK
-from dpbench.data.summary import Entries, Sketched
+from dpbench.data.summary import Entries, Projected, Sketched
 from dpbench.errors import UserError
 
 PLACES = 64
@@ -73,6 +73,9 @@ def _own(release: Release, found: Observed) -> None:
         for row, seed in enumerate(release.seeds):
             one = replace(release, buckets=release.buckets[row : row + 1], seeds=(seed,))
             found.numbers[f"row {row}"] = one.at(places)
+    elif isinstance(release, Projected):
+        listed = release.numbers  # of any length, and hashed anew too
+        found.numbers["estimates"] = release.at(np.arange(min(release.places, PLACES)))
     for name, part in release.parts().items():
         if name not in listed:
             found.numbers[name] = part

@@ -32,6 +32,7 @@ every_mechanism = pytest.mark.parametrize(("name", "kind", "parameters"), CASES)
 EXACT = [case for case in CASES if not dpbench.mechanism(case.values[0], **case.values[2]).inexact()]
 exact_ones = pytest.mark.parametrize(("name", "kind", "parameters"), EXACT)
 REFUSE = {"fpa", "linf", "pf_peeling", "joint_topk", "synthesizer", "dpsense_s"}
+REFUSE |= {"gshm", "stability_laplace", "gaussian_sketch", "alp", "dawa"}
 SHORTCUTS = {"filter", "threshold", "priority", "filter_priority"}
 ALARM = 4.42
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,14 +54,20 @@ class Projection:
             raise NotImplementedError(
                 f"probabilities are summed over up to 2^{ENUMERATED} roundings, not 2^{open_.size}"
             )
-        chance = 0.0
+        logs = []
         for rounded in itertools.product((False, True), repeat=open_.size):
             up = np.zeros(whole.size, dtype=bool)
             up[open_] = rounded
             flips = int(np.count_nonzero(self._written(whole, up) != outcome))
-            rounding = float(np.prod(np.where(rounded, fraction[open_], 1 - fraction[open_])))
-            chance += rounding * self.q**flips * (1 - self.q) ** (outcome.size - flips)
-        return math.log(chance)
+            rounding = float(np.log(np.where(rounded, fraction[open_], 1 - fraction[open_])).sum())
+            # In logarithms: a table of a few thousand bits has a probability too small to be written down.
+            logs.append(rounding + flips * math.log(self.q) + (outcome.size - flips) * math.log1p(-self.q))
+        return float(np.logaddexp.reduce(logs))
+
+    def outcomes(self) -> Iterator[NDArray[np.uint8]]:
+        """All tables, for the audit of tiny ones."""
+        for bits in itertools.product((0, 1), repeat=int(self.starts[-1])):
+            yield np.array(bits, dtype=np.uint8)
 
     def _written(self, whole: NDArray[np.float64], up: NDArray[np.bool_]) -> NDArray[np.uint8]:
         return unary.write(self.starts, self.places, whole.astype(np.int64) + up, self.seed)

@@ -66,6 +66,9 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
         levels, places = len(self.blocks(data)), self.table(data).size
         return min(int(self.buckets) // levels * levels, max(1, places // levels) * levels)
 
+    def inexact(self) -> str:
+        return "σ is that of continuous Gaussian noise"
+
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
         table, width, blocks = self.table(data), self.width(data), self.blocks(data)
         seeds = tuple(int(seed) for seed in noise.stream("hashes").integers(0, 2**63, self.rows))

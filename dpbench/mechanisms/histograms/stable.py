@@ -27,6 +27,14 @@ class Stable(Histogram):
         super().__post_init__()
         check_delta(self.delta)
 
+    def unreplayable(self) -> str:
+        return "noise goes to the non-zero counts, whose number follows the data; δ covers it"
+
+    def inexact(self) -> str:
+        # A discrete Laplace count of one passes the threshold up to 2/(1 + exp(-ε/k)) times as often; a discrete Gaussian has
+        # another δ altogether.
+        return "threshold and δ are those of continuous noise"
+
     def above(self, data: Contingency, noisy: NDArray[np.float64], tau: float, **chosen: float) -> Entries:
         """The places whose noisy count is above 1 + τ."""
         table = self.table(data)
