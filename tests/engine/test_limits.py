@@ -163,7 +163,7 @@ def test_no_process_outlives_a_killed_run(home: Path, tmp_path: Path, monkeypatc
         children = parent.children(recursive=True)
         assert children
         process.kill()
-        process.communicate()
+        process.wait()  # not until its pipes are closed: a process that is left would hold them
         _, alive = psutil.wait_procs(children, timeout=4)
         assert not alive
     finally:
