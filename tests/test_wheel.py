@@ -29,7 +29,7 @@ def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) ->
         done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    call("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,gs]", "tracking=none")
+    call("run", "experiment=gs/fig9", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,gs]", "tracking=none")
     assert (home / "results" / "figures" / "gs" / "fig9.png").is_file()
     call("report")  # its templates, style and script travel too
     assert "<table" in (home / "results" / "report.html").read_text()

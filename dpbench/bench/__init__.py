@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from dpbench.bench import counts, harness, records, sparse
+from dpbench.bench import counts, harness, noise, records, sparse
 from dpbench.bench.base import Row
 
 BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
@@ -10,6 +10,7 @@ BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
     "column_sampling": counts.column_sampling,
     "hpa": records.hpa,
     "sparse": sparse.sparse,
+    "exact_noise": noise.exact_laplace,
     "harness": harness.harness,
     "startup": harness.startup,
 }

@@ -6,16 +6,16 @@ One JSON file an experiment under results/baselines, a line a metric, a number a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.compose import Value
+from dpbench.config.words import Value
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result
-from dpbench.engine.suite import run_experiment
+from dpbench.engine.suite import run_experiments
 from dpbench.errors import UserError
 from dpbench.fingerprints import canonical
 from dpbench.results.frame import METRIC, PAIRS
@@ -48,19 +48,19 @@ class Numbers:
 
 
 def measure(
-    experiment: str,
+    experiments: Sequence[str],
     results: Path,
     *,
     jobs: int,
     overrides: Mapping[str, Value] | None = None,
     folders: Sequence[Path] = (),
     say: Callable[[str], None],
-) -> Numbers:
-    """Run one experiment of the suite and collect its numbers."""
-    plan, result = run_experiment(
-        experiment, results=results, scale=SCALE, jobs=jobs, overrides=overrides, folders=folders, say=say
-    )
-    return collect(plan, result)
+) -> Iterator[Numbers]:
+    """Run experiments of the suite together, and collect the numbers of each as soon as it is done."""
+    for plan, result in run_experiments(
+        experiments, results=results, scale=SCALE, jobs=jobs, overrides=overrides, folders=folders, say=say
+    ):
+        yield collect(plan, result)
 
 
 def collect(plan: Plan, result: Result) -> Numbers:

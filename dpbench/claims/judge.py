@@ -92,19 +92,33 @@ class Judge:
 
     def __init__(self, results: Path, scale: str | None = None) -> None:
         self.results = results
-        self.runs = Run.all(results, scale)
+        self.each = Run.each(results, scale)
+        """By label: a run on original files stands beside the one on generated data."""
+        newest = sorted(self.each.values(), key=lambda run: run.written)
+        self.runs = {run.name: run for run in newest if run.name == run.experiment}
+        """The newest run of each experiment. Variations and ad-hoc runs, which have other names, decide no claim."""
         self._cells: dict[str, list[Cell]] = {}
 
+    def run_for(self, claim: Claim) -> Run | None:
+        """The run that decides a claim: the newest of its experiment, with the original files that the claim needs."""
+        run = self.runs.get(claim.experiment)
+        if run is None or not claim.original or claim.original in run.original_datasets:
+            return run
+        fits = [r for r in self.each.values() if r.name == run.name and claim.original in r.original_datasets]
+        return max(fits, key=lambda r: r.written, default=run)
+
     def cells(self, experiment: str) -> list[Cell]:
-        """The cells of an experiment's run: with their trials, or without any where none is stored yet."""
-        if experiment not in self._cells:
-            run = self.runs[experiment]
+        """The cells of an experiment's newest run: with their trials, or without any where none is stored yet."""
+        return self._cells_of(self.runs[experiment])
+
+    def _cells_of(self, run: Run) -> list[Cell]:
+        if run.label not in self._cells:
             trials = frame.trials(run)
             found = cells_of(trials) if not trials.empty else []
             known = {cell.id for cell in found}
             planned = {s.id: s.labels() for s in run.settings if s.id not in known}
-            self._cells[experiment] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
-        return self._cells[experiment]
+            self._cells[run.label] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
+        return self._cells[run.label]
 
     def remarks(self, experiment: str) -> list[str]:
         """What one must know of an experiment's run: that it is not as defined, or not finished."""
@@ -130,14 +144,14 @@ class Judge:
             return Verdict(claim, UNTESTABLE, claim.untestable)
         if not claim.experiment:
             return self._decide(claim, Scope([], claim.numbers), "", [])
-        run = self.runs.get(claim.experiment)
+        run = self.run_for(claim)
         if run is None:
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
         scale = run.scale
         if claim.original and claim.original not in run.original_datasets:
             where = f"dataset.{claim.original}.path=FOLDER"
             return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
-        cells = self.cells(claim.experiment)
+        cells = self._cells_of(run)
         if not any(cell.values for cell in cells):
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
         cells, lacking = _of_the_paper(claim, cells)

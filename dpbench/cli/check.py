@@ -37,7 +37,7 @@ from dpbench.check.comparison import (
 )
 from dpbench.claims.judge import describe
 from dpbench.cli import common
-from dpbench.config.compose import Value
+from dpbench.config.words import Value
 from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
 from dpbench.results.commands import RESULTS
@@ -165,14 +165,12 @@ def _measure(
     overrides: dict[str, Value] = {} if seed is None else {"seed": seed}
     overrides |= {} if args.trials is None else {"trials": args.trials}
     folders = [args.config_dir] if args.config_dir else []
-    new = {}
-    for name in names:
-        began = time.perf_counter()
-        new[name] = utility.measure(
-            name, results, jobs=args.jobs, overrides=overrides, folders=folders, say=notes.print
-        )
-        notes.print(f"{name}: {len(new[name].cells)} cells, {time.perf_counter() - began:.1f} s")
-    return new
+    new: dict[str, Numbers] = {}
+    began = time.perf_counter()
+    for found in utility.measure(names, results, jobs=args.jobs, overrides=overrides, folders=folders, say=notes.print):
+        new[found.experiment] = found
+        notes.print(f"{found.experiment}: {len(found.cells)} cells, {time.perf_counter() - began:.1f} s")
+    return {name: new[name] for name in names}
 
 
 def natures() -> Callable[[str, str], Metric | None]:

@@ -60,16 +60,19 @@ def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> N
 
 
 def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: int) -> None:
-    from dpbench.engine.suite import run_experiment
+    from dpbench.engine.suite import run_experiments
 
     notes = common.notes()
     have = Judge(results, scale)
-    for experiment in dict.fromkeys(c.experiment for c in claims if c.experiment and not c.untestable):
-        if have.unfinished(experiment):
-            notes.print(f"running {experiment} at scale {scale or 'laptop'}")
-            _, result = run_experiment(experiment, results=results, scale=scale or "laptop", jobs=jobs, say=notes.print)
-            if result.failed:
-                notes.print(f"[red]{result.failed} trials of {experiment} failed")
+    asked = dict.fromkeys(c.experiment for c in claims if c.experiment and not c.untestable)
+    missing = [experiment for experiment in asked if have.unfinished(experiment)]
+    if not missing:
+        return
+    notes.print(f"running at scale {scale or 'laptop'}: {', '.join(missing)}", soft_wrap=True)
+    for plan, result in run_experiments(missing, results=results, scale=scale or "laptop", jobs=jobs, say=notes.print):
+        notes.print(f"{plan.run.name}: {result.computed} trials computed, {result.found} found finished")
+        if result.failed:
+            notes.print(f"[red]{result.failed} trials of {plan.run.name} failed")
 
 
 def table(title: str, verdicts: list[Verdict]) -> Table:

@@ -9,6 +9,7 @@ import argparse
 
 from dpbench.cli.dispatch import VERBS
 from dpbench.config.catalogue import GROUPS, options
+from dpbench.config.selection import ALL, papers
 
 BASH = """_dpbench() {
   local IFS=$'\\n'
@@ -23,8 +24,19 @@ complete -o nospace -F _dpbench dpbench
 """
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + BASH
 
-RUN_KEYS = ("epsilon=", "trials=", "seed=", "data_seed=", "results=", "dry=true", "figure=false", "runner.jobs=")
-RUN_FLAGS = ("--cfg", "--config-dir", "--help", "-m")
+RUN_KEYS = (
+    "name=",
+    "epsilon=",
+    "trials=",
+    "seed=",
+    "data_seed=",
+    "noise=exact",
+    "results=",
+    "dry=true",
+    "figure=false",
+    "runner.jobs=",
+)
+RUN_FLAGS = ("--cfg", "--config-dir", "--help", "--verbose", "-m")
 
 
 def main(argv: list[str]) -> int:
@@ -58,5 +70,8 @@ def candidates(line: str) -> list[str]:
         return []
     group, equals, value = current.partition("=")
     if equals and group in GROUPS:
-        return [f"{group}={name}" for name in options(group) if name.startswith(value)]
+        names = [*options(group), *([*papers(), ALL] if group == "experiment" else ())]
+        *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are divided by commas
+        start = current[: len(current) - len(last)]
+        return [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
     return [w for w in (*(f"{g}=" for g in GROUPS), *RUN_KEYS, *RUN_FLAGS) if w.startswith(current)]

@@ -7,37 +7,42 @@ import sys
 from pathlib import Path
 
 from dpbench.config.catalogue import options
-from dpbench.errors import UserError, nearest
+from dpbench.errors import unknown
 from dpbench.results.commands import RESULTS, run_command, stored
 from dpbench.results.run import Run
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench figures", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that were run")
+    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9, or names of runs; none: all that were run")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     args = parser.parse_args(argv)
-    known = dict.fromkeys([*options("experiment"), *Run.all(args.results)])
+    runs = Run.each(args.results)
+    known = [*options("experiment"), *(run.name for run in runs.values())]
     for name in args.experiment:
-        if name not in known:
-            raise UserError(f"unknown experiment {name!r}: {nearest(name, known)}")
+        if name not in (*known, *runs):
+            raise unknown("experiment", name, dict.fromkeys([*known, *runs]))
     done = stored(args.results)
-    from dpbench.figures.draw import CannotDraw, save, script
+    from dpbench.figures.draw import CannotDraw, save
 
-    wanted = [name for name in (args.experiment or known) if name in done and (name in args.experiment or script(name))]
-    missing = [name for name in (args.experiment or known) if name not in done]
+    # A run on original files stands beside the one on generated data: a name means both.
+    wanted = {
+        label: run for label, run in done.items() if not args.experiment or {label, run.name} & {*args.experiment}
+    }
+    there = {word for label, run in done.items() for word in (label, run.name)}
+    missing = [name for name in (args.experiment or options("experiment")) if name not in there]
     failed = 0
-    for name in wanted:
+    for label, run in wanted.items():
         try:
-            files, remarks = save(done[name])
+            files, remarks = save(run)
         except CannotDraw as problem:
             failed += 1
-            print(f"dpbench: {name}: {problem}", file=sys.stderr)
+            print(f"dpbench: {label}: {problem}", file=sys.stderr)
             continue
         for path in files:
             print(f"wrote {path}")
         for remark in remarks:
-            print(f"note: {name}: {remark}")
+            print(f"note: {label}: {remark}")
     for name in missing:
         print(f"missing: {name}: {run_command(name, args.results)}")
     return 1 if failed or (missing and args.experiment) or not wanted else 0

@@ -13,6 +13,10 @@ from dpbench.config import catalogue
 from dpbench.errors import one_of
 
 WIDTH = 180  # of what is printed into a pipe
+NOISE = (
+    "Float noise is for research: doubles have holes, which tell neighbours apart (Mironov 2012). "
+    'For a real release: mechanism.release(data, epsilon=..., rng="secure", noise="exact"), and no "NOT PRIVATE" beside it.'
+)
 WHAT = ("mechanisms", "datasets", "experiments", "tasks")
 
 
@@ -30,6 +34,8 @@ def main(argv: list[str]) -> int:
     for row in rows:
         table.add_row(*row)
     console(WIDTH).print(table)
+    if args.what == "mechanisms":
+        console(WIDTH).print(NOISE, highlight=False, soft_wrap=True)
     return 0
 
 
@@ -40,9 +46,10 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
         for name, cls in MECHANISMS.items():
             parameters = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls) if f.init)
             try:
-                caveat = cls().not_private()
+                made = cls()
+                caveat, inexact = made.not_private(), made.inexact()
             except TypeError:
-                caveat = ""
+                caveat, inexact = "", ""
             notes = [f"NOT PRIVATE by default: {caveat}" if caveat else ""]
             notes.append(f"reconstructed: {cls.reconstructed}" if cls.reconstructed else "")
             place = f"{cls.paper}, {cls.place}" if cls.place else cls.paper
@@ -53,9 +60,10 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
                 f"{cls.privacy}; {cls.neighbours}",
                 parameters,
                 "\n".join(filter(None, notes)),
+                f"no: {inexact}" if inexact else "yes",
             )
 
-    return ("name", "paper", "data", "privacy", "parameters", "notes"), rows()
+    return ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"), rows()
 
 
 def _datasets() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:

@@ -7,17 +7,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
-from dpbench.cli.words import check_words
+from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
-from dpbench.config.compose import config_dirs, hydra_main
+from dpbench.config.compose import compose_each, hydra_main
 from dpbench.config.schema import RunConfig
+from dpbench.config.words import config_dirs
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
 from dpbench.errors import UserError
@@ -27,14 +30,15 @@ from dpbench.results.folder import is_old
 from dpbench.results.run import Run
 from dpbench.results.store import Store
 
-WIDTH = 150  # of what is printed into a pipe
-
-
 HELP = """python -m dpbench run: datasets x mechanisms x epsilons, repeated in parallel, stored, logged and drawn.
 
 Examples
   python -m dpbench run experiment=gs/fig9 scale=smoke
-  python -m dpbench run 'dataset=[checkin,netflix]' 'mechanism=[lpa,gs]' 'epsilon=[0.1,ln2]' trials=50
+  python -m dpbench run experiment=gs/fig7,gs/fig9      several in one go; experiment=gs: all of a paper; experiment=all
+  python -m dpbench run 'dataset=[checkin,netflix]' 'mechanism=[lpa,gs]' 'epsilon=[0.1,ln2]' trials=50 name=mytest
+                                                       an ad-hoc run: no experiment, the usual task of the data
+  python -m dpbench run experiment=gs/fig9 mechanism.gs.bound=50 name=bounded
+                                                       a variation, kept beside the experiment's own run
   python -m dpbench run experiment=gs/fig7 mechanism.gs_s.sampling=column runner.jobs=1
   python -m dpbench run experiment=gs/fig9 dry=true
 
@@ -44,9 +48,12 @@ Groups (group=option, or group=[several,options])
 Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
-  runner.jobs=-1, runner.chunk=auto, runner.address=null, tracking.uri=null
+  runner.jobs=-1, runner.chunk=auto, runner.address=null, runner.shard=null (2/8: the second of eight parts), tracking.uri=null
+  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest goes on
+  runner=slurm: runner.queue, runner.walltime, runner.memory, runner.interface, runner.directives
 
-Flags: --cfg job | --info searchpath | -m (sweep) | --config-dir DIR (your own YAML) | --hydra-help
+Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAML) | -m (sweep)
+  --cfg job | --info searchpath | --hydra-help
 """
 
 
@@ -56,7 +63,13 @@ def main(argv: list[str]) -> int:
         print(help_text(config_dirs(argv)))
         return 0
     check_words(argv, config_dirs(argv))
-    return hydra_main(argv, run_once)
+    verbose = "--verbose" in argv
+    argv = [word for word in argv if word not in OWN]
+    if several := compose_each(argv):
+        from dpbench.cli.run_together import run_together
+
+        return run_together(several, verbose=verbose)
+    return hydra_main(argv, partial(run_once, verbose=verbose))
 
 
 def help_text(folders: list[Path]) -> str:
@@ -69,43 +82,78 @@ def help_text(folders: list[Path]) -> str:
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
-def run_once(config: RunConfig) -> int:
-    """One run, start to end. Returns the exit status."""
-    # A pipe has no width of its own: wide enough that no row is folded.
-    console, notes = Console(), Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    _check_folder(config.results, notes)
+def run_once(config: RunConfig, *, verbose: bool = False) -> int:
+    """One run, start to end. Returns the exit status. `verbose`: print the whole traceback of every failure."""
+    console, notes = common.console(), common.notes()
+    check_folder(config.results, notes)
     began = time.perf_counter()
-    with _status(notes) as say:
+    with preparing(notes) as say:
         plan = make_plan(config, say=say)
-    store = Store(config.results, say=lambda text: notes.print(f"[yellow]{escape(text)}", soft_wrap=True))
+    store = Store(config.results, say=warning(notes))
     if config.dry:
         tables.print_plan(console, plan, store)
+        run_shards.print_overview(console, plan, store)
         return 0
-    if not plan.run.settings:
-        reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
-        raise UserError(f"nothing fits together in this run: {reasons}")
+    require_settings(plan)
     plan.run.save()
     result = _execute(plan, store, notes)
-    run = replace(plan.run, seconds=time.perf_counter() - began)
-    run.save()
-    console.print(tables.results(run, store, result))
-    tables.print_notes(console, run, store)
-    tables.print_left_out(notes, run)
-    tables.print_failures(notes, run, result)
-    console.print(
-        f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed; {run.seconds:.1f} s"
+    whole = finish(
+        replace(plan.run, seconds=time.perf_counter() - began), result, store, plan, (console, notes), verbose=verbose
     )
-    files = _draw(run, notes) if config.figure else []
-    if config.tracking.enabled:
-        _track(run, config.tracking.uri, files, notes)
-    _print_changes(console, run)
+    if not whole:
+        run_shards.print_next(console, config)
+        return 1 if result.failed else 0
     _print_next(console, config)
     return 1 if result.failed else 0
 
 
-def _check_folder(results: Path, notes: Console) -> None:
+def finish(
+    run: Run,
+    result: Result,
+    store: Store,
+    plan: Plan,
+    consoles: tuple[Console, Console],
+    *,
+    verbose: bool = False,
+) -> bool:
+    """Save a run that was carried out, print its table, draw and log it. False when other shards must complete it first."""
+    (console, notes), config = consoles, plan.config
+    whole = config.runner.part is None or run_shards.complete(plan, store)
+    if config.runner.part is None:  # a shard's time is not the time of the run
+        run.save()
+    if whole:
+        console.print(tables.results(run, store, result))
+        tables.print_notes(console, run, store)
+    tables.print_left_out(notes, run)
+    tables.print_failures(notes, run, result, verbose)
+    console.print(f"{counts(result)}; {run.seconds:.1f} s")
+    if config.runner.part is not None:
+        run_shards.print_part(console, plan, store)
+    if whole:
+        files = _draw(run, notes) if config.figure else []
+        if config.tracking.enabled:
+            _track(run, config.tracking.uri, files, notes)
+        _print_changes(console, run)
+    return whole
+
+
+def counts(result: Result) -> str:
+    return f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed"
+
+
+def require_settings(plan: Plan) -> None:
+    """UserError when nothing is left to run."""
+    if not plan.run.settings:
+        reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
+        raise UserError(f"nothing fits together in this run: {reasons}")
+
+
+def warning(notes: Console) -> Callable[[str], None]:
+    """Says what a user must know of the stored files."""
+    return lambda text: notes.print(f"[yellow]{escape(text)}", soft_wrap=True)
+
+
+def check_folder(results: Path, notes: Console) -> None:
     above = next(place for place in (results.absolute(), *results.absolute().parents) if place.exists())
     if not above.is_dir():
         raise UserError(f"results={results}: {above} is a file: expected a folder")
@@ -114,7 +162,7 @@ def _check_folder(results: Path, notes: Console) -> None:
 
 
 @contextmanager
-def _status(notes: Console) -> Iterator[Callable[[str], None]]:
+def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
     """Says what is being prepared: a spinner on a terminal, plain lines elsewhere."""
     if not notes.is_terminal:
         yield notes.print
@@ -123,7 +171,11 @@ def _status(notes: Console) -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(text)
 
 
-def _execute(plan: Plan, store: Store, notes: Console) -> Result:
+@contextmanager
+def progress_bar(
+    name: str, total: int, notes: Console
+) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+    """A bar on a terminal. Gives what moves it, and what says who is at work."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -132,10 +184,18 @@ def _execute(plan: Plan, store: Store, notes: Console) -> Result:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=notes, disable=not notes.is_terminal) as progress:
-        task = progress.add_task(plan.run.name, total=plan.run.planned)
-        say: Callable[[str], None] = lambda text: notes.print(escape(text), soft_wrap=True)  # noqa: E731
-        status: Callable[[str], None] = lambda text: progress.update(task, description=f"{plan.run.name}, {text}")  # noqa: E731
-        return execute(plan, store, lambda trials: progress.advance(task, trials), say, status)
+        task = progress.add_task(name, total=total)
+        yield (
+            lambda trials: progress.advance(task, trials),
+            lambda text: progress.update(task, description=f"{name}, {text}"),
+        )
+
+
+def _execute(plan: Plan, store: Store, notes: Console) -> Result:
+    part = plan.config.runner.part
+    name = plan.run.name if part is None else f"{plan.run.name}, shard {part}"
+    with progress_bar(name, run_shards.planned(plan), notes) as (advance, status):
+        return execute(plan, store, advance, lambda text: notes.print(escape(text), soft_wrap=True), status)
 
 
 def _track(run: Run, uri: str | None, files: list[Path], notes: Console) -> None:
@@ -152,10 +212,8 @@ def _track(run: Run, uri: str | None, files: list[Path], notes: Console) -> None
 
 
 def _draw(run: Run, notes: Console) -> list[Path]:
-    from dpbench.figures.draw import CannotDraw, save, script
+    from dpbench.figures.draw import CannotDraw, save
 
-    if script(run.name) is None:
-        return []
     try:
         files, _ = save(run)
     except CannotDraw as problem:
@@ -167,11 +225,14 @@ def _draw(run: Run, notes: Console) -> list[Path]:
 
 
 def _print_changes(console: Console, run: Run) -> None:
-    """A run with overrides stands where the experiment's own stood, until that is run again."""
-    if run.changes:
-        again = run_command(run.name, run.results, run.scale)
-        text = f"Not {run.name} as defined ({'; '.join(run.changes)}); figures and report show this run until: {again}"
-        console.print(escape(text), highlight=False, soft_wrap=True)
+    """A run with overrides and without a name stands where the experiment's own stood, until that is run again."""
+    if not run.changes:
+        return
+    text = f"Not {run.experiment} as defined ({'; '.join(run.changes)})"
+    if run.name == run.experiment:
+        again = run_command(run.experiment, run.results, run.scale)
+        text += f"; figures and report show this run until: {again}"
+    console.print(escape(text), highlight=False, soft_wrap=True)
 
 
 def _print_next(console: Console, config: RunConfig) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -11,19 +13,21 @@ from rich.table import Table
 
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result, todo
-from dpbench.results.frame import METRIC, PAIRS
-from dpbench.results.run import Run, Setting
+from dpbench.engine.shards import trials_of
+from dpbench.results.failures import ranges
+from dpbench.results.frame import METRIC, PAIRS, SECONDS
+from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
 MOST_ROWS = 100  # of a printed table
+MOST_NUMBERS = 10  # of failed trials in a line
 MARK = "†"
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 
 def results(run: Run, store: Store, result: Result) -> Table:
     """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why."""
-    stored = {setting.id: store.read(setting.id, run.repetitions) for setting in run.settings}
-    metrics = _metrics(run, stored)
+    metrics = _metrics(run, store)
     heads = ["dataset", "mechanism", "parameters", "ε", "trials", *metrics]
     if not any(setting.parameters for setting in run.settings):
         heads.remove("parameters")
@@ -35,10 +39,10 @@ def results(run: Run, store: Store, result: Result) -> Table:
     # Settings with failures are always shown.
     shown = [s for i, s in enumerate(run.settings) if i < MOST_ROWS or s.id in result.failures]
     for setting in shown:
-        rows, failures = stored[setting.id], result.failures.get(setting.id, [])
+        rows, failures = store.read(setting.id, run.repetitions), result.failures.get(setting.id, [])
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
         values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(rows.num_rows if rows is not None else 0)}
-        values |= {name: _mean(rows, METRIC + name) for name in metrics}
+        values |= {name: _mean(rows, name if name == SECONDS else METRIC + name) for name in metrics}
         values["failed"] = f"{len(failures)}: {failures[0].error}" if failures else ""
         table.add_row(*(escape(values[head]) for head in heads))
     if len(run.settings) > len(shown):
@@ -51,11 +55,14 @@ def marked(setting: Setting) -> str:
     return f"{setting.mechanism.name}{MARK if setting.caveat else ''}"
 
 
-def _metrics(run: Run, stored: dict[str, Any]) -> list[str]:
+def _metrics(run: Run, store: Store) -> list[str]:
     """The metrics that were asked for, as far as they were measured; else the task's first two."""
-    columns: list[str] = next((table.column_names for table in stored.values() if table is not None), [])
+    # One setting at a time: a run may have more trials than fit into memory.
+    found = (store.read(setting.id, run.repetitions) for setting in run.settings)
+    columns: list[str] = next((table.column_names for table in found if table is not None), [])
     names = [c.removeprefix(METRIC) for c in columns if c.startswith(METRIC)]
-    return [m for m in run.metrics if m in names] or [name for name in names if name not in PAIRS][:2]
+    asked = [m for m in run.metrics if m in (*names, SECONDS)]
+    return asked or [name for name in names if name not in PAIRS][:2]
 
 
 def _mean(rows: Any, name: str) -> str:
@@ -68,9 +75,11 @@ def _mean(rows: Any, name: str) -> str:
 
 
 def print_notes(console: Console, run: Run, store: Store) -> None:
-    """Where the data come from, what is not private, and what is exact although it should be noisy."""
+    """Where the data come from, how noise is drawn, what is not private, and what is exact although it should be noisy."""
     for origin in run.origins():
         console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
+    if run.noise != FLOAT:
+        console.print(f"{run.noise.capitalize()} noise, drawn from whole numbers only", highlight=False, soft_wrap=True)
     alike: dict[str, list[str]] = {}
     for mechanism, reason in run.caveats.items():
         alike.setdefault(reason, []).append(mechanism)
@@ -92,9 +101,17 @@ def _exact(run: Run, store: Store, setting: Setting) -> bool:
     from dpbench.tasks.base import TASKS
 
     declared = getattr(TASKS.get(setting.task.cls), "metric", None)
-    rows = store.read(setting.id, run.repetitions)
-    if rows is None or not callable(declared):
+    if not callable(declared):
         return False
+    # The first trials tell nearly always: thousands of settings would take their time.
+    first = store.read(setting.id, 2)
+    if first is not None and not _no_error(first, declared):
+        return False
+    rows = store.read(setting.id, run.repetitions)
+    return rows is not None and _no_error(rows, declared)
+
+
+def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
     known = {c: declared(c.removeprefix(METRIC)) for c in rows.column_names if c.startswith(METRIC)}
     errors = [c for c, m in known.items() if m is not None and m.better == "lower" and not m.noiseless]
     values = [rows[c].drop_null().to_numpy() for c in errors]
@@ -102,25 +119,30 @@ def _exact(run: Run, store: Store, setting: Setting) -> bool:
 
 
 def print_plan(console: Console, plan: Plan, store: Store) -> None:
-    """The settings of a dry run, and how much of them is there."""
-    run = plan.run
+    """The settings of a dry run, or of the shard that is asked for, and how much of them is there."""
+    run, shard = plan.run, plan.config.runner.part
     work, found = todo(plan, store)
-    table = Table(title=f"Plan of {run.name} at scale {run.scale}")
+    table = Table(title=f"Plan of {run.name} at scale {run.scale}" + (f", shard {shard}" if shard else ""))
     for name in ("dataset", "mechanism", "parameters", "ε", "task", "trials", "done"):
         table.add_column(name)
     missing: dict[str, int] = {}
     for chunk in work:
-        missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(chunk.trials)
-    for setting in run.settings:
-        done = max(0, run.repetitions - missing.get(setting.id, 0)) if setting.id else 0
+        # A trial that only runs again beside its partner is done.
+        fresh = {*chunk.trials} - store.named(chunk.setting.id)
+        missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
+    trials = trials_of(plan, shard)
+    settings = [setting for setting in run.settings if trials[setting.key]]
+    for setting in settings:
+        wanted = len(trials[setting.key])
+        done = max(0, wanted - missing.get(setting.id, 0)) if setting.id else 0
         row = (setting.dataset.name, marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)
-        table.add_row(*map(escape, row), str(run.repetitions), str(done))
+        table.add_row(*map(escape, row), str(wanted), str(done))
     console.print(table)
     print_left_out(console, run)
     if plan.unbuilt:
         console.print(f"Not built yet: {', '.join(dict.fromkeys(plan.unbuilt))}")
-    total = len(run.settings) * run.repetitions
-    console.print(f"{len(run.settings)} settings, {total} trials, {found} done already. Nothing was computed.")
+    total = sum(len(trials[setting.key]) for setting in settings)
+    console.print(f"{len(settings)} settings, {total} trials, {found} done already. Nothing was computed.")
 
 
 def print_left_out(console: Console, run: Run) -> None:
@@ -128,14 +150,27 @@ def print_left_out(console: Console, run: Run) -> None:
         console.print(f"left out: {escape(combination)}: {escape(reason)}", highlight=False)
 
 
-def print_failures(notes: Console, run: Run, result: Result) -> None:
-    """One line per setting and error, with the trials' numbers."""
+def print_failures(notes: Console, run: Run, result: Result, verbose: bool = False) -> None:
+    """One line per distinct failure: how many trials of which settings, where, why, and where its traceback is."""
     settings = {setting.id: setting for setting in run.settings}
-    for name, failures in result.failures.items():
-        by_error: dict[str, list[int]] = {}
-        for failure in failures:
-            by_error.setdefault(failure.error, []).append(failure.trial)
-        for error, trials in by_error.items():
-            numbers = ", ".join(map(str, sorted(trials)[:10])) + (", …" if len(trials) > 10 else "")
-            about = f"{settings[name]}, trials {numbers}: {error}"
-            notes.print(f"[red]failed[/]: {escape(about)}", soft_wrap=True)
+    for problem in result.problems():
+        first, trials = next(iter(problem.trials.items()))
+        numbers = ranges(trials[:MOST_NUMBERS]) + (", …" if len(trials) > MOST_NUMBERS else "")
+        which = f"{settings[first]}, {_trials(len(trials))}: {numbers}"
+        if len(problem.trials) > 1:
+            which = f"{_trials(problem.count)} of {len(problem.trials)} settings, such as {which}"
+        place = f"{_near(problem.place)}: " if problem.place else ""
+        path = problem.path(run)
+        written = f"; traceback in {path}" if problem.details and path.exists() else ""
+        notes.print(f"[red]failed[/]: {escape(f'{which}; {place}{problem.error}{written}')}", soft_wrap=True)
+        if verbose and problem.details:
+            notes.print(escape(problem.details), highlight=False, soft_wrap=True)
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial{'' if count == 1 else 's'}"
+
+
+def _near(place: str) -> str:
+    """A place as one names it in the current folder."""
+    return place.removeprefix(os.getcwd() + os.sep)

@@ -7,30 +7,33 @@ import sys
 from pathlib import Path
 
 from dpbench.config.catalogue import options
-from dpbench.errors import UserError, nearest
+from dpbench.errors import UserError, unknown
 from dpbench.results.commands import RESULTS, run_command, stored
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench track", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that were run")
+    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9, or names of runs; none: all that were run")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument("--uri", help="MLflow tracking server (default: mlflow.db in the results folder)")
     args = parser.parse_args(argv)
     done = stored(args.results)
+    there = {word for label, run in done.items() for word in (label, run.name)}
     for name in args.experiment:
-        if name not in options("experiment") and name not in done:
-            raise UserError(f"unknown experiment {name!r}: {nearest(name, done)}")
-        if name not in done:
+        if name not in options("experiment") and name not in there:
+            raise unknown("experiment", name, there)
+        if name not in there:
             raise UserError(f"{name} was not run under {args.results}: {run_command(name, args.results)}")
     from dpbench.results.tracking import TrackerDown, track
 
-    for name in args.experiment or done:
+    for label, run in done.items():
+        if args.experiment and not {label, run.name} & {*args.experiment}:
+            continue
         try:
-            count = track(done[name], args.uri)
+            count = track(run, args.uri)
         except TrackerDown as problem:
-            print(f"dpbench: MLflow did not take {name}: {problem}", file=sys.stderr)
+            print(f"dpbench: MLflow did not take {label}: {problem}", file=sys.stderr)
             return 1
-        others = len({setting.id for setting in done[name].settings}) - count
-        print(f"{name}: {count} settings logged, {others} were there already or have no trials")
+        others = len({setting.id for setting in run.settings}) - count
+        print(f"{label}: {count} settings logged, {others} were there already or have no trials")
     return 0

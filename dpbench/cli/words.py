@@ -12,18 +12,27 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
-from dpbench.config.compose import INFO, VALUED, all_settings
+from dpbench.config.compose import all_settings
+from dpbench.config.words import INFO, VALUED
 from dpbench.errors import UserError, nearest, one_of, unknown
 
 # Flags of Hydra that make sense here. Not among them: those that take another configuration than ours, or unpickle a file.
 FLAGS = ("--help", "-h", "--hydra-help", "--multirun", "-m", "--resolve", "--info", "-i", "--run", "-r")
+OWN = ("--verbose",)  # ours, which Hydra never sees
 VALUES = {
     "--cfg": ("job", "hydra", "all"),
     "--info": INFO,
 }
 SHORT = {"-c": "--cfg", "-i": "--info"}
 # What other programs call our settings.
-ALIASES = {"jobs": "runner.jobs", "uri": "tracking.uri", "dry_run": "dry", "output": "results", "eps": "epsilon"}
+ALIASES = {
+    "jobs": "runner.jobs",
+    "shard": "runner.shard",
+    "uri": "tracking.uri",
+    "dry_run": "dry",
+    "output": "results",
+    "eps": "epsilon",
+}
 BRIEF = {"dry": "true", "figure": "true"}  # what a flag without a value means
 
 
@@ -64,13 +73,13 @@ class _Words:
             value = value if equals else self.rest.pop(0)
             one_of(name, value, VALUES.get(SHORT.get(name, name), (value,)))
             return [word] if equals else [word, value]
-        if name in FLAGS:
+        if name in FLAGS + OWN:
             if equals:
                 raise UserError(f"{name} takes no value, found {value!r}")
             return [word]
         key = self._setting(name.lstrip("-").replace("-", "_"))
         if key is None:
-            raise unknown("option", name, [*VALUED, *FLAGS, *(f"--{s}" for s in self.settings)])
+            raise unknown("option", name, [*VALUED, *FLAGS, *OWN, *(f"--{s}" for s in self.settings)])
         self.problems.append(f"{name} is not an option of run: settings are given as {key}=VALUE")
         values = [value] if equals else []
         while not equals and self.rest and "=" not in self.rest[0] and not self.rest[0].startswith("-"):
@@ -79,7 +88,7 @@ class _Words:
 
     def _override(self, word: str) -> str:
         key, equals, value = word.partition("=")
-        if not self.sweep and equals and _several(value):
+        if not self.sweep and equals and key.lstrip("+") != "experiment" and _several(value):
             self.problems.append(f"{word!r} needs brackets around several values (or -m, for one run each)")
             return f"{key}=[{value}]"
         return word

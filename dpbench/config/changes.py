@@ -29,6 +29,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         ("trials per setting", {run.trials}, {whole.trials}),
         ("seed of the noise", {run.seed}, {whole.seed}),
         ("seed of the data", seeds, own_seeds),
+        ("noise", {run.noise}, {whole.noise}),
     ):
         if now != before:
             found.append(f"{what}: {_list(now)} instead of {_list(before)}")

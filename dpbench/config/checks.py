@@ -13,34 +13,44 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.config import catalogue
-from dpbench.config.catalogue import ENTRIES, MARKERS, SCALES, DatasetEntry, VariantEntry
-from dpbench.config.entries import datasets, source_class, variants
+from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
+from dpbench.config.dataset_words import check_dataset_words, with_source
+from dpbench.config.entries import datasets, variants
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
+from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
 from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+from dpbench.privacy import FORMS
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
-from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
+SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
 MOST_TRIALS = 10_000_000
-# Words of the dataset's own entry, which no class takes as parameters.
-OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
+SECONDS = "seconds"  # no task's metric, but a column of every trial
 
 
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     """The run that the composed configuration `cfg` (plain dicts and lists) describes; UserError names what is wrong."""
     _check_keys(cfg, origins)
-    for group in ENTRIES:
+    for group in ("dataset", "mechanism"):
         _check_group(cfg, group, origins)
     scale = cfg.get("scale")
     one_of("scale", scale, SCALES)
+    datasets = tuple(_datasets(cfg, str(scale), origins))
+    cfg = _with_tasks(cfg, datasets, origins)
+    _check_group(cfg, "task", origins)
     tasks = tuple(_variants(cfg, "task", TASKS, origins))
+    mechanisms = tuple(_variants(cfg, "mechanism", MECHANISMS, origins))
+    names = [m.name for m in mechanisms], [d.name for d in datasets]
+    experiment = origins.experiment or ""
+    name = check_name(cfg.get("name"), origins.folders) or experiment or adhoc_name(*names)
     run = RunConfig(
-        experiment=origins.experiment or "adhoc",
-        title=_text(cfg, "title"),
+        experiment=experiment,
+        name=name,
+        title=title_of(_text(cfg, "title"), origins.given("title"), name, experiment, *names),
         scale=str(scale),
         epsilon=_epsilons(cfg.get("epsilon")),
         trials=_trials(cfg),
@@ -51,9 +61,10 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         dry=_truth(cfg, "dry"),
         runner=_section("runner", cfg, origins),
         tracking=_section("tracking", cfg, origins),
-        datasets=tuple(_datasets(cfg, str(scale), origins)),
-        mechanisms=tuple(_variants(cfg, "mechanism", MECHANISMS, origins)),
+        datasets=datasets,
+        mechanisms=mechanisms,
         tasks=tasks,
+        noise=_noise(cfg),
     )
     _check_kinds(run)
     _check_effects(run, origins)
@@ -68,6 +79,11 @@ def _text(cfg: Mapping[str, Any], key: str) -> str:
     if isinstance(value, list | Mapping):
         raise UserError(f"{key}={value!r} is not valid: expected a text")
     return "" if value is None else str(value)
+
+
+def _noise(cfg: Mapping[str, Any]) -> str:
+    one_of("noise", cfg.get("noise"), FORMS)
+    return str(cfg["noise"])
 
 
 def _truth(cfg: Mapping[str, Any], key: str) -> bool:
@@ -118,12 +134,12 @@ def _metrics(cfg: Mapping[str, Any], tasks: tuple[Variant, ...], origins: Origin
         if not isinstance(name, str):
             raise UserError(f"metrics={value!r} is not valid: expected names of metrics")
     classes = [TASKS.get(task.cls) for task in tasks]
-    known = [name for name in names if any(known_metric(cls, name) for cls in classes)]
+    known = [name for name in names if name == SECONDS or any(known_metric(cls, name) for cls in classes)]
     asked = origins.given("metrics") or not any(key_of(word) == "task" for word in origins.words)
     for name in names:
         if asked and name not in known:
             valid = [_name(metric) for cls in classes for metric in getattr(cls, "metrics", ())]
-            raise unknown("metric", name, dict.fromkeys(valid), origins.place("metrics"))
+            raise unknown("metric", name, dict.fromkeys([*valid, SECONDS]), origins.place("metrics"))
     return tuple(known)
 
 
@@ -189,7 +205,19 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
             message = f"parameters of {group} {name!r} have no effect: the experiment does not choose it"
             raise placed(origins.place(group, str(name)), message)
     if not chosen:
-        raise UserError(f"no {group} is chosen: give {group}=[NAME,...] or experiment=NAME")
+        also = "" if origins.experiment else f", or experiment=NAME, such as experiment={FIRST}"
+        raise UserError(f"no {group} is chosen: give {group}=[NAME,...]{also}")
+
+
+def _with_tasks(cfg: Mapping[str, Any], used: tuple[DatasetUse, ...], origins: Origins) -> Mapping[str, Any]:
+    """The configuration with the usual tasks of its data, where no experiment and no word chooses any."""
+    if origins.experiment or any(key_of(word) == "task" for word in origins.words):
+        return cfg
+    entries = cfg.get("task") or {}
+    if not isinstance(entries, Mapping):
+        return cfg
+    usual = usual_tasks((use.kind for use in used), entries, origins.folders)
+    return {**cfg, "task": {**entries, **usual}}
 
 
 def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> None:
@@ -221,68 +249,19 @@ def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins) -> Iterator[
     seed = _whole(cfg, "data_seed")
     for name, body in _selected(cfg, "dataset"):
         place = functools.partial(origins.place, "dataset", name)
-        entry = _with_source(DatasetEntry.of(name, body, place), origins)
+        entry = with_source(DatasetEntry.of(name, body, place), origins)
         yield from datasets(entry, scale, seed, place)
-        _check_dataset_words(entry, scale, origins)
+        check_dataset_words(entry, scale, origins)
 
 
-# What a dataset is read from, and words that change nothing.
-
-
-def _with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
-    """The entry, read from files where a path is given: `path` means files."""
-    if entry.source != "generator" or not entry.path or _takes_path(entry):
-        return entry
-    key = f"dataset.{entry.name}"
-    if not entry.files:
-        raise UserError(
-            f"{key}.path={entry.path} has no effect: {entry.name} is generated, and no files of it are read"
-        )
-    documents = origins.experiments
-    stated = origins.given("dataset", entry.name, "source")
-    stated |= any(document.has("dataset", entry.name, "source") for document in documents)
-    if stated or not (
-        origins.given("dataset", entry.name, "path")
-        or any(document.has("dataset", entry.name, "path") for document in documents)
-    ):
-        place = origins.place("dataset", entry.name, "path")
-        contradiction = f"{key}.source=generator and {key}.path={entry.path} contradict each other"
-        raise placed(place, f"{contradiction}: leave out one of them")
-    return dataclasses.replace(entry, source="files")
-
-
-def _takes_path(entry: DatasetEntry) -> bool:
-    """Whether the generator itself is a class that reads a path, as a user's own source may be."""
-    return bool(entry.generator) and "path" in (SOURCES.parameters(entry.generator) or ())
-
-
-def _check_dataset_words(entry: DatasetEntry, scale: str, origins: Origins) -> None:
-    """A word about a dataset must change something: `sizes` of another scale, or sizes of files, do not."""
-    taken = SOURCES.parameters(source_class(entry))
-    key = f"dataset.{entry.name}"
-    for word in origins.words:
-        parts = key_of(word).split(".")
-        if parts[:2] != ["dataset", entry.name] or len(parts) < 3:
-            continue
-        name = parts[2]
-        if name == "sizes":
-            inside = parts[3] if len(parts) > 3 else ""
-            if entry.source == "files":
-                raise UserError(
-                    f"{key_of(word)} has no effect: {entry.name} is read from files, which have their own sizes"
-                )
-            if inside and inside != scale:
-                better = f"{key}.{'.'.join(parts[4:]) or 'PARAMETER'}=VALUE"
-                raise UserError(f"{key_of(word)} has no effect at scale={scale}: give {better}, or scale={inside}")
-        elif name not in OWN_KEYS and taken is not None and name not in taken:
-            how = "read from files" if entry.source == "files" else "generated"
-            valid = [parameter for parameter in taken if parameter not in OWN_KEYS]
-            raise UserError(f"{key_of(word)} has no effect: {entry.name} is {how}: {nearest(name, valid)}")
+# Words that change nothing, and what does not fit together.
 
 
 def _check_effects(run: RunConfig, origins: Origins) -> None:
     """Words of the whole run that change nothing."""
+    slurm = run.runner.backend == "slurm"
     for key, effective, instead in (
+        *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
         (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
         (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),

@@ -7,7 +7,6 @@ them sees `RunConfig` only.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 import sys
@@ -22,19 +21,16 @@ from dpbench.config.changes import altered, changes
 from dpbench.config.checks import SECTIONS, check
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig
+from dpbench.config.selection import each_run
+from dpbench.config.words import Value, add_folder, config_dirs, override, quoted, split
 from dpbench.errors import UserError, unknown
 from dpbench.paths import CONF
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-Value = None | bool | int | float | str | Path | Sequence["Value"] | Mapping[str, "Value"]
-"""What an override may be set to."""
 # Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
-UNCHANGING = ("experiment", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
-# Flags of Hydra that take a value in the next word.
-INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-VALUED = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
+UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 
 
 def compose(
@@ -54,11 +50,14 @@ def compose(
         [override(key, value) for key, value in overrides.items()] if isinstance(overrides, Mapping) else [*overrides]
     )
     chosen = [override(key, value) for key, value in (("experiment", experiment), ("scale", scale)) if value]
-    words = _hydra_words([*chosen, *given])
     for folder in folders:
         add_folder(folder)
+    runs = each_run([*chosen, *given], folders)
+    if len(runs) > 1:
+        raise UserError(f"{experiment} stands for {len(runs)} experiments: expected one")
+    words = _hydra_words(runs[0])
     # The compose API knows no flags: a folder of the user's own goes on the search path instead.
-    searched = f"[{','.join(_quoted(f'file://{folder.resolve()}') for folder in folders)}]"
+    searched = f"[{','.join(quoted(f'file://{folder.resolve()}') for folder in folders)}]"
     own = [f"hydra.searchpath={searched}"] if folders else []
     with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
         try:
@@ -70,14 +69,49 @@ def compose(
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
     """Run `job` on what `argv` describes, through Hydra's own front door (overrides, -m, --cfg, --info, --help)."""
+    flags, words = split(argv)
+    if {"-m", "--multirun"} & {*flags}:  # then Hydra makes its runs of the words
+        chosen = any(key_of(word) == "experiment" for word in words)
+        runs = [words] if chosen else each_run(words, ())
+    else:
+        runs = each_run(words, config_dirs(argv))
+    return max(_hydra_run(flags, one, config_dirs(argv), job) for one in runs)
+
+
+def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
+    """The runs that `argv` describes, by experiment, where they are several, each with what is wrong with it if it cannot be
+    composed. Empty when it describes one run, or asks for something else of Hydra."""
+    flags, words = split(argv)
+    folders = config_dirs(argv)
+    if any(
+        flag not in ("--config-dir", "-cd") and flag.startswith("-") and "--config-dir=" not in flag for flag in flags
+    ):
+        return {}
+    runs = each_run(words, folders)
+    if len(runs) == 1:
+        return {}
+    if named := [word for word in words if key_of(word) == "name"]:
+        raise UserError(f"{named[-1]} names one run, and {len(runs)} experiments are chosen: leave out one of them")
+    found: dict[str, RunConfig | UserError] = {}
+    for one in runs:
+        name = one[0].partition("=")[2]
+        try:
+            found[name] = compose(overrides=one, folders=folders)
+        except UserError as problem:
+            found[name] = problem
+    problems = [problem for problem in found.values() if isinstance(problem, UserError)]
+    if len(problems) == len(found):
+        raise problems[0]
+    return found
+
+
+def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Callable[[RunConfig], int]) -> int:
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
     status: list[int] = []
     problems: list[BaseException] = []
-    folders = config_dirs(argv)
-    flags, words = split(argv)
-    words = _hydra_words(words)
+    words = _hydra_words(given)
 
     def task(cfg: DictConfig) -> None:
         # Kept and raised outside: Hydra would print a line of its own about an exception that passes through it.
@@ -102,58 +136,9 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
     return max(status, default=0)
 
 
-# Words.
-
-
-def override(key: str, value: Value) -> str:
-    """A setting and its value as a word of Hydra's grammar."""
-    return f"{key}={_literal(value)}"
-
-
-def _literal(value: Value) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value) if isinstance(value, int) or math.isfinite(value) else str(value)
-    if isinstance(value, str | Path):
-        return _quoted(str(value))
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_literal(inner)}" for key, inner in value.items()) + "}"
-    return "[" + ",".join(_literal(inner) for inner in value) + "]"
-
-
-def _quoted(text: str) -> str:
-    if re.fullmatch(r"[A-Za-z_][\w/-]*", text) and text.lower() not in ("true", "false", "null", "nan", "inf"):
-        return text
-    # Backslashes before a quote, and at the end, are the only ones that Hydra's grammar takes for its own.
-    escaped = re.sub(r"(\\*)'", lambda m: m[1] * 2 + r"\'", text)
-    escaped = re.sub(r"(\\+)$", lambda m: m[1] * 2, escaped)
-    return f"'{escaped}'"
-
-
-def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Flags with their values, and overrides, wherever the user wrote them."""
-    flags: list[str] = []
-    overrides: list[str] = []
-    rest = iter(argv)
-    for word in rest:
-        if word in ("--info", "-i"):  # its value may be left out, and it would take an override for it
-            value = next(rest, None)
-            flags.append(f"--info={value if value in INFO else 'all'}")
-            overrides += [value] if value is not None and value not in INFO else []
-        elif word.startswith("-"):
-            flags.append(word)
-            flags.extend([value for value in [next(rest, None)] if value is not None] if word in VALUED else [])
-        else:
-            overrides.append(word)
-    return flags, overrides
-
-
 def _hydra_words(overrides: Sequence[str]) -> list[str]:
-    """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task may be given although its YAML does not
-    list it, because its default lives in the class (`check` catches a wrong name)."""
+    """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task, or a setting of a runner, may be given
+    although its YAML does not list it, because its default lives in the class (`check` catches a wrong name)."""
     found = []
     for word in overrides:
         key = key_of(word)
@@ -163,29 +148,9 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
         start, equals, value = word.partition("=")
         if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
             word = f"{start}{equals}'{value}'"
-        found.append(f"++{word}" if re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) else word)
+        added = re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) or key in _section_keys()
+        found.append(f"++{word.lstrip('+')}" if added else word)
     return found
-
-
-def config_dirs(argv: Sequence[str]) -> list[Path]:
-    """The user's own configuration folders; their classes can be imported from there too."""
-    found = []
-    for i, word in enumerate(argv):
-        if word in ("--config-dir", "-cd") and i + 1 < len(argv):
-            found.append(Path(argv[i + 1]))
-        elif word.startswith("--config-dir="):
-            found.append(Path(word.partition("=")[2]))
-    for folder in found:
-        add_folder(folder)
-    return found
-
-
-def add_folder(folder: Path) -> None:
-    """Make the classes of a configuration folder importable; UserError when there is none."""
-    if not os.path.isdir(folder):
-        raise UserError(f"--config-dir {folder}: there is no such folder")
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
 
 
 # What Hydra composed.
@@ -297,5 +262,8 @@ def _near(group: str, name: str, folders: Sequence[Path]) -> Iterator[str]:
 
 def all_settings() -> list[str]:
     """Every key that a word may give, apart from the parameters of entries."""
-    nested = [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]
-    return [*catalogue.settings(), *nested, *GROUPS]
+    return [*catalogue.settings(), *_section_keys(), *GROUPS]
+
+
+def _section_keys() -> list[str]:
+    return [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.errors import UserError
 
@@ -21,7 +22,7 @@ T = TypeVar("T")
 KINDS: dict[str, type[Data]] = {}
 
 
-def read_only(array: Any, dtype: Any = None) -> np.ndarray:
+def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
     """A read-only view; the caller's own array keeps its flags."""
     view = np.asarray(array, dtype=dtype).view()
     view.setflags(write=False)
@@ -80,7 +81,7 @@ class Data:
         Data.__post_init__(self)  # read-only again
 
 
-def arrays_of(data: Data) -> dict[str, np.ndarray]:
+def arrays_of(data: Data) -> dict[str, NDArray[Any]]:
     """The array fields of `data`, by name."""
     pairs = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
     return {name: value for name, value in pairs if isinstance(value, np.ndarray)}
@@ -92,7 +93,7 @@ def scalars_of(data: Data) -> dict[str, Any]:
     return {name: value for name, value in pairs if not isinstance(value, np.ndarray)}
 
 
-def whole_numbers(where: str, values: Any, expected: str) -> np.ndarray:
+def whole_numbers(where: str, values: Any, expected: str) -> NDArray[np.int64]:
     """A list of numbers as an array of whole ones; anything else is an error, never cut down to a whole number.
 
     2.0 passes: tables with gaps in them hand out whole numbers as floats.
@@ -124,7 +125,7 @@ def _shown(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def check_csr(what: str, indptr: np.ndarray, values: np.ndarray, limit: int) -> None:
+def check_csr(what: str, indptr: NDArray[np.int64], values: NDArray[np.integer[Any]], limit: int) -> None:
     """The invariants of a CSR layout: offsets from 0 to len(values), never falling; values inside [0, limit)."""
     if indptr.ndim != 1 or indptr.size < 1 or indptr[0] != 0 or indptr[-1] != values.size:
         raise UserError(f"{what}: offsets must run from 0 to {values.size}, the number of entries")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.data.base import Data, check_csr, read_only, whole_numbers
 from dpbench.errors import UserError
@@ -24,11 +25,11 @@ class Catalogue(Data, kind="catalogue"):
     `histories[history_ptr[u]:history_ptr[u+1]]`. The constructor checks shapes only; `validate` scans everything.
     """
 
-    item_ptr: np.ndarray
-    item_categories: np.ndarray
+    item_ptr: NDArray[np.int64]
+    item_categories: NDArray[np.integer[Any]]
     categories: int
-    history_ptr: np.ndarray
-    histories: np.ndarray
+    history_ptr: NDArray[np.int64]
+    histories: NDArray[np.integer[Any]]
 
     derived = ("aggregates",)
 
@@ -78,18 +79,18 @@ class Catalogue(Data, kind="catalogue"):
         """The largest number of categories of one item: the global L1 sensitivity of a user's aggregates."""
         return int(np.diff(self.item_ptr).max(initial=0))
 
-    def history(self, user: int) -> np.ndarray:
+    def history(self, user: int) -> NDArray[np.integer[Any]]:
         """The items of one user."""
         return self.histories[self.history_ptr[user] : self.history_ptr[user + 1]]
 
-    def aggregate(self, items: np.ndarray) -> np.ndarray:
+    def aggregate(self, items: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Cᵀ d: how many of `items` are in each category."""
         starts, sizes = self.item_ptr[items], np.diff(self.item_ptr)[items]
         places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
         return np.bincount(self.item_categories[places], minlength=self.categories)
 
     @cached_property
-    def aggregates(self) -> np.ndarray:
+    def aggregates(self) -> NDArray[np.int64]:
         """Every user's true category aggregates, users x categories."""
         from scipy.sparse import csr_array
 
@@ -132,6 +133,6 @@ class Catalogue(Data, kind="catalogue"):
         }
 
 
-def offsets(sizes: Any) -> np.ndarray:
+def offsets(sizes: Any) -> NDArray[np.int64]:
     """CSR offsets of rows of these sizes."""
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)

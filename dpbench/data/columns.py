@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
@@ -18,10 +19,10 @@ class ColumnData(Protocol):
     """Rows (users) by columns, as CSR: row i holds the columns `indices[indptr[i]:indptr[i+1]]`."""
 
     @property
-    def indptr(self) -> NDArray[Any]: ...
+    def indptr(self) -> NDArray[np.int64]: ...
 
     @property
-    def indices(self) -> NDArray[Any]: ...
+    def indices(self) -> NDArray[np.integer[Any]]: ...
 
     @property
     def columns(self) -> int:
@@ -39,12 +40,12 @@ class ColumnData(Protocol):
         ...
 
     @property
-    def counts(self) -> NDArray[Any]:
+    def counts(self) -> NDArray[np.int64]:
         """The true column counts."""
         ...
 
     @property
-    def row_sizes(self) -> NDArray[Any]: ...
+    def row_sizes(self) -> NDArray[np.int64]: ...
 
     @property
     def largest_row(self) -> int: ...

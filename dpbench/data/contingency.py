@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpbench.data.base import Data, is_whole, read_only, whole_numbers
 from dpbench.errors import UserError
@@ -26,8 +26,8 @@ class Contingency(Data, kind="contingency"):
     checks shapes only, so that a memory map is not scanned; `validate` scans everything.
     """
 
-    cells: np.ndarray
-    counts: np.ndarray
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
     size: int
     shape: tuple[int, ...] = ()
 
@@ -84,7 +84,7 @@ class Contingency(Data, kind="contingency"):
         return self.cells.size
 
     @cached_property
-    def running(self) -> np.ndarray:
+    def running(self) -> NDArray[np.int64]:
         """Sum of all counts before each cell, and the total at the end."""
         return read_only(np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]))
 
@@ -93,7 +93,7 @@ class Contingency(Data, kind="contingency"):
         """‖M‖₁, the number of individuals."""
         return int(self.running[-1])
 
-    def sum(self, lo: ArrayLike, hi: ArrayLike) -> np.ndarray:
+    def sum(self, lo: ArrayLike, hi: ArrayLike) -> NDArray[np.int64]:
         """True count of each range lo <= cell < hi."""
         return self.running[np.searchsorted(self.cells, hi)] - self.running[np.searchsorted(self.cells, lo)]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.data.base import Data, check_csr, read_only, whole_numbers
 from dpbench.errors import UserError
@@ -22,8 +23,8 @@ class Incidence(Data, kind="incidence"):
     The constructor checks shapes only, so that a memory map is not scanned; `validate` scans everything.
     """
 
-    indptr: np.ndarray
-    indices: np.ndarray
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.integer[Any]]
     columns: int
 
     derived = ("counts",)
@@ -60,7 +61,7 @@ class Incidence(Data, kind="incidence"):
         return self.indices.size
 
     @cached_property
-    def row_sizes(self) -> np.ndarray:
+    def row_sizes(self) -> NDArray[np.int64]:
         """Number of ones in each row."""
         return read_only(np.diff(self.indptr))
 
@@ -70,7 +71,7 @@ class Incidence(Data, kind="incidence"):
         return int(self.row_sizes.max(initial=0))
 
     @cached_property
-    def counts(self) -> np.ndarray:
+    def counts(self) -> NDArray[np.int64]:
         """c = Q(D), the true column counts."""
         total = np.zeros(self.columns, dtype=np.int64)
         for start in range(0, self.ones, PART):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.data.base import Data, check_csr, read_only, whole_numbers
 from dpbench.data.incidence import PART, Incidence
@@ -21,9 +22,9 @@ class Records(Data, kind="records"):
     The constructor checks shapes only, so that a memory map is not scanned; `validate` scans everything.
     """
 
-    indptr: np.ndarray
-    items: np.ndarray
-    contexts: np.ndarray
+    indptr: NDArray[np.int64]
+    items: NDArray[np.integer[Any]]
+    contexts: NDArray[np.integer[Any]]
     n_items: int
     """m, the number of items that may occur."""
     n_contexts: int
@@ -79,7 +80,7 @@ class Records(Data, kind="records"):
         return self.items.size
 
     @cached_property
-    def user_sizes(self) -> np.ndarray:
+    def user_sizes(self) -> NDArray[np.int64]:
         """|T_k|, the number of records of each user."""
         return read_only(np.diff(self.indptr))
 
@@ -115,7 +116,7 @@ class Records(Data, kind="records"):
         return self.n_items
 
     @cached_property
-    def edges(self) -> np.ndarray:
+    def edges(self) -> NDArray[np.int64]:
         """q2(D): the true edge counts c_ij, items by contexts."""
         size = self.n_items * self.n_contexts
         total = np.zeros(size, dtype=np.int64)
@@ -124,13 +125,13 @@ class Records(Data, kind="records"):
         return read_only(total.reshape(self.n_items, self.n_contexts))
 
     @cached_property
-    def counts(self) -> np.ndarray:
+    def counts(self) -> NDArray[np.int64]:
         """q1(D): the true item counts c_i."""
         return read_only(self.edges.sum(axis=1))
 
-    def edge_of(self, part: slice) -> np.ndarray:
+    def edge_of(self, part: slice) -> NDArray[np.integer[Any]]:
         """The edge i h + j of each record (item i, context j) of a part."""
-        wide = np.int32 if self.n_items * self.n_contexts < 2**31 else np.int64
+        wide: type[np.integer[Any]] = np.int32 if self.n_items * self.n_contexts < 2**31 else np.int64
         return self.items[part].astype(wide) * self.n_contexts + self.contexts[part]
 
     def item_columns(self) -> Columns:
@@ -175,7 +176,7 @@ class Records(Data, kind="records"):
         }
 
 
-def _pairs(number: int, user: Sequence[Any]) -> np.ndarray:
+def _pairs(number: int, user: Sequence[Any]) -> NDArray[np.integer[Any]]:
     """The items, or (item, context) pairs, of a user as rows of two whole numbers."""
     where, expected = f"Records: user {number}", "items or (item, context) pairs"
     if not np.iterable(user):
@@ -201,16 +202,16 @@ class Columns(Data):
         return self.records.repeats
 
     @property
-    def indptr(self) -> np.ndarray:
+    def indptr(self) -> NDArray[np.int64]:
         return self.records.indptr
 
     @cached_property
-    def indices(self) -> np.ndarray:
+    def indices(self) -> NDArray[np.integer[Any]]:
         """Made when asked for: as edges they are as large as the items, and noise on all counts does not need them."""
         return read_only(self.records.edge_of(slice(None))) if self.by_edge else self.records.items
 
     @property
-    def counts(self) -> np.ndarray:
+    def counts(self) -> NDArray[np.int64]:
         return self.records.edges.reshape(-1) if self.by_edge else self.records.counts
 
     @property
@@ -226,7 +227,7 @@ class Columns(Data):
         return self.records.records
 
     @property
-    def row_sizes(self) -> np.ndarray:
+    def row_sizes(self) -> NDArray[np.int64]:
         return self.records.user_sizes
 
     @property

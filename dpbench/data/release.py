@@ -22,6 +22,11 @@ class Release:
     """What a study needs and nobody may publish: sizes of samples, predicted errors, the best parameter. No noise
     protects these."""
 
+    noise: str = "float"
+    """How its noise was drawn: "float", for research, or "exact"."""
+    randomness: str = "seeded generator"
+    """Where the random numbers came from: who knows the seed can draw them again; not so of the "operating system"."""
+
     numbers: ClassVar[tuple[str, ...]] = ()
     """The fields that are published as they are, None where this release has none."""
 
@@ -61,8 +66,8 @@ class Sample:
 class Counts(Release):
     """One number for each column (or item) and, for records, for each item and context (`edges`, items x contexts)."""
 
-    counts: np.ndarray
-    edges: np.ndarray | None = None
+    counts: NDArray[np.float64]
+    edges: NDArray[np.float64] | None = None
     sample: Sample | None = None
     """Not published: the sample they were taken from, where the whole release is made from one."""
 
@@ -78,7 +83,7 @@ class Counts(Release):
 class TopK(Release):
     """An answer to "which columns are the largest" alone: `top`, best first. It says nothing about how large they are."""
 
-    top: np.ndarray
+    top: NDArray[np.int64]
     columns: int
     """How many columns there were to choose from, which is public."""
 
@@ -94,11 +99,11 @@ class History(Release):
 
     user: int
     """Who: the receiver knows the sender."""
-    aggregates: np.ndarray
+    aggregates: NDArray[np.float64]
     """One number for each category; those of `history` where there is one."""
-    history: np.ndarray | None = None
+    history: NDArray[np.integer[Any]] | None = None
     """d_p, the perturbed item set, ascending."""
-    z: np.ndarray | None = None
+    z: NDArray[np.float64] | None = None
     """The magnitude of the noise of each category. It follows from the public catalogue and epsilon."""
 
     numbers = ("aggregates", "history", "z")

@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpbench.data.base import read_only
 from dpbench.data.release import Release
 from dpbench.errors import UserError
-from dpbench.numerics import dyadic, haar, hashing
+from dpbench.numerics import dyadic, haar, hashing, unary
 
 ANSWERS = {"dyadic": dyadic.range_sum, "haar": haar.range_sum}
 TRANSFORMS = ("none", *ANSWERS)
@@ -32,15 +32,15 @@ class Summary(Release):
     size: int
     transform: str = "none"
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """The published value of each place, zero where nothing is published."""
         raise NotImplementedError
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         """The sum of the values of places lo to hi - 1."""
         raise NotImplementedError
 
-    def sum(self, lo: ArrayLike, hi: ArrayLike) -> np.ndarray:
+    def sum(self, lo: ArrayLike, hi: ArrayLike) -> NDArray[np.float64]:
         """Estimated count of each range lo <= cell < hi; a number for numbers, an array for arrays."""
         low, high = np.broadcast_arrays(np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64))
         if np.any(low < 0) or np.any(high > self.size) or np.any(low > high):
@@ -66,9 +66,9 @@ class Entries(Summary):
     `values` are the noisy values before adjustment (None: the weights themselves).
     """
 
-    cells: np.ndarray
-    weights: np.ndarray
-    values: np.ndarray | None = None
+    cells: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    values: NDArray[np.float64] | None = None
 
     numbers = ("cells", "weights", "values")
 
@@ -84,17 +84,17 @@ class Entries(Summary):
         return self if self.values is None else replace(self, weights=self.values, values=None)
 
     @cached_property
-    def running(self) -> np.ndarray:
+    def running(self) -> NDArray[np.float64]:
         """Sum of all weights before each entry, and the total at the end."""
         return read_only(np.concatenate([[0.0], np.cumsum(self.weights)]))
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         if not self.cells.size:
             return np.zeros(places.shape)
         entry = np.minimum(np.searchsorted(self.cells, places), self.cells.size - 1)
         return np.where(self.cells[entry] == places, self.weights[entry], 0.0)
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.running[np.searchsorted(self.cells, hi)] - self.running[np.searchsorted(self.cells, lo)]
 
 
@@ -102,7 +102,7 @@ class Entries(Summary):
 class Dense(Summary):
     """A value for every place."""
 
-    weights: np.ndarray
+    weights: NDArray[np.float64]
 
     numbers = ("weights",)
 
@@ -110,12 +110,12 @@ class Dense(Summary):
         object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
 
     @cached_property
-    def cells(self) -> np.ndarray:
+    def cells(self) -> NDArray[np.int64]:
         """All places."""
         return read_only(np.arange(self.weights.size))
 
     @cached_property
-    def running(self) -> np.ndarray:
+    def running(self) -> NDArray[np.float64]:
         """Sum of all weights before each place, and the total at the end."""
         total = np.zeros(self.weights.size + 1)
         np.cumsum(self.weights, out=total[1:])
@@ -126,29 +126,18 @@ class Dense(Summary):
         """Itself: nothing was adjusted."""
         return self
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.weights[places]
 
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.running[hi] - self.running[lo]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sketched(Summary):
-    """A noisy count sketch: `buckets`, one row of them a hash function, and the functions' `seeds`.
+class Estimated(Summary):
+    """A table that says something of each of `places` places, by hashing: nothing is listed. A subclass defines `at`."""
 
-    A place is estimated by the mean (or median) over rows of its bucket times its sign.
-    """
-
-    buckets: np.ndarray
-    seeds: tuple[int, ...]
     places: int
-    combine: str = "mean"
-
-    numbers = ("buckets", "seeds")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
 
     @property
     def plain(self) -> Self:
@@ -156,24 +145,17 @@ class Sketched(Summary):
         return self
 
     @cached_property
-    def cells(self) -> np.ndarray:
-        """All places: a sketch says something of each."""
+    def cells(self) -> NDArray[np.int64]:
+        """All places."""
         self._small_enough()
         return read_only(np.arange(self.places))
 
     @cached_property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> NDArray[np.float64]:
         """The estimate of every place."""
         return read_only(self.at(self.cells))
 
-    def at(self, places: np.ndarray) -> np.ndarray:
-        estimates = np.empty((len(self.seeds), places.size))
-        for row, seed in enumerate(self.seeds):
-            bucket, sign = hashing.bucket_and_sign(places, self.buckets.shape[1], seed)
-            estimates[row] = self.buckets[row, bucket] * sign
-        return estimates.mean(axis=0) if self.combine == "mean" else np.median(estimates, axis=0)
-
-    def between(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
         lengths = hi - lo
         ends = np.cumsum(lengths)
         if not ends.size or ends[-1] < min(self.places, WRITABLE):
@@ -188,3 +170,51 @@ class Sketched(Summary):
         if self.places > WRITABLE:
             hint = "publish with transform='dyadic' for ranges"
             raise UserError(f"a sketch of {self.places} places cannot be summed place by place: {hint}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sketched(Estimated):
+    """A noisy count sketch: `buckets`, one row of them a hash function, and the functions' `seeds`.
+
+    A place is estimated by the mean (or median) over rows of its bucket times its sign. Where `blocks` are given, the first
+    place of each, a row has equal parts, and a place has its bucket in the part of its own block.
+    """
+
+    buckets: NDArray[np.float64]
+    seeds: tuple[int, ...]
+    combine: str = "mean"
+    blocks: tuple[int, ...] = (0,)
+
+    numbers = ("buckets", "seeds")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        estimates = np.empty((len(self.seeds), places.size))
+        for row, seed in enumerate(self.seeds):
+            bucket, sign = hashing.block_bucket_and_sign(places, self.blocks, self.buckets.shape[1], seed)
+            estimates[row] = self.buckets[row, bucket] * sign
+        return estimates.mean(axis=0) if self.combine == "mean" else np.median(estimates, axis=0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projected(Estimated):
+    """A noisy unary table: level b holds `starts[b]` to `starts[b+1] - 1` of the `bits`, of which a place has one, by `seed`.
+
+    A place is estimated by how far its bits are set from the first level on, `unit` for each of them.
+    """
+
+    bits: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    seed: int
+    unit: float
+
+    numbers = ("bits", "starts", "seed", "unit")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", read_only(self.bits, dtype=np.uint8))
+        object.__setattr__(self, "starts", read_only(self.starts, dtype=np.int64))
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.unit * unary.estimate(self.bits, self.starts, np.asarray(places, dtype=np.int64), self.seed)

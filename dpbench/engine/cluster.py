@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
-import os
 import queue
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -22,17 +19,19 @@ from typing import Any
 
 from dpbench.config.schema import RunnerConfig
 from dpbench.engine import identity
+from dpbench.engine.connect import PATIENCE, connect
 from dpbench.engine.dispatch import Dispatch, Job
-from dpbench.engine.worker import Chunk, Failure, Outcome, code_of
+from dpbench.engine.failures import Failure
+from dpbench.engine.limits import Limits
+from dpbench.engine.supply import Supply
+from dpbench.engine.worker import Chunk, Outcome, code_of
 from dpbench.errors import Failed, UserError
 
-REACH = 5.0  # seconds in which something must stand at the address of the scheduler
-PATIENCE = 8.0  # seconds that a scheduler may take to answer
 NO_WORKER = 30.0  # seconds to wait for a worker when there is none
 UNWILLING = 3.0  # seconds to wait for another worker when all that are there refuse
 FETCHERS = 4  # answers fetched at a time
 LOOK = 0.5  # seconds between two looks at who is there
-CALL = "__import__('dpbench.engine.worker', fromlist=['answer']).answer(work)"
+CALL = "__import__('dpbench.engine.answers', fromlist=['answer']).answer(work, timeout, memory, guarded)"
 
 Say = Callable[[str], None]
 
@@ -40,9 +39,10 @@ Say = Callable[[str], None]
 def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say = lambda _: None) -> Iterator[Outcome]:
     """The outcome of every chunk, in any order. Failed when the scheduler is lost."""
     with ExitStack() as stack:
-        client = _client(config, stack)
+        client, supply = connect(config, len(work), say, stack)
         try:
-            yield from _Cluster(client, work, say, status, stack).outcomes()
+            limits = Limits(config.timeout, config.memory)
+            yield from _Cluster(client, work, say, status, stack, supply, limits).outcomes()
         except _Lost:
             raise Failed(
                 f"the Dask scheduler at {config.address or 'this machine'} is lost; what is finished is stored, "
@@ -52,88 +52,6 @@ def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say = la
 
 class _Lost(Exception):
     """The scheduler is gone."""
-
-
-def _client(config: RunnerConfig, stack: ExitStack) -> Any:
-    try:
-        import dask
-        from distributed import Client, LocalCluster
-        from distributed.versions import VersionMismatchWarning
-    except ImportError:
-        raise UserError("runner=dask needs Dask, which is not installed: pip install 'dpbench-repro[dask]'") from None
-    stack.enter_context(_quiet())
-    stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": PATIENCE}))
-    try:
-        target: Any = config.address
-        if target:
-            _reach(target)
-        else:
-            workers = (os.cpu_count() or 1) if config.jobs == -1 else config.jobs
-            # Dask's own limit of memory counts the mapped data of every worker: it is left out.
-            target = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                memory_limit=0,
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            )
-            stack.enter_context(target)
-        with warnings.catch_warnings():
-            # Workers are compared with this process by the code and the libraries that count.
-            warnings.simplefilter("ignore", VersionMismatchWarning)
-            return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
-    except UserError:
-        raise
-    except Exception:  # what stands there may answer anything
-        where = f"answers at {config.address}" if config.address else "can be started on this machine"
-        raise Failed(f"no Dask scheduler {where}: is it running, and can this machine reach it?") from None
-
-
-def _reach(address: str) -> None:
-    """Raise unless a scheduler answers there. A client would wait for ever for a server that speaks something else."""
-    from distributed.security import Security
-
-    options = Security().get_connection_args("client")
-    if address.startswith("tls:") and options.get("ssl_context") is None:
-        raise UserError(f"runner.address={address} needs Dask's settings for TLS (distributed.comm.tls)")
-    with ThreadPoolExecutor(1) as aside:  # this thread may have a loop already, as in a notebook
-        kind = aside.submit(asyncio.run, _asked(address, options)).result()
-    if kind != "Scheduler":
-        raise UserError(
-            f"runner.address={address} is the address of a Dask {kind.lower()}: expected that of the scheduler"
-        )
-
-
-async def _asked(address: str, options: dict[str, Any]) -> str:
-    """What is at an address: "Scheduler", "Worker", "Nanny"."""
-    from distributed.comm import connect
-    from distributed.core import send_recv
-
-    async def ask() -> str:
-        comm = await connect(address, timeout=REACH, **options)
-        try:
-            return str((await send_recv(comm, op="identity"))["type"])
-        finally:
-            comm.abort()
-
-    return await asyncio.wait_for(ask(), PATIENCE)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Dask's log keeps errors only, and nothing of client, connection and scheduler: we say ourselves what that means."""
-    levels = {}
-    for name in ("distributed", "tornado", *logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado"):
-            logger = logging.getLogger(name)
-            levels[logger] = logger.level
-            ours = name.startswith(("distributed.c", "distributed.batched", "distributed.scheduler"))
-            logger.setLevel(logging.CRITICAL if ours else logging.ERROR)
-    try:
-        yield
-    finally:
-        for logger, level in levels.items():
-            logger.setLevel(level)
 
 
 @dataclass(frozen=True)
@@ -157,8 +75,17 @@ class _Back:
 class _Cluster:
     """The chunks of one run on their way through a cluster."""
 
-    def __init__(self, client: Any, work: list[Chunk], say: Say, status: Say, stack: ExitStack) -> None:
-        self.client, self.say, self.status = client, say, status
+    def __init__(
+        self,
+        client: Any,
+        work: list[Chunk],
+        say: Say,
+        status: Say,
+        stack: ExitStack,
+        supply: Supply,
+        limits: Limits,
+    ) -> None:
+        self.client, self.say, self.status, self.supply, self.limits = client, say, status, supply, limits
         self.dispatch = Dispatch(work)
         self.sent: dict[str, _Sent] = {}
         """By Dask's key."""
@@ -175,7 +102,7 @@ class _Cluster:
                 looked = time.monotonic()
             for worker, job in self.dispatch.assign():
                 self._send(worker, job)
-            if self.dispatch.busy:
+            if self.dispatch.busy or self.supply.expecting:
                 idle = 0.0
             elif not self.dispatch.over:
                 if not idle and not self.dispatch.workers:
@@ -192,14 +119,27 @@ class _Cluster:
 
     def _look(self) -> Iterator[Outcome]:
         """Who is there; the outcomes of chunks that are guilty of a worker's death."""
+        self.supply.look()
         there = self._members()
         if there is None:
             return
         new = {worker: threads for worker, threads in there.items() if worker not in self.dispatch.workers}
         for worker in set(self.dispatch.workers) - set(there):
             yield from self._gone(worker)
+        if self.limits:
+            self._bar_threads(new)
         self.dispatch.workers.update(new)
-        self.status(self.dispatch.summary())
+        self.status(", ".join(filter(None, (self.dispatch.summary(), self.supply.summary()))))
+
+    def _bar_threads(self, new: dict[str, int]) -> None:
+        """A worker of several threads takes no work with limits. UserError when there is no other."""
+        several = {worker: threads for worker, threads in new.items() if threads != 1}
+        need = "runner.timeout and runner.memory need workers of one thread (dask worker --nthreads 1)"
+        if several and several == new and not self.dispatch.workers:
+            raise UserError(f"{need}: worker {min(several)} has {several[min(several)]}")
+        for worker, threads in several.items():
+            self.dispatch.barred[worker] = f"{need}: it has {threads}"
+            self.say(f"worker {worker} gets no work: {self.dispatch.barred[worker]}")
 
     def _members(self) -> dict[str, int] | None:
         """The workers with their threads; None while the scheduler is being reached again."""
@@ -213,7 +153,8 @@ class _Cluster:
         return None
 
     def _gone(self, worker: str) -> Iterator[Outcome]:
-        jobs, guilty = self.dispatch.gone(worker)
+        excuse = self.supply.excuse(worker)
+        jobs, guilty = self.dispatch.gone(worker, excused=bool(excuse))
         lost = [key for key, sent in self.sent.items() if sent.worker == worker]
         self._cancel([self.sent.pop(key).future for key in lost])
         if jobs:
@@ -223,7 +164,7 @@ class _Cluster:
                 if again
                 else "its chunk is given up"
             )
-            self.say(f"worker {worker} is gone; {what}")
+            self.say(f"worker {worker} is gone{f' ({excuse})' if excuse else ''}; {what}")
         yield from guilty
 
     def _cancel(self, futures: list[Any]) -> None:
@@ -233,11 +174,13 @@ class _Cluster:
     def _send(self, worker: str, job: Job) -> None:
         import cloudpickle
 
+        # What was on a worker that died goes out under guard: it shall not end another one.
+        how = {"timeout": self.limits.timeout, "memory": self.limits.memory, "guarded": job.blame > 0}
         try:
             future = self.client.submit(
                 eval,
                 CALL,
-                {"work": cloudpickle.dumps(job.chunk)},
+                {"work": cloudpickle.dumps(job.chunk), **how},
                 workers=[worker],
                 allow_other_workers=False,
                 pure=False,

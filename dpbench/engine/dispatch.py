@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dpbench.engine.worker import DIED, Chunk, Failure, Outcome
+from dpbench.engine.failures import Failure
+from dpbench.engine.worker import DIED, Chunk, Outcome
 
 AHEAD = 2  # chunks on their way per thread of a worker: the next one is there when one is done
+EXCUSES = 5  # workers that a chunk may lose to what is not its fault
 TRIES = 2  # workers that a chunk may kill while it is alone on them
 
 
@@ -29,6 +31,8 @@ class Job:
     """How suspicious the deaths of its workers make it."""
     alone: int = 0
     """Workers that died while they had nothing else."""
+    excused: int = 0
+    """Workers that went for another reason."""
 
     @classmethod
     def of(cls, chunk: Chunk) -> Job:
@@ -107,11 +111,19 @@ class Dispatch:
         self.returned(worker, job)
         return self.barred.setdefault(worker, reason) is reason
 
-    def gone(self, worker: str) -> tuple[list[Job], list[Outcome]]:
-        """A worker died. The chunks that it had, and the outcomes of those that are now found guilty."""
+    def gone(self, worker: str, excused: bool = False) -> tuple[list[Job], list[Outcome]]:
+        """A worker died. The chunks that it had, and the outcomes of those that are now found guilty.
+
+        `excused`: it died of something else, as far as one knows. That holds for a few times per chunk: one that takes longer
+        than a worker may live must not go round for ever.
+        """
         jobs, threads = self.flying.pop(worker, []), self.workers.pop(worker, 1)
         guilty = []
         for place, job in enumerate(jobs):
+            if excused and job.excused < EXCUSES:
+                job.excused += 1
+                self._wait(job)
+                continue
             job.blame += 2 if place < threads else 1  # those sent first were running, the others probably were not
             job.company = max(1, len(jobs) // 4)
             job.alone += len(jobs) == 1

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator
 
-from dpbench.engine.worker import DIED, Chunk, Failure, Outcome, run_chunk
+from dpbench.engine.guard import Closed, Guard
+from dpbench.engine.limits import Limits
+from dpbench.engine.worker import Chunk, Outcome, run_chunk
+from dpbench.errors import UserError
 
 LOOK = 0.2  # seconds between two looks at whether the parent is still there
 
 
-def outcomes(work: list[Chunk], jobs: int) -> Iterator[Outcome]:
+def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterator[Outcome]:  # noqa: B008
     """The outcome of every chunk, in any order. A worker that dies takes down all that is in flight with it: what was
-    not finished is then tried chunk by chunk, so that the guilty one is found and the rest is done."""
+    not finished is then tried chunk by chunk under guard, so that the guilty trial is found and the rest is done."""
+    if reason := limits.impossible():
+        raise UserError(reason)
+    if limits:
+        yield from _guarded(work, jobs, limits)
+        return
     if jobs == 1:
         yield from map(run_chunk, work)
         return
@@ -35,9 +45,45 @@ def outcomes(work: list[Chunk], jobs: int) -> Iterator[Outcome]:
             except Exception as error:
                 if not _worker_died(error):
                     raise
-                for suspect in list(sent.values()):
+                suspects = list(sent.values())
+                for suspect in suspects:
                     waiting.pop(_name(suspect))
-                    yield _alone(suspect)
+                yield from _guarded(suspects, 1, limits)
+
+
+def _guarded(work: list[Chunk], jobs: int, limits: Limits) -> Iterator[Outcome]:
+    """The outcome of every chunk, each computed in a process that a thread of this one watches."""
+    import joblib
+
+    waiting: queue.SimpleQueue[Chunk] = queue.SimpleQueue()
+    for chunk in work:
+        waiting.put(chunk)
+    found: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
+    guards = [Guard(limits) for _ in range(min(len(work), joblib.cpu_count() if jobs == -1 else jobs))]
+    for guard in guards:
+        threading.Thread(target=_serve, args=(guard, waiting, found), daemon=True).start()
+    try:
+        for _ in work:
+            outcome = found.get()
+            if isinstance(outcome, Exception):
+                raise outcome
+            yield outcome
+    finally:
+        for guard in guards:
+            guard.close()
+
+
+def _serve(guard: Guard, waiting: queue.SimpleQueue[Chunk], found: queue.SimpleQueue[Outcome | Exception]) -> None:
+    with contextlib.suppress(queue.Empty):
+        while True:
+            chunk = waiting.get_nowait()
+            try:
+                found.put(guard.run(chunk))
+            except Closed:
+                return
+            except Exception as error:  # our own: the run ends with it
+                found.put(error)
+                return
 
 
 def _name(chunk: Chunk) -> tuple[str, int]:
@@ -73,15 +119,6 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:  # an orphan has another parent, also while nobody has taken note of the death
         time.sleep(LOOK)
     os._exit(1)
-
-
-def _alone(chunk: Chunk) -> Outcome:
-    try:
-        return next(_parallel([chunk], {}))
-    except Exception as error:
-        if not _worker_died(error):
-            raise
-        return Outcome(chunk, failures=[Failure(trial, DIED) for trial in chunk.trials])
 
 
 def _worker_died(error: Exception) -> bool:

@@ -7,6 +7,7 @@ import it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from dpbench.engine import identity
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.registry import Registry
 from dpbench.results.environment import Environment
-from dpbench.results.run import UNSTATED, DatasetUse, Run, Setting, Variant
+from dpbench.results.run import FLOAT, UNSTATED, DatasetUse, Run, Setting, Variant
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import describe, open_dataset, peek
 from dpbench.tasks.base import TASKS
@@ -75,13 +76,14 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
         described = describe(dataset.spec)
         for mechanism in mechanisms:
             for task in tasks:
-                reason = _unfit(use, mechanism, data) or _unfit(use, task, data)
+                reason = _inexact(mechanism, config.noise) or _unfit(use, mechanism, data) or _unfit(use, task, data)
                 if reason:
                     left_out[_combination(mechanism.variant, use), reason] = None
                     continue
                 settings += _settings(config, use, described, mechanism, task)
     run = Run(
-        name=config.experiment,
+        name=config.name,
+        experiment=config.experiment,
         scale=config.scale,
         repetitions=config.trials,
         seed=config.seed,
@@ -109,16 +111,20 @@ def _settings(
     config: RunConfig, dataset: DatasetUse, described: dict[str, Any], mechanism: Part, task: Part
 ) -> Iterator[Setting]:
     """The settings of one combination, one per epsilon."""
-    code = identity.setting_code(SOURCES.get(dataset.source), type(mechanism.instance), type(task.instance))
+    code = identity.setting_code(SOURCES.get(dataset.source), mechanism.instance, task.instance)
     files = identity.declared_files(mechanism.instance, task.instance)
     declares = getattr(mechanism.instance, "not_private", None)
     guarantee = str(getattr(mechanism.instance, "privacy", "") or UNSTATED)
     not_private = str(declares()) if callable(declares) else ""
     for epsilon in config.epsilon:
-        key = fingerprints.digest([described, mechanism.described, epsilon, task.described])
+        # What a run may choose and rarely does enters the key only where it is chosen.
+        chosen = [] if config.noise == FLOAT else [{"noise": config.noise}]
+        key = fingerprints.digest([described, mechanism.described, epsilon, task.described, *chosen])
         built = bool(dataset.fingerprint)
         name = identity.setting_id(key, config.seed, dataset.fingerprint, code, files) if built else ""
-        yield Setting(dataset, mechanism.variant, epsilon, task.variant, key, name, guarantee, not_private)
+        yield Setting(
+            dataset, mechanism.variant, epsilon, task.variant, key, name, guarantee, not_private, config.noise
+        )
 
 
 def _combination(mechanism: Variant, dataset: DatasetUse) -> str:
@@ -132,6 +138,18 @@ def _unfit(dataset: DatasetUse, part: Part, data: Data | None) -> str:
         kinds = getattr(part.instance, "kinds", (dataset.kind,))
         return "" if dataset.kind in kinds else f"takes {' or '.join(kinds)} data, not {dataset.kind}"
     return str(part.instance.unfit(data)) if hasattr(part.instance, "unfit") else ""
+
+
+def _inexact(mechanism: Part, noise: str) -> str:
+    """Why a mechanism has no noise of the form that the run asks for: known before hours of other work."""
+    if noise == FLOAT:
+        return ""
+    if callable(declares := getattr(mechanism.instance, "inexact", None)):
+        reason = str(declares())
+    else:
+        takes = "noise" in inspect.signature(mechanism.instance.release).parameters
+        reason = "" if takes else "its `release` takes no `noise`"
+    return f"no {noise} noise: {reason}" if reason else ""
 
 
 def _chunk_size(data: Data, asked: int | str) -> int:

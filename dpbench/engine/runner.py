@@ -10,9 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine.failures import Failure
+from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
-from dpbench.engine.worker import Chunk, Failure, Outcome, Row
+from dpbench.engine.shards import trials_of
+from dpbench.engine.worker import Chunk, Outcome, Row
 from dpbench.errors import Failed
+from dpbench.results import failures as failure_files
+from dpbench.results.failures import Problem
 from dpbench.results.folder import sweep
 from dpbench.results.setting import Setting
 from dpbench.results.store import PAIR_COLUMNS, Store
@@ -32,32 +37,50 @@ class Result:
     def failed(self) -> int:
         return sum(len(failures) for failures in self.failures.values())
 
+    def problems(self) -> list[Problem]:
+        """The failures by kind and place, the most frequent first: one error in many settings is one problem."""
+        alike: dict[tuple[str, str], list[tuple[str, Failure]]] = {}
+        for setting, failures in self.failures.items():
+            for failure in failures:
+                alike.setdefault((failure.kind or failure.error, failure.place), []).append((setting, failure))
+        found = []
+        for (kind, place), members in alike.items():
+            trials: dict[str, list[int]] = {}
+            for setting, failure in members:
+                trials.setdefault(setting, []).append(failure.trial)
+            first = members[0][1]
+            numbers = {setting: tuple(sorted(several)) for setting, several in trials.items()}
+            found.append(Problem(first.error, kind, place, first.details, numbers))
+        return sorted(found, key=lambda problem: -problem.count)
+
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and the number of trials that are finished already."""
-    work, done = _survey(plan, store)
-    return work, sum(trial < plan.run.repetitions for trials in done.values() for trial in trials)
+    work, _, found = _survey(plan, store)
+    return work, found
 
 
-def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]]]:
-    """The chunks still to be computed, and which trials of each setting are stored."""
+def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]], int]:
+    """The chunks still to be computed, which trials of each setting are stored, and how many of those that are wanted."""
     work: list[Chunk] = []
     done: dict[str, set[int]] = {}
+    wanted, found = trials_of(plan, plan.config.runner.part), 0
     for setting in {s.id: s for s in plan.run.settings if s.id}.values():
         done[setting.id] = store.done(setting.id)
-        missing = missing_trials(done[setting.id], plan.run.repetitions)
+        found += len(done[setting.id].intersection(wanted[setting.key]))
+        missing = missing_trials(done[setting.id], wanted[setting.key])
         work += _chunks(setting, plan.run.seed, missing, plan.chunk(setting))
-    return work, done
+    return work, done, found
 
 
-def missing_trials(done: set[int], repetitions: int) -> list[int]:
-    """The trials to compute, in order.
+def missing_trials(done: set[int], trials: range) -> list[int]:
+    """Those of the trials to compute, in order.
 
     An even trial that comes late takes its partner along, which could not be compared with it before, even one beyond the
     trials of this run.
     """
-    wanted = {trial for trial in range(repetitions) if trial not in done}
-    partners = {trial + 1 for trial in wanted if trial % 2 == 0 and (trial + 1 < repetitions or trial + 1 in done)}
+    wanted = {trial for trial in trials if trial not in done}
+    partners = {trial + 1 for trial in wanted if trial % 2 == 0 and (trial + 1 in trials or trial + 1 in done)}
     return sorted(wanted | partners)
 
 
@@ -77,31 +100,46 @@ def execute(
     say: Say = lambda _: None,
     status: Say = lambda _: None,
 ) -> Result:
-    """Compute what is missing of a plan.
+    """Compute what is missing of a plan, or of the shard of it that is asked for.
 
     `advance` hears of each number of trials that is over, found ones first; `say` of what a user must know; `status`, on a
     cluster, of who is at work.
     """
     sweep(store.results)
-    work, done = _survey(plan, store)
-    result = Result(found=sum(trial < plan.run.repetitions for trials in done.values() for trial in trials))
+    work, done, found = _survey(plan, store)
+    result = Result(found=found)
     advance(result.found)
-    for outcome in _outcomes(work, plan.config.runner, say, status):
-        setting, known = outcome.chunk.setting, done[outcome.chunk.setting.id]
-        fresh = {*outcome.chunk.trials} - known
-        if outcome.refused:
-            outcome.failures.extend(
-                Failure(trial, f"refused by {outcome.worker}: {outcome.refused}") for trial in sorted(fresh)
-            )
-        rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
-        if rows:
-            store.write(setting.id, rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
-        if failures := [failure for failure in outcome.failures if failure.trial in fresh]:
-            result.failures.setdefault(setting.id, []).extend(failures)
-        result.computed += sum(row["trial"] in fresh for row in rows)
-        advance(len(fresh))
-    _check_stored(plan, store, result)
+    for outcome in outcomes(work, plan.config.runner, say, status):
+        advance(keep(outcome, done[outcome.chunk.setting.id], store, result))
+    write_failures(plan, store, result, say)
+    check_stored(plan, store, result)
     return result
+
+
+def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int:
+    """Store what came of a chunk and count it; `known`: the trials that were stored before. Returns how many are over."""
+    setting = outcome.chunk.setting
+    fresh = {*outcome.chunk.trials} - known
+    if outcome.refused:
+        outcome.failures.extend(
+            Failure(trial, f"refused by {outcome.worker}: {outcome.refused}", kind=outcome.refused)
+            for trial in sorted(fresh)
+        )
+    rows = [row for row in outcome.rows if row["trial"] in fresh or _tells_more(row)]
+    if rows:
+        store.write(setting.id, rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
+    if failures := [failure for failure in outcome.failures if failure.trial in fresh]:
+        result.failures.setdefault(setting.id, []).extend(failures)
+    result.computed += sum(row["trial"] in fresh for row in rows)
+    return len(fresh)
+
+
+def write_failures(plan: Plan, store: Store, result: Result, say: Say) -> None:
+    """Keep the traceback of each distinct failure of a plan, and drop those of an earlier run that are mended."""
+    try:
+        failure_files.write(plan.run, result.problems(), store.named)
+    except (OSError, Failed) as problem:
+        say(f"the tracebacks of failures are not written: {problem}")
 
 
 def _tells_more(row: Row) -> bool:
@@ -109,12 +147,12 @@ def _tells_more(row: Row) -> bool:
     return any(row.get(name) is not None for name in PAIR_COLUMNS)
 
 
-def _check_stored(plan: Plan, store: Store, result: Result) -> None:
+def check_stored(plan: Plan, store: Store, result: Result) -> None:
     """What was found or computed must still be there: somebody may have removed the folder, or a part of it."""
-    lost = 0
-    for setting in {s.id for s in plan.run.settings}:
+    lost, wanted = 0, trials_of(plan, plan.config.runner.part)
+    for setting, key in {s.id: s.key for s in plan.run.settings}.items():
         failed = {failure.trial for failure in result.failures.get(setting, ())}
-        lost += len({*range(plan.run.repetitions)} - failed - store.named(setting))
+        lost += len({*wanted[key]} - failed - store.named(setting))
     if lost:
         raise Failed(
             f"{lost} finished trials are gone from the results folder {store.results}, which was removed or changed "
@@ -122,15 +160,15 @@ def _check_stored(plan: Plan, store: Store, result: Result) -> None:
         )
 
 
-def _outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> Iterator[Outcome]:
+def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say) -> Iterator[Outcome]:
     """The outcome of every chunk, in any order."""
     if not work:
         return
-    if config.backend == "dask":
-        from dpbench.engine.cluster import outcomes
+    if config.backend in ("dask", "slurm"):
+        from dpbench.engine.cluster import outcomes as cluster_outcomes
 
-        yield from outcomes(work, config, say, status)
+        yield from cluster_outcomes(work, config, say, status)
         return
     from dpbench.engine.local import outcomes as local_outcomes
 
-    yield from local_outcomes(work, config.jobs)
+    yield from local_outcomes(work, config.jobs, Limits(config.timeout, config.memory))

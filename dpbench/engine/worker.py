@@ -10,12 +10,10 @@ import dataclasses
 import functools
 import json
 import os
-import pickle
 import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -26,10 +24,11 @@ from numpy.typing import NDArray
 
 from dpbench.codes import Code
 from dpbench.data import Data
-from dpbench.engine import identity
+from dpbench.engine import failures, identity
+from dpbench.engine.failures import Failure
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.results.setting import DatasetUse, Setting
+from dpbench.results.setting import FLOAT, DatasetUse, Setting
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import Opened, OtherData, open_dataset
 from dpbench.sources.spec import DatasetSpec
@@ -51,15 +50,8 @@ class Chunk:
     seed: int
     trials: tuple[int, ...]
     """In order. Trials 2i and 2i + 1 belong together."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A trial that did not finish, and why."""
-
-    trial: int
-    error: str
-    details: str = ""
+    lost: tuple[int, ...] = ()
+    """Trials that have just ended another process."""
 
 
 @dataclass(frozen=True)
@@ -84,50 +76,51 @@ def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np
     return np.random.default_rng(children[0]), np.random.default_rng(children[1])
 
 
-def run_chunk(chunk: Chunk) -> Outcome:
+class Watch:
+    """Hears of every trial of a chunk. This one does nothing about it."""
+
+    def begin(self, trial: int) -> None:
+        """A trial begins: release and score. Heard again when it first repeats its partner."""
+
+    def end(self) -> None:
+        """It is over, well or not."""
+
+    def found(self, result: Row | Failure) -> None:
+        """What came of it."""
+
+
+def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
     """All trials of a chunk. An exception ends its trial, never the chunk: it comes back as a record."""
+    watch = watch or Watch()
     worker = _worker_name()
     _one_thread()
     try:
-        bench, setting = _prepared(chunk)
+        bench, setting = _prepared(chunk, watch)
     except Refused as refusal:
         return Outcome(chunk, refused=str(refusal), worker=worker, code=refusal.code)
     outcome = Outcome(chunk, worker=worker, setting=setting)
     for trial in chunk.trials:
         try:
-            outcome.rows.append(bench.row(trial))
+            watch.begin(trial)
+            try:
+                row = bench.row(trial)
+            finally:
+                watch.end()
         except (Exception, SystemExit) as error:
-            outcome.failures.append(_failure(trial, error))
+            failure = failures.of_error(trial, error)
+            outcome.failures.append(failure)
+            watch.found(failure)
+        else:
+            outcome.rows.append(row)
+            watch.found(row)
     return outcome
-
-
-def answer(work: bytes) -> str:
-    """What a worker of a cluster does with a chunk, sent as bytes: the outcome as JSON, which any version can read."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as the front door does: a user's own classes live where a command is started
-    try:
-        chunk = pickle.loads(work)
-    except Exception as error:
-        return json.dumps({"refused": f"it cannot read the work: {_told_error(error)}"})
-    outcome = run_chunk(chunk)
-    code = outcome.code
-    return json.dumps(
-        {
-            "rows": outcome.rows,
-            "failures": [dataclasses.asdict(failure) for failure in outcome.failures],
-            "refused": outcome.refused,
-            "worker": outcome.worker,
-            "setting": outcome.setting,
-            "code": code and {"modules": dict(code.modules), "distributions": dict(code.distributions)},
-        }
-    )
 
 
 class Bench:
     """One mechanism on one dataset under one task, trial by trial."""
 
-    def __init__(self, chunk: Chunk, data: Data, mechanism: Any, task: Any) -> None:
-        self.chunk, self.data, self.mechanism, self.task = chunk, data, mechanism, task
+    def __init__(self, chunk: Chunk, data: Data, mechanism: Any, task: Any, watch: Watch) -> None:
+        self.chunk, self.data, self.mechanism, self.task, self.watch = chunk, data, mechanism, task, watch
         self.last: tuple[int, NDArray[np.float64] | None] = (-1, None)
         """The latest trial and its errors, for its partner."""
 
@@ -151,7 +144,10 @@ class Bench:
     def _release(self, trial: int) -> tuple[Any, float, np.random.Generator]:
         rng, task_rng = trial_rngs(self.chunk.seed, self.chunk.setting.key, trial)
         began = time.perf_counter()
-        release = self.mechanism.release(self.data, epsilon=self.chunk.setting.epsilon, rng=rng)
+        form = self.chunk.setting.noise
+        # A stranger's class need not know of forms.
+        chosen = {} if form == FLOAT else {"noise": form}
+        release = self.mechanism.release(self.data, epsilon=self.chunk.setting.epsilon, rng=rng, **chosen)
         return release, time.perf_counter() - began, task_rng
 
     def _errors(self, release: Any) -> NDArray[np.float64] | None:
@@ -183,8 +179,9 @@ class Bench:
         number, errors = latest
         if number == trial - 1:
             return errors
-        if trial - 1 in self.chunk.trials:
+        if trial - 1 in self.chunk.trials + self.chunk.lost:
             return None
+        self.watch.begin(trial)
         release, _, task_rng = self._release(trial - 1)
         self.task.score(self.data, release, task_rng)  # some scores are refused: such a trial has failed
         return self._errors(release)
@@ -202,7 +199,7 @@ _preparing = threading.Lock()
 """Workers may have several threads. One at a time loads registries, parses code and opens data."""
 
 
-def _prepared(chunk: Chunk) -> tuple[Bench, str]:
+def _prepared(chunk: Chunk, watch: Watch) -> tuple[Bench, str]:
     """All that the trials need, and the id that this worker gives the setting. Refused when it is another one.
 
     The plan could make every part of it. If this worker cannot, then it is the worker that is at fault: it lacks a module, a
@@ -210,27 +207,32 @@ def _prepared(chunk: Chunk) -> tuple[Bench, str]:
     """
     with _preparing:
         try:
-            mechanism = MECHANISMS.make(chunk.setting.mechanism.cls, **chunk.setting.mechanism.params)
-            task = TASKS.make(chunk.setting.task.cls, **chunk.setting.task.params)
-            code = code_of(chunk)
+            mechanism, task = _made(chunk.setting)
+            code = identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
             files = identity.declared_files(mechanism, task)
             setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code, files)
             if setting != chunk.setting.id:
                 raise Refused(OTHER_CODE, code)
-            return Bench(chunk, _data(chunk.setting.dataset), mechanism, task), setting
+            return Bench(chunk, _data(chunk.setting.dataset), mechanism, task, watch), setting
         except Refused:
             raise
         except UserError as error:
             raise Refused(str(error)) from error
         except (Exception, SystemExit) as error:
-            raise Refused(_told_error(error)) from error
+            raise Refused(failures.told(error)) from error
 
 
 def code_of(chunk: Chunk) -> Code:
     """The code that computes a chunk, as this process has it."""
-    setting = chunk.setting
-    return identity.setting_code(
-        SOURCES.get(setting.dataset.source), MECHANISMS.get(setting.mechanism.cls), TASKS.get(setting.task.cls)
+    mechanism, task = _made(chunk.setting)
+    return identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
+
+
+def _made(setting: Setting) -> tuple[Any, Any]:
+    """The mechanism and the task of a setting."""
+    return (
+        MECHANISMS.make(setting.mechanism.cls, **setting.mechanism.params),
+        TASKS.make(setting.task.cls, **setting.task.params),
     )
 
 
@@ -274,14 +276,6 @@ def _worker_name() -> str:
         except (ValueError, AttributeError):
             pass
     return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _failure(trial: int, error: BaseException) -> Failure:
-    return Failure(trial, _told_error(error), traceback.format_exc(limit=-4))
-
-
-def _told_error(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _told(prefix: str, found: Mapping[str, Any] | None) -> dict[str, float | str]:

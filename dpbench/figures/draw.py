@@ -1,5 +1,6 @@
 """From stored trials to files: finds an experiment's plotting script, gives it the frame, saves PNG, PDF and CSV.
 
+A run that has no script gets the usual figure.
 Imported by the verbs `run` and `figures`, and by the report, which takes the numbers and the figure instead of files.
 """
 
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from dpbench.paths import EXPERIMENTS
 from dpbench.results import commands, frame
 from dpbench.results.folder import inside
-from dpbench.results.run import Run, valid_name
+from dpbench.results.run import FLOAT, Run, valid_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,18 +61,13 @@ def draw(run: Run) -> Drawing:
     """The numbers and the figure of one run; CannotDraw says why not."""
     from dpbench.figures import style
 
-    path = script(run.name)
-    if path is None:
-        raise CannotDraw(f"there is no plotting script (experiments/{run.name}.py)")
+    path = script(run.experiment or run.name)
     trials = frame.trials(run)
     if trials.empty:
         raise CannotDraw("no trial of it is finished")
     try:
-        module = load_script(path)
         with style.paper_style(), style.marked(run.caveats):
-            numbers = module.numbers(trials)
-            figure = module.draw(numbers)
-            summary = module.summary(numbers) if hasattr(module, "summary") else None
+            numbers, figure, summary = _usual(run, trials) if path is None else _scripted(path, trials)
             if figure is not None:
                 style.note(figure, notes(run))
     except Exception as error:
@@ -80,11 +76,31 @@ def draw(run: Run) -> Drawing:
     return Drawing(len(trials), numbers, figure, summary)
 
 
+def _scripted(path: Path, trials: pd.DataFrame) -> tuple[pd.DataFrame, Figure | None, pd.DataFrame | None]:
+    module = load_script(path)
+    numbers = module.numbers(trials)
+    return numbers, module.draw(numbers), module.summary(numbers) if hasattr(module, "summary") else None
+
+
+def _usual(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, Figure | None, pd.DataFrame | None]:
+    from dpbench.figures import usual
+
+    numbers = usual.numbers(trials)
+    shown = usual.metrics_shown(trials, run.metrics)
+    return numbers, usual.draw(numbers, shown) if shown else None, None
+
+
 def notes(run: Run) -> list[str]:
     """What stands below a figure: how it was run, where the data come from, and what is not private."""
     from dpbench.figures.style import MARK, name
 
-    lines = [f"scale {run.scale}, {run.repetitions} trials per setting; {'; '.join(run.origins())}"]
+    trials = "1 trial" if run.repetitions == 1 else f"{run.repetitions} trials"
+    noise = f", {run.noise} noise" if run.noise != FLOAT else ""
+    lines = [f"scale {run.scale}, {trials} per setting{noise}; {'; '.join(run.origins())}"]
+    if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
+        lines.insert(0, run.title or run.name)
+        if script(run.experiment or run.name) is None and run.repetitions > 1:
+            lines.append("points and bars: means over the trials, with their standard errors")
     if run.caveats:
         lines.append(f"{MARK} not private as run: {', '.join(name(mechanism) for mechanism in run.caveats)}")
     return lines
@@ -96,7 +112,7 @@ def save(run: Run) -> tuple[list[Path], list[str]]:
 
     drawing = draw(run)
     csv, png, pdf = (
-        inside(run.results, run.results / "figures" / f"{run.name}.{kind}") for kind in ("csv", "png", "pdf")
+        inside(run.results, run.results / "figures" / f"{run.label}.{kind}") for kind in ("csv", "png", "pdf")
     )
     csv.parent.mkdir(parents=True, exist_ok=True)
     files = [csv]
@@ -104,6 +120,9 @@ def save(run: Run) -> tuple[list[Path], list[str]]:
     if drawing.figure is not None:
         with paper_style():
             drawing.figure.savefig(png, metadata={"Software": None})
+            drawing.figure.set_layout_engine(
+                "none"
+            )  # the places are found: to find them again takes as long as drawing
             drawing.figure.savefig(pdf, metadata={"CreationDate": None})
         files += [png, pdf]
         plt.close(drawing.figure)

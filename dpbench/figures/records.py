@@ -20,7 +20,7 @@ L_BY_DATASET = {"movielens": 30}
 
 def label(mechanism: object) -> str:
     """The paper calls FPA by the transform it uses. `raw` is no mechanism: the data as they are."""
-    return {"fpa": "DFT", "raw": "Raw data"}.get(str(mechanism)) or style.name(mechanism)
+    return style.name(mechanism, {"fpa": "DFT (FPA)", "raw": "Raw data"}.get(str(mechanism), ""))
 
 
 def colour(mechanism: object, position: int) -> str:

@@ -25,6 +25,7 @@ NAMES = {
     "gs_s": "GS-S",
     "gs": "GS",
     "gs_mean": "GS (mean row)",
+    "gs_private": "GS (private mean row)",
     "sra": "SRA",
     "hpa": "HPA",
     "dpsense": "DPSense",
@@ -36,12 +37,26 @@ NAMES = {
     "filter_priority": "Filter-priority",
     "sketch": "Sketch",
     "synthesizer": "Synthesizer",
+    "gshm": "GSHM",
+    "stability_laplace": "Stability Laplace",
+    "gaussian_sketch": "Gaussian sketch",
+    "alp": "ALP",
+    "hb": "HB",
+    "dawa": "DAWA",
     "s_dpdp": "S-DPDP",
     "s_pbq": "S-PBQ",
     "laplace_categories": "Laplace",
     "linf": "l∞",
     "pf_peeling": "PF peeling",
     "joint_topk": "Joint top-K",
+    "gumbel_topk": "Gumbel top-K",
+    "gumbel_topk_delta": "Gumbel top-K (ε, δ)",
+    "gumbel_topk_unknown": "Gumbel top-K, unknown domain",
+    "knorm_counts": "K-norm",
+    "gaussian_correlated": "Correlated Gaussian",
+    "clipped_laplace": "Clipped Laplace",
+    "clipped_gaussian": "Clipped Gaussian",
+    "zero": "Zero",
     "checkin": "Checkin",
     "document": "Document",
     "netflix": "Netflix",
@@ -106,9 +121,9 @@ def marked(mechanisms: Iterable[str]) -> Iterator[None]:
         _marked.reset(before)
 
 
-def name(key: object) -> str:
-    """A mechanism, dataset or option as a reader of the papers knows it."""
-    shown = NAMES.get(str(key), str(key).replace("_", " "))
+def name(key: object, shown: str = "") -> str:
+    """A mechanism, dataset or option as a reader of the papers knows it; `shown`: the words of this figure for it."""
+    shown = shown or NAMES.get(str(key), str(key).replace("_", " "))
     return f"{shown}{MARK}" if str(key) in _marked.get() else shown
 
 

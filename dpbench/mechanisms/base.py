@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Data, Release
 from dpbench.errors import UserError, positive
-from dpbench.privacy import Noise
+from dpbench.privacy import INEXACT, Noise
 from dpbench.registry import Registry
 
 MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
@@ -50,15 +50,24 @@ class Mechanism:
             cls.name = name
             MECHANISMS.add(name, cls)
 
-    def release(self, data: Data, epsilon: float, rng: np.random.Generator, noise: str = "float") -> Release:
+    def release(
+        self, data: Data, epsilon: float, rng: np.random.Generator | Literal["secure"], noise: str = "float"
+    ) -> Release:
         """Publish `data` once under `epsilon`; every random number comes from `rng`, and `data` is not changed.
 
-        noise: "float", the form for research.
+        noise: "float" is for research: doubles have holes, which tell neighbours apart (Mironov 2012). "exact" draws from whole
+        numbers only; `inexact()` says which mechanisms have none. For a real release: noise="exact" and rng="secure", the
+        operating system's generator, whose numbers nobody can draw again. The epsilon that holds is the double given.
         """
-        budget = parse_epsilon(epsilon)
+        budget, steps = parse_epsilon(epsilon), Noise(rng, noise)
+        if noise == "exact" and (reason := self.inexact()):
+            raise UserError(f"{self.name or type(self).__name__} has no exact noise: {reason}")
         if reason := self.unfit(data):
             raise UserError(f"{self.name or type(self).__name__}: {reason}")
-        return self.publish(data, budget, Noise(rng, noise))
+        release = self.publish(data, budget, steps)
+        if noise == "exact" and isinstance(release, Release):
+            release = replace(release, noise=noise, randomness=steps.randomness)
+        return release
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Release:
         """The mechanism itself: what the paper's pseudocode says. All randomness comes from `noise`."""
@@ -82,6 +91,22 @@ class Mechanism:
     def stepwise(self) -> Mechanism:
         """The same law in steps that an audit can replay: itself, unless its steps are a shortcut that follows the data."""
         return self
+
+    def inexact(self) -> str:
+        """Why there is no exact noise for this mechanism with these parameters (noise="exact" is then refused, and the plan
+        leaves it out); empty when there is.
+
+        Here by the steps that its methods name. A class that hides them in functions says it itself.
+        """
+        named = {name for cls in type(self).__mro__ if issubclass(cls, Mechanism) for name in _names(cls)}
+        return next((reason for step, reason in INEXACT.items() if step in named), "")
+
+
+def _names(cls: type[Mechanism]) -> Iterator[str]:
+    """The attributes that the code of a class uses."""
+    if cls is not Mechanism:
+        for value in vars(cls).values():
+            yield from getattr(getattr(value, "__code__", None), "co_names", ())
 
 
 def _check_publish(cls: type[Mechanism]) -> None:

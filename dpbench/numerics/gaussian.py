@@ -1,8 +1,10 @@
-"""The Gaussian mechanism's noise for (ε, δ), exactly (Balle and Wang, 2018)."""
+"""The Gaussian mechanism's noise for (ε, δ), exactly (Balle and Wang, 2018), and a closed form of its error."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 
 def delta_of(epsilon: float, sigma: float) -> float:
@@ -24,3 +26,33 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
         high *= 2
     root = brentq(lambda log: delta_of(epsilon, math.exp(log)) - delta, math.log(low), math.log(high), xtol=1e-13)
     return math.exp(root)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """The largest ρ for which every ρ-zCDP mechanism is (ε, δ)-private by Corollary 13 of Canonne, Kamath and Steinke, 2020.
+
+    δ = exp((α-1)(αρ-ε)) (1-1/α)^α / (α-1) holds for every α > 1; solved for ρ, the best α is looked for. Any is right.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def rho(log: float) -> float:
+        less = math.exp(log)  # α - 1
+        spent = (math.log(delta) + math.log1p(less) - less * (log - math.log1p(less))) / less
+        return (spent + epsilon) / (1 + less)
+
+    found = minimize_scalar(lambda log: -rho(log), bounds=(-20.0, 40.0), method="bounded", options={"xatol": 1e-10})
+    best = max(rho(float(found.x)), *(rho(log / 8) for log in range(-160, 321)))
+    return best * (1 - 1e-12)
+
+
+def discrete_sigma(epsilon: float, delta: float) -> float:
+    """The σ of the discrete Gaussian that is (ε, δ)-private for L2 sensitivity 1, by its zCDP: ρ = 1/2σ²."""
+    return 1 / math.sqrt(2 * zcdp_rho(epsilon, delta))
+
+
+def mean_abs_normal(offset: np.ndarray, deviation: float) -> np.ndarray:
+    """E|s + N(0, σ²)|: the absolute error of a value off by s under noise that is a sum of many terms."""
+    from scipy.special import erf
+
+    ratio = offset / (deviation * 2**0.5)
+    return deviation * (2 / np.pi) ** 0.5 * np.exp(-(ratio**2)) + offset * erf(ratio)

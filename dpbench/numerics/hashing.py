@@ -26,6 +26,20 @@ def bucket_and_sign(numbers: np.ndarray, buckets: int, seed: int) -> tuple[np.nd
     return ((bits >> np.uint64(1)) % np.uint64(buckets)).astype(np.int64), sign
 
 
+def block_bucket_and_sign(
+    numbers: np.ndarray, blocks: tuple[int, ...], buckets: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same with a row of buckets in equal parts, one for each block of numbers: `blocks` are their first ones.
+
+    Numbers of different blocks never share a bucket.
+    """
+    width = buckets // len(blocks)
+    bucket, sign = bucket_and_sign(numbers, width, seed)
+    if len(blocks) > 1:
+        bucket += width * (np.searchsorted(blocks, numbers, side="right") - 1)
+    return bucket, sign
+
+
 class Shuffle:
     """A seeded bijection of range(size): odd factors and xor-shifts on the next power of two, walked until inside."""
 

@@ -1,6 +1,6 @@
 """The randomness that privacy rests on, and the budget it spends. Imported by mechanisms and audits; imports numerics."""
 
 from dpbench.privacy.budget import Budget
-from dpbench.privacy.noise import FORMS, Law, Noise
+from dpbench.privacy.noise import FORMS, INEXACT, SECURE, Law, Noise
 
-__all__ = ["FORMS", "Budget", "Law", "Noise"]
+__all__ = ["FORMS", "INEXACT", "SECURE", "Budget", "Law", "Noise"]

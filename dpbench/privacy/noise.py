@@ -3,12 +3,16 @@
 Each step has a generator of its own, keyed by 128 bits drawn once for the release, by the step's name and by how often
 that name occurred before. So a step's noise does not depend on how many numbers the steps before it drew, and a release
 can be replayed on neighbouring data step by step.
+
+Noise of the form "float" is for research: doubles have holes, which tell neighbours apart (Mironov 2012). The form "exact"
+draws from whole numbers only (exact.py), and with rng="secure" from the operating system's generator: for a real release.
 Imported by mechanisms and audits.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+import secrets
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from dpbench.errors import UserError, one_of
 from dpbench.numerics import keyed
 from dpbench.privacy import _samplers as samplers
+from dpbench.privacy import _steps as steps
+from dpbench.privacy import exact
+from dpbench.privacy._words import SEEDED, SYSTEM, Seeded, System, Words
 
 FORMS = ("float", "exact")
+SECURE = "secure"
 NORMS = ("inf", "counts")
 
 Outcome = TypeVar("Outcome")
@@ -42,41 +50,79 @@ class Noise:
     never changed, what comes out is a fresh array.
     """
 
-    def __init__(self, rng: np.random.Generator, form: str = "float") -> None:
+    def __init__(self, rng: np.random.Generator | Literal["secure"], form: str = "float") -> None:
         one_of("noise", form, FORMS)
-        if form == "exact":
-            raise UserError('noise="exact" is not there yet: expected noise="float"')
         self.form = form
-        self._bits = [int(word) for word in rng.integers(0, 2**32, 4)]
+        if isinstance(rng, str):
+            one_of("rng", rng, (SECURE,))
+            if form != "exact":
+                why = "float noise is for research, its holes tell neighbours apart (Mironov 2012)"
+                raise UserError(f'rng="secure" is for a real release, which needs noise="exact": {why}')
+        elif not isinstance(rng, np.random.Generator):
+            raise UserError(f'rng={rng!r} is not valid: expected a numpy Generator, or "secure"')
+        self.secure = isinstance(rng, str)
+        draw = secrets.randbits if isinstance(rng, str) else None
+        self._bits = [draw(32) for _ in range(4)] if draw else [int(word) for word in rng.integers(0, 2**32, 4)]  # type: ignore[union-attr]
         self._occurred: dict[str, int] = {}
 
-    def laplace(self, values: ArrayLike, *, scale: ArrayLike, step: str = "") -> NDArray[np.float64]:
-        """values + Lap(scale), independently; `scale` is one number, or one for each value."""
-        exact, scales = np.asarray(values), np.asarray(scale, dtype=np.float64)
-        if scales.ndim and scales.shape != exact.shape:
-            raise ValueError(f"scale has the shape {scales.shape}: expected one number or {exact.shape}")
+    @property
+    def randomness(self) -> str:
+        """Where the random numbers come from, in words."""
+        return SYSTEM if self.secure else SEEDED
+
+    def laplace(
+        self,
+        values: ArrayLike,
+        *,
+        scale: ArrayLike,
+        parts: ArrayLike | None = None,
+        sensitivity: float | None = None,
+        step: str = "",
+    ) -> NDArray[np.float64]:
+        """values + Lap(scale), independently; `scale` is one number, or one for each value.
+
+        What exact noise must know of values that are not integers, and float noise passes over: `parts`, if they are whole
+        numbers divided by `parts` (averages of `parts` columns, say); or else `sensitivity`, by how much one row moves them in
+        L1: they are then rounded to a power of two, and the scale grows by what the rounding adds to it.
+        """
+        given, scales = np.asarray(values), np.asarray(scale, dtype=np.float64)
+        if scales.ndim and scales.shape != given.shape:
+            raise ValueError(f"scale has the shape {scales.shape}: expected one number or {given.shape}")
         if not np.all(scales >= 0):
             raise ValueError("scale must be 0 or more")
-        noisy = np.asarray(self._generator(step or "laplace").laplace(0.0, scales, exact.shape))
-        noisy += exact
+        if self.form == "exact":
+            return steps.laplace(given, scales, parts, sensitivity, self._words(step or "laplace"))
+        noisy = np.asarray(self._generator(step or "laplace").laplace(0.0, scales, given.shape))
+        noisy += given
         return noisy
 
     def geometric(self, values: ArrayLike, *, alpha: float, step: str = "") -> NDArray[Any]:
         """values + two-sided geometric noise, P[x] = (1-α)/(1+α) α^|x|. Whole numbers, as integers or as floats."""
         if not 0 < alpha < 1:
             raise ValueError(f"alpha={alpha!r} is not valid: expected a number between 0 and 1")
-        exact = np.asarray(values)
-        exact = exact if exact.dtype == np.float64 else exact.astype(np.int64, copy=False)
-        return samplers.add_geometric(exact, alpha, self._generator(step or "geometric"))
+        given = np.asarray(values)
+        given = given if given.dtype == np.float64 else given.astype(np.int64, copy=False)
+        if self.form == "exact":
+            return steps.geometric(given, alpha, self._words(step or "geometric"))
+        return samplers.add_geometric(given, alpha, self._generator(step or "geometric"))
 
     def gaussian(self, values: ArrayLike, *, sigma: float, shared: float = 0.0, step: str = "") -> NDArray[np.float64]:
-        """values + N(0, sigma²) independently, and one more N(0, shared²) that all of them have in common."""
+        """values + N(0, sigma²) independently, and one more N(0, shared²) that all of them have in common.
+
+        Exact: the discrete Gaussian on whole numbers, without `shared`. It has the same ρ = Δ₂²/2σ² of zCDP, and not the same
+        δ: take sigma from `dpbench.numerics.gaussian.discrete_sigma`.
+        """
         if not (sigma >= 0 and shared >= 0):
             raise ValueError(f"sigma={sigma!r} and shared={shared!r}: expected 0 or more")
-        exact, rng = np.asarray(values), self._generator(step or "gaussian")
+        given = np.asarray(values)
+        if self.form == "exact":
+            if shared:
+                raise _inexact("gaussian", "noise that all values have in common has no discrete form with a known δ")
+            return steps.gaussian(given, sigma, self._words(step or "gaussian"))
+        rng = self._generator(step or "gaussian")
         common = rng.normal(0.0, shared)
-        noisy = np.asarray(rng.normal(common, sigma, exact.shape))
-        noisy += exact
+        noisy = np.asarray(rng.normal(common, sigma, given.shape))
+        noisy += given
         return noisy
 
     def ball(self, values: ArrayLike, *, norm: str, epsilon: float, step: str = "") -> NDArray[np.float64]:
@@ -84,23 +130,32 @@ class Noise:
         of zeros and ones moves counts by more than 1. The radius is part of the noise: it must never be shown."""
         one_of("norm", norm, NORMS)
         _positive("epsilon", epsilon)
-        exact, rng = np.asarray(values), self._generator(step or "ball")
+        if self.form == "exact":
+            raise _inexact("ball", INEXACT["ball"])
+        given, rng = np.asarray(values), self._generator(step or "ball")
         sample = samplers.cube if norm == "inf" else samplers.counts_ball
-        noisy = sample(exact.size, epsilon, rng).reshape(exact.shape)
-        noisy += exact
+        noisy = sample(given.size, epsilon, rng).reshape(given.shape)
+        noisy += given
         return noisy
 
     def choose(self, scores: ArrayLike, *, epsilon: float, sensitivity: float, monotone: bool, step: str = "") -> int:
         """The exponential mechanism: place i of the (flattened) scores with probability ∝ exp(ε s_i / (2 Δ)), without
-        the 2 where a row moves all scores in one direction (monotone). By Gumbel noise, so nothing overflows."""
+        the 2 where a row moves all scores in one direction (monotone). By Gumbel noise, so nothing overflows.
+
+        Exact: the scores are rounded to about a millionth of the sensitivity, which grows by 4 such units: for the rounding, and
+        for that of the doubles in which the scores were computed."""
         _positive("epsilon", epsilon)
         _positive("sensitivity", sensitivity)
-        exact = np.asarray(scores, dtype=np.float64).reshape(-1)
+        given = np.asarray(scores, dtype=np.float64).reshape(-1)
+        if self.form == "exact":
+            return steps.choose(given, epsilon, sensitivity, monotone, self._words(step or "choose"))
         exponent = epsilon / (sensitivity if monotone else 2 * sensitivity)
-        return int(np.argmax(exponent * exact + self._generator(step or "choose").gumbel(size=exact.size)))
+        return int(np.argmax(exponent * given + self._generator(step or "choose").gumbel(size=given.size)))
 
     def draw(self, law: Law[Outcome], *, step: str = "") -> Outcome:
         """One outcome of a law."""
+        if self.form == "exact":
+            raise _inexact("draw", INEXACT["draw"])
         return law.draw(self._generator(step or "draw"))
 
     def rows(self, n: int, *, rate: float, step: str = "") -> NDArray[np.int64]:
@@ -108,6 +163,8 @@ class Noise:
         row at the end changes nothing for the others."""
         if not 0 <= rate <= 1:
             raise ValueError(f"rate={rate!r} is not valid: expected a number from 0 to 1")
+        if self.form == "exact":
+            return exact.below(int(n), float(rate), self._words(step or "rows"))
         return samplers.poisson_rows(int(n), float(rate), self._generator(step or "rows"))
 
     def stream(self, name: str) -> np.random.Generator:
@@ -118,11 +175,26 @@ class Noise:
         """
         return self._generator(f"stream {name}")
 
+    def _words(self, name: str) -> Words:
+        """The random bits of a step of exact noise."""
+        return System() if self.secure else Seeded(self._generator(name))
+
     def _generator(self, name: str) -> np.random.Generator:
         occurrence = self._occurred.get(name, 0)
         self._occurred[name] = occurrence + 1
         key = [*self._bits, *keyed.key(name), occurrence]
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+
+
+INEXACT = {
+    "ball": "noise on a ball is drawn from real numbers",
+    "draw": "a law is drawn with floating-point numbers",
+}
+"""The steps that have no exact form, and why."""
+
+
+def _inexact(step: str, reason: str) -> UserError:
+    return UserError(f'the step `{step}` has no exact noise: {reason}; expected noise="float"')
 
 
 def _positive(what: str, value: float) -> None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpbench.claims.judge import Judge, Verdict
 from dpbench.claims.ledger import ledger
+from dpbench.config import catalogue
 from dpbench.config.catalogue import options
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.paths import CONF
 from dpbench.report.runs import RunFacts, default_caveat, run_facts, text
 from dpbench.results import commands
 from dpbench.results.environment import Environment
@@ -35,6 +35,9 @@ PAPERS = {
     "epicrec": "Shen and Jin: EpicRec, CCS 2016",
     "cross": "Across the papers: what none of them compares",
 }
+OWN = "own"
+"""Where runs with names of their own stand: variations of experiments, and ad-hoc ones."""
+OWN_TITLE = "Runs of your own: variations, and chosen datasets and mechanisms. No figures of a paper"
 DPI = 140
 COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
 
@@ -44,10 +47,13 @@ class Experiment:
     """One figure or table: what was run of it, its numbers and its picture."""
 
     id: str
+    """The label of its run: an experiment's id, with the datasets read from files behind it, or a name of its own."""
     title: str
     command: str
     """What runs it, as it is defined."""
     run: RunFacts | None = None
+    own: bool = False
+    """A variation or an ad-hoc run."""
     trials: int = 0
     """Stored."""
     numbers: pd.DataFrame | None = None
@@ -61,7 +67,7 @@ class Experiment:
 
     @property
     def paper(self) -> str:
-        return self.id.partition("/")[0]
+        return OWN if self.own else self.id.partition("/")[0]
 
 
 @dataclass
@@ -109,25 +115,28 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
     commands.stored(results, scale)
     judge = Judge(results, scale)
     verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: _rank(v.claim.paper))
-    runs = {name: run_facts(run) for name, run in judge.runs.items()}
-    known = options("experiment")
+    runs = {label: run_facts(run) for label, run in judge.each.items()}
+    there = {run.name for run in judge.each.values()}
     experiments = []
-    for name in dict.fromkeys((*known, *runs)):
-        run = runs.get(name)
-        command = commands.run_command(name, results, run.scale if run else scale)
-        experiment = Experiment(name, _title(name) if name in known else name, command, run)
-        experiment.verdicts = [v for v in verdicts if v.claim.experiment == name]
-        if run is not None:
-            _draw(experiment, judge.runs[name])
-            say(f"{name}: {experiment.problem or f'{experiment.trials} trials'}")
+    for label, run in judge.each.items():
+        experiment = Experiment(label, _title(run), commands.own_command(run), runs[label])
+        experiment.own = run.name != run.experiment
+        experiment.verdicts = [v for v in verdicts if _decided_by(judge, v, run)]
+        _draw(experiment, run)
+        say(f"{label}: {experiment.problem or f'{experiment.trials} trials'}")
         experiments.append(experiment)
+    for name in options("experiment"):
+        if name not in there:
+            title = catalogue.title(name) or name
+            experiments.append(Experiment(name, title, commands.run_command(name, results, scale)))
+            experiments[-1].verdicts = [v for v in verdicts if v.claim.experiment == name]
     experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Facts(experiments, verdicts, _datasets(runs), _mechanisms(), Environment.here().lines(), results, written)
 
 
 def _rank(paper: str) -> int:
-    return list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
+    return list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS) + (paper == OWN)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -135,17 +144,22 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def _title(experiment: str) -> str:
-    """The title of an installed experiment."""
-    found = re.search(r"^title: *(.*)$", (CONF / "experiment" / f"{experiment}.yaml").read_text(), re.MULTILINE)
-    return found[1].strip("\"'") if found else experiment
+def _title(run: Run) -> str:
+    """What a run shows; with the datasets that were read from original files, which tell it from the run beside it."""
+    title = text(run.title) or (catalogue.title(run.name) if run.name in options("experiment") else "") or run.name
+    files = ", ".join(run.original_datasets)
+    return f"{title} ({text(files)}: original files)" if files else title
+
+
+def _decided_by(judge: Judge, verdict: Verdict, run: Run) -> bool:
+    decider = judge.run_for(verdict.claim) if verdict.claim.experiment == run.name else None
+    return decider is not None and decider.label == run.label
 
 
 def _draw(experiment: Experiment, run: Run) -> None:
     from dpbench.figures.draw import CannotDraw, draw
     from dpbench.figures.style import paper_style, plt
 
-    experiment.title = text(run.title) or experiment.title
     try:
         drawn = draw(run)
     except CannotDraw as problem:  # the rest of the page still stands

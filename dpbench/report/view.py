@@ -140,8 +140,8 @@ def page_view(facts: Facts) -> PageView:
 def _header(facts: Facts) -> HeaderView:
     counts = ", ".join(f"{sum(v.verdict == name for v in facts.verdicts)} {name}" for name in VERDICTS)
     return HeaderView(
-        done=len(facts.experiments) - len(facts.missing),
-        experiments=len(facts.experiments),
+        done=len({e.run.experiment for e in facts.experiments if e.run and not e.own}),
+        experiments=len({e.run.experiment if e.run else e.id for e in facts.experiments if not e.own}),
         scales=listed(sorted({e.run.scale for e in facts.experiments if e.run})),
         trials=sum(e.trials for e in facts.experiments),
         changed=tuple(e.id for e in facts.experiments if e.remarks or e.problem),

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpbench.report.gather import PAPERS, Experiment
+from dpbench.report.gather import OWN, OWN_TITLE, PAPERS, Experiment
 from dpbench.report.marks import Marks, Note, notes
 from dpbench.report.runs import RunFacts
 from dpbench.report.tables import Table, rows_of, table
@@ -107,7 +107,8 @@ def paper_view(paper: str, experiments: Sequence[Experiment]) -> PaperView:
     mine = [e for e in experiments if e.paper == paper]
     done = tuple(experiment_view(e, e.run) for e in mine if e.run is not None)
     missing = tuple(Missing(e.id, e.title, e.command) for e in mine if e.run is None)
-    return PaperView(paper, PAPERS.get(paper, paper), done, missing)
+    title = OWN_TITLE if paper == OWN else PAPERS.get(paper, paper)
+    return PaperView(paper, title, done, missing)
 
 
 def experiment_view(e: Experiment, run: RunFacts) -> ExperimentView:

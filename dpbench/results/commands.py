@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpbench.errors import UserError
 from dpbench.results.folder import is_old
-from dpbench.results.run import Run
+from dpbench.results.run import Run, Value
 from dpbench.results.store import Store
 
 RESULTS = Path("results")  # where runs write unless told otherwise, as conf/run.yaml says
@@ -20,28 +21,62 @@ def run_command(experiment: str | None, results: Path, scale: str | None = None)
     return shlex.join(["python", "-m", "dpbench", "run", *words])
 
 
+def own_command(run: Run) -> str:
+    """What to type to have this run again: an experiment with the files that were read, or what an ad-hoc run is made of."""
+    words = shlex.split(run_command(run.experiment, run.results, run.scale))
+    settings = run.settings
+    if not run.experiment:
+        for group in ("dataset", "mechanism", "task"):
+            names = dict.fromkeys(getattr(setting, group).name for setting in settings)
+            words.append(f"{group}=[{','.join(names)}]")
+        for group in ("mechanism", "task"):
+            words += _parameters(group, [(getattr(s, group).name, getattr(s, group).params) for s in settings])
+        words.append(f"epsilon=[{','.join(dict.fromkeys(repr(s.epsilon) for s in settings))}]")
+    given = [(s.dataset.name, {k: s.dataset.params[k] for k in s.dataset.given}) for s in settings]
+    words += _parameters("dataset", [] if run.experiment else given)
+    paths = {s.dataset.name: s.dataset.params.get("path") for s in settings if s.dataset.original}
+    words += [f"dataset.{name}.path={path}" for name, path in paths.items() if path]
+    if run.name != run.experiment:
+        words += [f"trials={run.repetitions}", *([f"seed={run.seed}"] if run.seed else [])]
+        words += [f"name={run.name}"] if "/" not in run.name else []
+    return shlex.join(words)
+
+
+def _parameters(group: str, found: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[str]:
+    """Parameters as words; one with several values is an axis."""
+    values: dict[str, dict[str, None]] = {}
+    for name, params in found:
+        for key, value in params.items():
+            text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+            values.setdefault(f"{group}.{name}.{key}", {})[text] = None
+    for key, listed in values.items():
+        yield f"{key}={next(iter(listed))}" if len(listed) == 1 else f"{key}=[{','.join(listed)}]"
+
+
 def remarks(run: Run, trials: int | None = None) -> list[str]:
     """What a reader of a run's figure must know: that it is not the experiment as defined, or not finished.
 
     `trials`: how many are stored, where the caller knows.
     """
     found = []
-    again = run_command(run.name, run.results, run.scale)
+    again = run_command(run.experiment, run.results, run.scale)
+    as_defined = bool(run.experiment) and run.name == run.experiment and not run.changes
     if run.changes:
-        found.append(f"not as the experiment is defined ({'; '.join(run.changes)}); as defined: `{again}`")
+        which = "the experiment" if run.name == run.experiment else run.experiment
+        found.append(f"not as {which} is defined ({'; '.join(run.changes)}); as defined: `{again}`")
     if trials is None:
         store = Store(run.results)
         ids = {setting.id for setting in run.settings}
         trials = sum(len([t for t in store.done(name) if t < run.repetitions]) for name in ids)
     if trials < run.planned:
-        on = "the same command goes on from there" if run.changes else f"`{again}` goes on from there"
+        on = f"`{again}` goes on from there" if as_defined else "the same command goes on from there"
         found.append(f"not finished: {trials} of {run.planned} trials are stored; {on}")
     return found
 
 
 def stored(results: Path, scale: str | None = None) -> dict[str, Run]:
-    """The newest run of every experiment, for a verb that makes something of them: a folder without any is wrong use."""
-    if found := Run.all(results, scale):
+    """The newest run of every label, for a verb that makes something of them: a folder without any is wrong use."""
+    if found := Run.each(results, scale):
         return found
     raise nothing_stored(results, None, scale)
 

@@ -3,6 +3,7 @@
 runs/EXPERIMENT@SCALE.json      what was run (sealed)
 trials/AB/ID/FIRST-LAST.CHECKSUM.parquet   the trials of one setting
 figures/, report.html, mlflow.db           what is made from them
+failures/RUN-KIND-HASH.txt      the traceback of each distinct failure
 damaged/                        files that did not hold what they should
 
 A results folder may come from somebody else: a link in it that leads elsewhere is never followed.
@@ -87,7 +88,7 @@ def set_aside(results: Path, path: Path) -> Path | None:
 
 def sweep(results: Path) -> None:
     """Remove what processes that are gone left aside anywhere in a results folder."""
-    for root in (results / "runs", results / "trials"):
+    for root in (results / "runs", results / "trials", results / "failures"):
         if root.is_dir() and is_inside(results, root):
             for folder, _, names in os.walk(root):  # follows no links
                 _sweep(Path(folder), names)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpbench.errors import UserError
 from dpbench.results.environment import Environment
 from dpbench.results.folder import inside, write_aside
-from dpbench.results.setting import UNSTATED, DatasetUse, Setting, Value, Variant
+from dpbench.results.setting import FLOAT, UNSTATED, DatasetUse, Setting, Value, Variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +29,15 @@ class Run:
     """One experiment as it was run."""
 
     name: str
-    """The experiment's id, or the name that the user gave."""
+    """The experiment's id, or a name of its own: the user's, or that of an ad-hoc run."""
     scale: str
     repetitions: int
     """Number of trials of each setting."""
     seed: int
     """Of the noise."""
     settings: tuple[Setting, ...]
+    experiment: str = ""
+    """The experiment that it is, or is a variation of; empty for an ad-hoc run."""
     title: str = ""
     metrics: tuple[str, ...] = ()
     """The metrics that the table of the run shows."""
@@ -76,13 +78,19 @@ class Run:
 
     @classmethod
     def all(cls, results: Path | str, scale: str | None = None) -> dict[str, Run]:
-        """The newest run of every experiment under a results folder, by name."""
+        """The newest run of every name under a results folder, whatever its data were read from."""
+        found = sorted(cls.each(results, scale).values(), key=lambda run: run.written)
+        return dict(sorted({run.name: run for run in found}.items()))
+
+    @classmethod
+    def each(cls, results: Path | str, scale: str | None = None) -> dict[str, Run]:
+        """The newest run of every label: one on original files stands beside the one on generated data."""
         from dpbench.results.sealed import read_all
 
         newest: dict[str, Run] = {}
         for run in sorted(read_all(Path(results)), key=lambda run: run.written):
             if scale in (None, run.scale):
-                newest[run.name] = run
+                newest[run.label] = run
         return dict(sorted(newest.items()))
 
     @property
@@ -102,6 +110,11 @@ class Run:
             if setting.caveat:
                 found.setdefault(setting.mechanism.name, setting.caveat)
         return found
+
+    @property
+    def noise(self) -> str:
+        """How its noise was drawn: "float" or "exact"."""
+        return next((setting.noise for setting in self.settings), FLOAT)
 
     @property
     def planned(self) -> int:
@@ -148,9 +161,17 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """Where it is written down: experiment, scale, and which datasets were read from files."""
-        files = "".join(f"+{name.replace('/', '.')}" for name in self.original_datasets)
-        return self.results / "runs" / f"{self.name}@{self.scale}{files}.json"
+        """Where it is written down: name, scale, and which datasets were read from files."""
+        return self.results / "runs" / f"{self.name}@{self.scale}{self._files}.json"
+
+    @property
+    def label(self) -> str:
+        """What tells it from other runs of one scale: its name, and which datasets were read from files."""
+        return f"{self.name}{self._files}"
+
+    @property
+    def _files(self) -> str:
+        return "".join(f"+{name.replace('/', '.')}" for name in self.original_datasets)
 
     def save(self) -> Path:
         """Write it down: aside first, then renamed. Raises UserError for names that no reader would accept."""
@@ -163,6 +184,11 @@ class Run:
         return self.path
 
 
+def load(results: Path | str, experiment: str, scale: str | None = None, files: Any = None) -> Run:
+    """`dpbench.load("results", "gs/fig9")`: the newest run of that name in a results folder."""
+    return Run.load(results, experiment, scale, files)
+
+
 def valid_name(name: str) -> bool:
     """Whether a run, a dataset, a mechanism or a task may have this name."""
     return bool(NAME.fullmatch(name)) and len(name) <= 200
@@ -171,6 +197,8 @@ def valid_name(name: str) -> bool:
 def names(run: Run) -> Iterator[tuple[str, str]]:
     """Every name in a run that a reader checks, with what it names."""
     yield from (("name of the run", run.name), ("scale", run.scale))
+    if run.experiment:
+        yield "experiment", run.experiment
     for setting in run.settings:
         yield from (
             ("dataset", setting.dataset.name),
@@ -179,4 +207,4 @@ def names(run: Run) -> Iterator[tuple[str, str]]:
         )
 
 
-__all__ = ["UNSTATED", "DatasetUse", "Run", "Setting", "Value", "Variant", "valid_name"]
+__all__ = ["FLOAT", "UNSTATED", "DatasetUse", "Run", "Setting", "Value", "Variant", "valid_name"]

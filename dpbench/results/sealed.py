@@ -23,7 +23,7 @@ from dpbench.results.folder import is_inside, run_files, set_aside
 from dpbench.results.run import Run, names, valid_name
 from dpbench.results.setting import DatasetUse, Setting, Variant
 
-SCHEMA = 2  # version of run files and of stored rows
+SCHEMA = 3  # version of run files
 _ID = re.compile(r"[0-9a-f]{32}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 

@@ -13,6 +13,9 @@ from dpbench.sources.spec import DatasetSpec
 Value = str | int | float | bool | None
 """A parameter's value, as YAML has it."""
 
+FLOAT = "float"
+"""The noise of a run unless it is told otherwise."""
+
 UNSTATED = "not stated"
 """The guarantee of a mechanism that says nothing about it."""
 
@@ -80,10 +83,14 @@ class Setting:
     not_private: str = ""
     """Why a release with these parameters is not private, as the mechanism itself declares; empty when it is."""
 
+    noise: str = FLOAT
+    """How noise is drawn: "float" or "exact"."""
+
     def labels(self) -> dict[str, Value]:
         """The columns that describe this setting in a frame of trials."""
         row: dict[str, Value] = {"dataset": self.dataset.name, "mechanism": self.mechanism.name}
         row |= {"epsilon": self.epsilon, "task": self.task.name}
+        row |= {"noise": self.noise} if self.noise != FLOAT else {}
         row |= {f"dataset.{name}": self.dataset.params[name] for name in self.dataset.given}
         row |= {f"mechanism.{name}": value for name, value in self.mechanism.params.items()}
         return row | {f"task.{name}": value for name, value in self.task.params.items()}
@@ -91,7 +98,8 @@ class Setting:
     @property
     def parameters(self) -> str:
         """What tells this setting from its neighbours besides dataset, mechanism and epsilon."""
-        return ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in self.labels().items() if "." in k)
+        labels = self.labels().items()
+        return ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in labels if "." in k or k == "noise")
 
     @property
     def private(self) -> bool:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dpbench.errors import Failed, UserError
+from dpbench.results import tracking_bulk as bulk
 from dpbench.results.folder import inside
 from dpbench.results.frame import CHOSEN, DIAGNOSTIC, METRIC, SECONDS, SETTING, summarise, trials
 from dpbench.results.run import Run, Setting
@@ -95,21 +96,50 @@ class _Job:
         experiment = self._experiment(client)
         entries = _entries(client, experiment)
         table = summarise(self.frame, [SETTING]).set_index(SETTING)
-        told = _means(self.frame)
+        rows = table.join(_means(self.frame)).to_dict("index")
+        waiting: list[tuple[Entry, Setting, dict[str, float]]] = []
         for setting in {setting.id: setting for setting in self.run.settings}.values():
-            if self.stop:
-                return
-            if setting.id not in table.index:
-                continue
-            row = table.loc[setting.id]
             entry = entries.get(setting.id, Entry())
-            if entry.trials < int(row["trials"]):
-                numbers = {**row.dropna().to_dict(), **told.loc[setting.id].dropna().to_dict()}
-                self._log_setting(client, experiment, entry, setting, numbers)
-                self.logged += 1
+            if setting.id in rows and entry.trials < int(rows[setting.id]["trials"]):
+                numbers = {key: float(value) for key, value in rows[setting.id].items() if value == value}
+                waiting.append((entry, setting, numbers))
+        self._log_settings(client, experiment, waiting)
+        if self.stop:
+            return
         drawn = entries.get(FIGURE_TAG, Entry())
         if self.figures and (self.logged or not drawn.trials):
             self._log_figures(client, experiment, drawn.id)
+
+    def _log_settings(
+        self, client: Any, experiment: str, waiting: list[tuple[Entry, Setting, dict[str, float]]]
+    ) -> None:
+        """New entries many at a time where that can be done; the others one by one."""
+        new = [(setting, numbers) for entry, setting, numbers in waiting if not entry.id]
+        quick = bulk.can_log(client)
+        for start in range(0, len(new) if quick else 0, bulk.BATCH):
+            if self.stop:
+                return
+            batch = [self._new(setting, numbers) for setting, numbers in new[start : start + bulk.BATCH]]
+            if not bulk.log_new(client, experiment, batch):
+                break
+            self.logged += len(batch)
+        for entry, setting, numbers in [(Entry(), *one) for one in new[self.logged :]] + [
+            w for w in waiting if w[0].id
+        ]:
+            if self.stop:
+                return
+            self._log_setting(client, experiment, entry, setting, numbers)
+            self.logged += 1
+
+    def _new(self, setting: Setting, numbers: dict[str, float]) -> bulk.NewEntry:
+        count = int(numbers["trials"])
+        return bulk.NewEntry(
+            name=str(setting)[:250],
+            tags={**self._tags(setting), TRIALS_TAG: str(count)},
+            params=_params(setting),
+            metrics={_metric_name(key): value for key, value in numbers.items()},
+            step=count,
+        )
 
     def _experiment(self, client: Any) -> str:
         files = "".join(f", {name} from files" for name in self.run.original_datasets)
@@ -129,7 +159,7 @@ class _Job:
         count = int(numbers["trials"])
         tags = self._tags(setting)
         # Parameters cannot change; an entry that was cut off may lack them.
-        params = [] if entry.trials else [Param(key, str(value)[:6000]) for key, value in setting.labels().items()]
+        params = [] if entry.trials else [Param(key, value) for key, value in _params(setting).items()]
         name = entry.id or client.create_run(experiment, run_name=str(setting)[:250], tags=tags).info.run_id
         metrics = [Metric(_metric_name(key), float(value), now, count) for key, value in numbers.items()]
         *before, last = _batches(metrics)
@@ -138,7 +168,7 @@ class _Job:
         # The number of trials with the last batch, which stores its tags at the end: an entry that was cut off has none, and
         # is completed the next time.
         closing = {**(tags if entry.id else {}), TRIALS_TAG: str(count)}
-        client.log_batch(name, metrics=last, params=params[:100], tags=[RunTag(*tag) for tag in closing.items()])
+        client.log_batch(name, metrics=last, params=params, tags=[RunTag(*tag) for tag in closing.items()])
         client.set_terminated(name)
 
     def _tags(self, setting: Setting) -> dict[str, str]:
@@ -150,6 +180,7 @@ class _Job:
             "dpbench.commit": run.environment.commit or run.environment.versions.get("dpbench-repro", ""),
             "dpbench.data": setting.dataset.origin,
             "dpbench.guarantee": setting.guarantee,
+            "dpbench.noise": setting.noise,
             "dpbench.private": "yes" if setting.private else f"no: {setting.caveat}"[:5000],
         }
 
@@ -257,6 +288,11 @@ def _means(frame: pd.DataFrame) -> pd.DataFrame:
     columns = [c for c in frame.columns if c == SECONDS or c.startswith((CHOSEN, DIAGNOSTIC))]
     numbers = frame[columns].select_dtypes("number").columns
     return frame.groupby(SETTING, sort=False)[list(numbers)].mean()
+
+
+def _params(setting: Setting) -> dict[str, str]:
+    """As many and as long as MLflow takes."""
+    return {key: str(value)[:6000] for key, value in [*setting.labels().items()][:100]}
 
 
 def _metric_name(name: str) -> str:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.data import Data
 from dpbench.registry import Registry
@@ -79,6 +80,6 @@ class Task:
         """The metrics of one release. `rng` is the trial's own, apart from the mechanism's. Words are stored as diagnostics."""
         raise NotImplementedError
 
-    def errors(self, data: Any, release: Any) -> np.ndarray | None:
+    def errors(self, data: Any, release: Any) -> NDArray[np.float64] | None:
         """The error of each published number, for the split into bias and variance across trials; None: no split."""
         return None

@@ -23,10 +23,14 @@ def look(mechanism: str, position: int) -> dict[str, str]:
     return style.look(mechanism, position)
 
 
+def label(mechanism: str) -> str:
+    return style.name("dpsense", SAMPLED) if mechanism == SAMPLED else style.name(mechanism)
+
+
 def draw(numbers: pd.DataFrame) -> Figure:
     metrics = {"mae": "MAE", "mre": "MRE"}
     figure, axes = grids.by_metric(
-        numbers, panel="dataset", x="epsilon", series="mechanism", metrics=metrics, xlabel="ε", look=look
+        numbers, panel="dataset", x="epsilon", series="mechanism", metrics=metrics, xlabel="ε", label=label, look=look
     )
     style.legend_above(figure, list(axes.values()), columns=7)
     return figure

@@ -1,4 +1,4 @@
-"""Throughput, of sparse: non-zero entries a second against density, shortcut and laborious forms of every method.
+"""Throughput, of sparse: non-zero entries per second against density, shortcut and laborious forms of every method.
 
 The time is that of the release alone; the median over trials, which leaves out the first one in a process.
 """
@@ -35,7 +35,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("density (%)")
-    ax.set_ylabel("non-zero entries a second")
+    ax.set_ylabel("non-zero entries per second")
     style.legend_above(figure, [ax], columns=3)
     forms = [Line2D([], [], color="#555555", linestyle=dash) for dash in ("-", "--")]
     ax.legend(forms, ["shortcut", "whole table"], loc="lower right")

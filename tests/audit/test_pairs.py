@@ -37,7 +37,13 @@ def test_the_new_row_comes_last_and_fits_the_bound(kind: str, bound: int | None)
 
 @pytest.mark.parametrize("kind", ["incidence", "records"])
 def test_a_row_as_large_as_the_bound_is_there(kind: str) -> None:
-    assert max(pair.after.row_sizes[-1] if kind == "incidence" else pair.after.user_sizes[-1] for pair in made(kind, bound=4)) == 4
+    assert (
+        max(
+            pair.after.row_sizes[-1] if kind == "incidence" else pair.after.user_sizes[-1]
+            for pair in made(kind, bound=4)
+        )
+        == 4
+    )
     assert any(pair.before.indptr.size == 1 for pair in made(kind, bound=4))
     names = {pair.name.partition(" (")[0] for pair in made(kind)}
     assert names == set(ROW_SHAPES)

@@ -28,13 +28,18 @@ def test_every_mechanism_and_every_mode_is_audited() -> None:
         private = [parameters for parameters in chosen if not dpbench.mechanism(name, **parameters).not_private()]
         assert private or name == "gs_mean", f"{name} is never judged"
         default = MECHANISMS.get(name)()
-        assert not default.not_private() or len(private) < len(chosen), f"the data-reading default of {name} is not tried"
+        assert not default.not_private() or len(private) < len(chosen), (
+            f"the data-reading default of {name} is not tried"
+        )
     for name, key, values in [
         ("gs", "sampling", {"row", "none"}),
         ("gs_s", "sampling", {"row", "none"}),
         ("dpsense", "limit", {"sample"}),
         ("dpsense_s", "tight", {True}),
-        *((name, "transform", {"dyadic", "haar"}) for name in ("geometric", "filter", "threshold", "priority", "sketch")),
+        *(
+            (name, "transform", {"dyadic", "haar"})
+            for name in ("geometric", "filter", "threshold", "priority", "sketch")
+        ),
         ("filter", "consistent", {True}),
         ("filter_priority", "consistent", {True}),
     ]:
@@ -50,12 +55,12 @@ def check(name: str, pairs: int, seed: int) -> None:
         else:
             assert finding.verdict == "holds", said
             assert finding.loss <= 1 + 1e-9
-            assert finding.pairs >= 39
+            assert finding.pairs >= 45
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_private_mechanisms_hold_and_others_are_found_out(name: str) -> None:
-    check(name, 120, 0)
+    check(name, 200 if len(VARIANTS[name]) == 1 else 0, 0)
 
 
 @pytest.mark.slow
@@ -90,12 +95,12 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "parameters", "step", "named"), FAULTS, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_twentieth_less_noise_is_found(name: str, parameters: dict, step: str, named: str) -> None:
-    finding = found(altered(dpbench.mechanism(name, **parameters), step, less(1.05)))
+    finding = found(altered(dpbench.mechanism(name, **parameters), step, less(1.05)), pairs=80)
     assert finding.verdict == "violated"
     assert 1 < finding.loss < 1.2
     if step not in ("choose", "popularity", "sample", "total"):  # where another step costs as much
         assert finding.step == named
-    more = found(altered(dpbench.mechanism(name, **parameters), step, less(1 / 1.05)))
+    more = found(altered(dpbench.mechanism(name, **parameters), step, less(1 / 1.05)), pairs=20)
     assert more.verdict == "holds"
 
 
@@ -105,14 +110,18 @@ def test_missing_noise_is_found(name: str, parameters: dict, step: str, named: s
         pytest.skip("a sample of no row hides everything")
     finding = found(altered(dpbench.mechanism(name, **parameters), step, without))
     assert finding.verdict == "violated"
-    assert finding.loss == math.inf
-    assert finding.reason
+    if name == "hpa":  # nobody sees the popularity itself, but whose records it picks
+        assert 1 < finding.loss < math.inf
+    else:
+        assert finding.loss == math.inf
+        assert finding.reason
 
 
 def test_draws_with_a_wrong_law_are_found() -> None:
     for name in ("pf_peeling", "joint_topk"):
         halved = replaced(
-            dpbench.mechanism(name, k=2), publish=lambda publish, self, data, epsilon, noise: publish(self, data, 1.1, noise)
+            dpbench.mechanism(name, k=2),
+            publish=lambda publish, self, data, epsilon, noise: publish(self, data, 1.1, noise),
         )
         finding = found(halved)
         assert (finding.verdict, finding.method, finding.step) == ("violated", "enumeration", "draw")
@@ -212,7 +221,7 @@ def test_a_sound_class_of_the_users_holds() -> None:
         (TellsRows, math.inf, "published", "the published 'chosen.rows' differs"),
         (FromStream, math.inf, "published", "the published 'counts' differs"),
         (SameNoise, math.inf, "published", "the published 'counts' differs"),
-        (MoreSteps, math.inf, "laplace 'second'", "one neighbour|missing"),
+        (MoreSteps, math.inf, "laplace 'second'", "neighbour"),
         (RareChoice, 2000.0, "laplace", ""),
         (WrongSensitivity, 2.0, "laplace", ""),
     ],
@@ -223,7 +232,7 @@ def test_planted_faults_of_a_users_class(cls: type, loss: float, step: str, reas
     assert finding.loss == pytest.approx(loss)
     assert finding.step == step
     assert finding.pair
-    assert any(word in finding.reason for word in reason.split("|")) or "neighbour" in finding.reason
+    assert reason in finding.reason
 
 
 def test_what_cannot_be_replayed_is_told() -> None:
@@ -255,7 +264,7 @@ def test_a_class_that_fails_or_takes_nothing_is_inconclusive() -> None:
         def publish(self, data, epsilon, noise):
             raise ValueError("not today")
 
-    finding = found(Fails())
+    finding = found(Fails(), pairs=20)
     assert (finding.verdict, finding.pairs) == ("inconclusive", 0)
     assert "ValueError: not today" in finding.reason
 
@@ -263,7 +272,7 @@ def test_a_class_that_fails_or_takes_nothing_is_inconclusive() -> None:
         def unfit(self, data):
             return "no"
 
-    assert found(TakesNothing()).verdict == "inconclusive"
+    assert found(TakesNothing(), pairs=20).verdict == "inconclusive"
 
 
 def test_what_declares_itself_not_private_and_is_not_found_out_is_inconclusive() -> None:

@@ -223,7 +223,7 @@ def test_a_hundred_fresh_checks_of_the_suite_against_the_committed_baselines(tmp
     checks, old = 100, utility.load(baselines_folder())
     trials = max(len(v) for n in old.values() for c in n.cells.values() for v in c.values.values())
     overrides = {"seed": 11, "trials": checks * trials}
-    new = {name: utility.measure(name, tmp_path, jobs=-1, overrides=overrides, say=lambda _: None) for name in old}
+    new = {n.experiment: n for n in utility.measure([*old], tmp_path, jobs=-1, overrides=overrides, say=lambda _: None)}
 
     def part(numbers: Numbers, number: int) -> Numbers:
         cut = slice(number * trials, (number + 1) * trials)

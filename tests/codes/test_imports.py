@@ -216,7 +216,7 @@ def test_ours_are_independent_of_each_other() -> None:
     lpa = code_of(MECHANISMS.get("lpa"))
     assert "dpbench.data.columns" in lpa.modules
     assert not any("gs" in name.split(".") for name in lpa.modules)
-    assert "dpbench.mechanisms.gs._grouping" in code_of(MECHANISMS.get("gs")).modules
+    assert "dpbench.mechanisms.gs._tuning" in code_of(MECHANISMS.get("gs")).modules
     assert not any(name in EXEMPT for name, _ in MECHANISMS.items() for name in code_of(MECHANISMS.get(name)).modules)
     assert all(not name.startswith("dpbench.mechanisms") for name in code_of(TASKS.get("column_counts")).modules)
 

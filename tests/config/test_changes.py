@@ -27,6 +27,8 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
         (("trials=3",), ("trials per setting: 3 instead of 6",)),
         (("trials=300",), ("trials per setting: 300 instead of 6",)),
         (("seed=5", "data_seed=2"), ("seed of the noise: 5 instead of 0", "seed of the data: 2 instead of 0")),
+        (("noise=exact",), ("noise: exact instead of float",)),
+        (("noise=float",), ()),
         (("mechanism.gs.w=[5,10]",), ("gs: w = 5, 10 instead of default",)),
         (("dataset.trajectory.columns=700",), ("trajectory: columns = 700 instead of 1402",)),
         (("task=[leaderboard]",), ("tasks left out: column_counts", "tasks added: leaderboard")),
@@ -37,7 +39,7 @@ def test_what_differs(words: tuple[str, ...], told: tuple[str, ...]) -> None:
 
 
 def test_what_makes_numbers_mean_something_else() -> None:
-    harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seed=2"]
+    harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seed=2", "noise=exact"]
     assert compose("gs/fig9", "smoke", harmless).altered == ()
     assert compose("gs/fig9", "smoke", {"mechanism.gs.w": [5, 10]}).altered == ("gs: w = 5, 10 instead of default",)
     smaller = compose("gs/fig9", "smoke", {"dataset.trajectory.columns": 700, "trials": 3})

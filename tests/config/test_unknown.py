@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dpbench.cli import main
-from dpbench.config.compose import compose, override
+from dpbench.config.compose import compose
 from dpbench.config.schema import known_metric
+from dpbench.config.words import override
 from dpbench.errors import UserError
 from dpbench.tasks.base import TASKS
 

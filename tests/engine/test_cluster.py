@@ -7,15 +7,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
+from dpbench.config.compose import compose
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine.plan import make_plan
+from dpbench.engine.runner import execute
 from dpbench.errors import UserError
+from dpbench.results.store import Store
 
-from support.cluster import RUN, Cluster, checkout, stored, until, user_folder
+from support.cluster import RUN, Cluster, stored, until, user_folder
 from support.paths import ROOT
 
 pytest.importorskip("distributed", reason="Dask is not installed")
@@ -73,9 +76,18 @@ def test_a_cluster_of_this_machine_loses_the_guilty_chunks_only(dpbench: Call, h
     done = dpbench(*words, "runner=dask", "runner.jobs=2")
     assert done.returncode == 1
     assert "16 trials computed, 0 found finished, 8 failed" in done.stdout
-    assert "worker process died" in done.stderr
+    assert "ended the worker process: exit status 9" in done.stderr
     dpbench(*RUN, "mechanism=[noisy,lpa]", "trials=8", "runner.jobs=1", "results=plain")
     pd.testing.assert_frame_equal(stored(home / "results"), stored(home / "plain"), check_exact=True)
+
+
+def test_progress_shows_the_workers(tmp_path: Path) -> None:
+    settings = {"dataset": ["trajectory"], "mechanism": ["lpa"], "runner": "dask", "runner.jobs": 2, "trials": 4}
+    plan = make_plan(compose("gs/fig9", "smoke", {**settings, "results": tmp_path}))
+    told: list[str] = []
+    result = execute(plan, Store(tmp_path), status=told.append)
+    assert (result.computed, result.failed) == (plan.run.planned, 0)
+    assert "2 workers" in told
 
 
 def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cluster) -> None:
@@ -91,28 +103,6 @@ def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cl
     assert "is gone; " in err
     dpbench(*words, "results=plain", "runner.jobs=1")
     pd.testing.assert_frame_equal(stored(home / "plain"), stored(home / "there"), check_exact=True)
-
-
-def test_workers_that_share_no_files(dpbench: Call, home: Path, cluster: Cluster, tmp_path: Path) -> None:
-    """Three workers, each with a package, a user's folder and a cache of its own. One is killed, one comes late."""
-    words = (*RUN, "mechanism=[slow,lpa,gs]", "trials=100", "runner.chunk=4")
-    dpbench(*words, "runner.jobs=1", "results=plain")
-    apart: dict[str, Any] = {}
-    for name in ("killed", "stays", "late"):
-        folder = user_folder(tmp_path / name)
-        apart[name] = {"cwd": folder, "code": checkout(folder / "package"), "DPBENCH_CACHE": str(folder / "cache")}
-    victim = cluster.worker("killed", "--no-nanny", **apart["killed"])
-    cluster.worker("stays", **apart["stays"])
-    run = start(home, *words, *on(cluster), "results=there")
-    until(lambda: files(home / "there") >= 3, "a first result")
-    cluster.kill(victim)
-    cluster.worker("late", wait=False, **apart["late"])
-    out, err = run.communicate(timeout=60)
-    assert run.returncode == 0, err
-    assert "300 trials computed, 0 found finished, 0 failed" in out
-    assert "refuses" not in err
-    pd.testing.assert_frame_equal(stored(home / "plain"), stored(home / "there"), check_exact=True)
-    assert {name for name in apart if (tmp_path / name / "cache" / "data").is_dir()} >= {"killed", "stays"}
 
 
 def test_a_lost_scheduler_costs_nothing_that_is_finished(dpbench: Call, home: Path, cluster: Cluster) -> None:

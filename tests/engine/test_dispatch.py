@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbench.engine.dispatch import AHEAD, TRIES, Dispatch, Job
+from dpbench.engine.dispatch import AHEAD, EXCUSES, TRIES, Dispatch, Job
 from dpbench.engine.worker import Chunk, Outcome
 from dpbench.results.setting import DatasetUse, Setting, Variant
 
@@ -89,6 +89,19 @@ def test_a_chunk_fails_only_after_it_was_alone() -> None:
         _, guilty = dispatch.gone(f"w{tries}")
         tries += 1
     assert tries == 1 + 2 * TRIES
+    assert len(guilty) == 1
+
+
+def test_a_chunk_is_excused_a_few_times_and_then_blamed() -> None:
+    """It may take longer than any worker lives: it must not go round for ever."""
+    dispatch = Dispatch(chunks(1))
+    deaths, guilty = 0, []
+    while not dispatch.over:
+        deaths += 1
+        dispatch.workers = {"w": 1}
+        (_,) = dispatch.assign()
+        _, guilty = dispatch.gone("w", excused=deaths != 2)
+    assert deaths == EXCUSES + TRIES
     assert len(guilty) == 1
 
 

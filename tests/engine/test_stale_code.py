@@ -80,3 +80,43 @@ def test_code_that_changed_runs_again_and_no_other(copy: Copy) -> None:
     again, changed = copy.run()
     assert again == computed
     assert mae(changed) > 5 * mae(output)
+
+
+OUTER = """
+from dataclasses import dataclass
+from dpbench.mechanisms.base import MECHANISMS, ColumnMechanism
+
+@dataclass(frozen=True, kw_only=True)
+class Outer(ColumnMechanism):
+    inside: str = "inner.Inner"
+
+    def __post_init__(self):
+        object.__setattr__(self, "held", MECHANISMS.make(self.inside))
+
+    def publish_columns(self, columns, epsilon, noise):
+        return self.held.publish_columns(columns, epsilon, noise)
+"""
+
+INNER = """
+from dataclasses import dataclass
+from dpbench.mechanisms.baselines.laplace import LPA
+
+@dataclass(frozen=True, kw_only=True)
+class Inner(LPA):
+    def sensitivity(self, data):
+        return 1 * super().sensitivity(data)
+"""
+
+
+def test_a_mechanism_held_by_another_counts(copy: Copy) -> None:
+    """No import statement names the inner one: the instance that holds it does."""
+    work = copy.folder / "work"
+    (work / "outer.py").write_text(OUTER)
+    (work / "inner.py").write_text(INNER)
+    (work / "mine" / "mechanism").mkdir(parents=True)
+    (work / "mine" / "mechanism" / "outer.yaml").write_text("outer: {class: outer.Outer}\n")
+    words = ("--config-dir", "mine", "mechanism=[outer]")
+    assert copy.run(*words)[0] == 9
+    assert copy.run(*words)[0] == 0
+    (work / "inner.py").write_text(INNER.replace("1 * super", "10 * super"))
+    assert copy.run(*words)[0] == 9

@@ -18,8 +18,9 @@ from scipy import stats
 import dpbench
 from dpbench import Incidence, Noise
 from dpbench.errors import UserError
-from dpbench.mechanisms.baselines._fourier import mean_abs_normal, numbers_tried
+from dpbench.mechanisms.baselines._fourier import numbers_tried
 from dpbench.mechanisms.gs.grouping import grouping_of, noisy_sample
+from dpbench.numerics.gaussian import mean_abs_normal
 
 from naive import gs as naive
 

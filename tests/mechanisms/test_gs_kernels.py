@@ -13,15 +13,9 @@ import pytest
 from scipy import stats
 
 from dpbench.mechanisms.baselines._fourier import coefficients, dropped_energy, mean_squared_errors, noise_scale
-from dpbench.mechanisms.gs._grouping import (
-    averages_of,
-    estimated_l1,
-    group_ids,
-    smooth,
-    tuning_curve,
-    tuning_curve_direct,
-)
+from dpbench.mechanisms.gs._grouping import averages_of, group_ids, smooth
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
+from dpbench.mechanisms.gs._tuning import estimated_l1, tuning_curve, tuning_curve_direct
 from dpbench.privacy import Noise
 
 from naive import gs as naive

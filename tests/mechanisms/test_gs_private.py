@@ -61,7 +61,9 @@ def smallest(sampling: str, epsilon: float, share: float, **faults: float) -> fl
     return min(stats.ks_2samp(mine[key], theirs[key]).pvalue for key in mine)
 
 
-@pytest.mark.parametrize(("sampling", "epsilon", "share"), [("column", 1.0, 0.02), ("row", 1.0, 0.02), ("column", 5.0, 0.5)])
+@pytest.mark.parametrize(
+    ("sampling", "epsilon", "share"), [("column", 1.0, 0.02), ("row", 1.0, 0.02), ("column", 5.0, 0.5)]
+)
 def test_same_law_as_the_recipe(sampling: str, epsilon: float, share: float) -> None:
     assert smallest(sampling, epsilon, share) > LEVEL
 

@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from dpbench.mechanisms.gs._grouping import tuning_curve, tuning_curve_direct
 from dpbench.mechanisms.gs._sampling import sample_columns
+from dpbench.mechanisms.gs._tuning import tuning_curve, tuning_curve_direct
 
 from support.paths import ROOT
 

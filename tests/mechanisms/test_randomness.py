@@ -1,12 +1,17 @@
-"""All randomness of mechanisms comes from `noise`: by reading their code, by a neighbour with one more row, and by name.
+"""All randomness of mechanisms comes from `noise`: by reading their code, by watching them, and by one more row.
 
-What is read: no mechanism makes a generator, and only kernels, which are handed the generator of a stream or of a law,
-draw from one. What is run: what costs no budget makes the same choices for all rows but the one that is new.
+What is read: no mechanism makes a generator, or takes one from anywhere; only kernels, which are handed the generator of a
+stream or of a law, draw from one; a stream has only the uses that are listed here, with the reason why they cost no budget.
+What is watched: during a release nobody but `Noise` makes a generator, and the global ones stay as they are.
+What is run: what costs no budget makes the same choices for all rows but the one that is new.
 """
 
 from __future__ import annotations
 
 import ast
+import random
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,53 +22,111 @@ import dpbench
 from dpbench import Counts, Mechanism, Noise, Records
 from dpbench.errors import UserError
 from dpbench.mechanisms.analytics._samples import greedy_sample, random_sample
-from dpbench.mechanisms.base import ColumnMechanism
+from dpbench.mechanisms.base import MECHANISMS, ColumnMechanism
 from dpbench.mechanisms.gs._sampling import sample_columns
 from dpbench.mechanisms.sensitivity._limits import sampled_counts
 
-FOLDER = Path(dpbench.__file__).parent / "mechanisms"
+from support.examples import EXAMPLES, VARIANTS
+
+PACKAGE = Path(dpbench.__file__).parent
+FOLDER = PACKAGE / "mechanisms"
 DRAWS = {name for name in dir(np.random.Generator) if not name.startswith("_")} - {"bit_generator", "spawn"}
-MAKERS = {"default_rng", "Generator", "RandomState", "PCG64", "SeedSequence", "random", "secrets", "seed", "urandom"}
+CHOICES = {"random", "integers", "permutation", "permuted", "shuffle", "choice"}
+"""What a stream may be asked for in a mechanism itself. Noise of any other shape is a step of its own."""
+IMPORTS = {
+    "__future__",
+    "bisect",
+    "collections",
+    "cvxpy",
+    "dataclasses",
+    "dpbench",
+    "functools",
+    "inspect",
+    "itertools",
+}
+IMPORTS |= {"math", "numbers", "numpy", "scipy", "sys", "typing", "warnings"}
+NOT_IMPORTED = {"random", "stats", "keyed", "streams", "_words", "_samplers", "exact", "sources"}
+"""Parts of a module's name, or names taken from one, that give random numbers."""
+CALLS = {"hash", "id", "eval", "exec", "__import__"}
+"""What differs from process to process, or hides what is called."""
 KERNELS = "_"
 """Modules whose name begins so hold kernels and laws."""
 
+STREAMS = {
+    ("analytics/sampling.py", "sample", "samples.random_sample"): "which records of a user",
+    ("analytics/sampling.py", "popularity", "samples.random_sample"): "which records of a user",
+    ("analytics/sampling.py", "ties", "samples.greedy_sample"): "which of a user's records of one score",
+    ("epicrec/personal.py", "user", "integers"): "who publishes, which the receiver knows",
+    ("epicrec/personal.py", "rounding", "classes.round"): "items for aggregates that are noisy already",
+    ("gs/grouping.py", "order", "permutation"): "groups that look at nothing",
+    ("gs/grouping.py", "equal", "permutation"): "the order of equal noisy numbers",
+    ("gs/grouping.py", "tuning", "self._tune"): "errors foretold from the noisy sample",
+    ("gs/grouping.py", "columns", "sample_columns"): "which column of a row",
+    ("sensitivity/dpsense.py", "limit", "sampled_counts"): "which ones of a row",
+    ("sparse/samples.py", "priorities", "priorities"): "a sample of numbers that are noisy already",
+    ("sparse/samples.py", "sampling", "random"): "a sample of numbers that are noisy already",
+    ("sparse/samples.py", "filling", "free"): "which of the noisy zeros are listed",
+    ("sparse/sketch.py", "hashes", "integers"): "public hash functions",
+}
+"""Every use of a stream: the module, the stream, who draws from it, and why that costs no budget."""
+
 
 def faults(code: str, kernel: bool) -> list[str]:
-    """Where code makes a generator, takes the random module, or draws from anything but a generator that it was handed.
+    """Where code makes a generator, takes one from anywhere, or draws from anything but a generator that it was handed.
 
-    In a mechanism itself that may only be `noise`, `noise.stream(...)` or a name bound to such a stream.
+    In a mechanism itself that may only be `noise`, `noise.stream(...)` or a name bound to such a stream, and of a stream choices
+    only.
     """
     found = []
     tree = ast.parse(code)
-    streams = {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _is_stream(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    streams = {name for node in ast.walk(tree) for name in _stream_names(node)}
     annotations = {id(part) for node in ast.walk(tree) for part in _annotations(node)}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
-            found += [f"{line}: imports {name}" for name in names if set(name.split(".")) & (MAKERS - {"Generator"})]
-        if isinstance(node, ast.Attribute) and id(node) not in annotations and ast.unparse(node) == "np.random":
+            found += [f"{line}: imports {name}" for name in _imported(node)]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
+            found.append(f"{line}: {node.func.id}")
+        if not isinstance(node, ast.Attribute) or id(node) in annotations:
+            continue
+        source, text = node.value, ast.unparse(node.value)
+        if text in ("np", "numpy") and node.attr == "random":
             found.append(f"{line}: np.random")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DRAWS:
-            source, text = node.func.value, ast.unparse(node.func.value)
-            handed = isinstance(source, ast.Name) and source.id == "rng" and kernel
-            if not (handed or text == "noise" or _is_stream(source) or text in streams or text in NOT_RANDOM):
-                found.append(f"{line}: {ast.unparse(node.func)}")
+        if text == "noise" and node.attr.startswith("_"):
+            found.append(f"{line}: inside of noise")
+        stream = _is_stream(source) or text in streams
+        if node.attr in DRAWS or node.attr in ("rvs", "urandom", "bit_generator", "spawn"):
+            handed = kernel and isinstance(source, ast.Name) and source.id == "rng"
+            chosen = stream and node.attr in CHOICES
+            if not (handed or chosen or text == "noise" or text in NOT_RANDOM):
+                found.append(f"{line}: {ast.unparse(node)}")
     return found
 
 
-NOT_RANDOM = {"samples", "zeros"}
-"""Modules of ours with functions of such names."""
+NOT_RANDOM = {"samples", "zeros", "self", "cls", "np.linalg"}
+"""Modules and objects of ours with functions of such names. `np` is not among them."""
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    module = getattr(node, "module", None)
+    for alias in node.names:
+        name = f"{module}.{alias.name}" if module else alias.name
+        parts = name.split(".")
+        renamed = name == "numpy" and alias.asname != "np"
+        if parts[0] not in IMPORTS or set(parts) & NOT_IMPORTED or renamed:
+            yield name
 
 
 def _is_stream(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "noise.stream"
+
+
+def _stream_names(node: ast.AST) -> list[str]:
+    """The names that a stream is bound to."""
+    if not (isinstance(node, ast.Assign | ast.NamedExpr | ast.AnnAssign) and node.value and _is_stream(node.value)):
+        return []
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [target.id if isinstance(target, ast.Name) else ast.unparse(target) for target in targets]
 
 
 def _annotations(node: ast.AST) -> list[ast.AST]:
@@ -71,9 +134,59 @@ def _annotations(node: ast.AST) -> list[ast.AST]:
     return [part for root in given if isinstance(root, ast.AST) for part in ast.walk(root)]
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("**/*.py")), ids=lambda p: str(p.relative_to(FOLDER)))
-def test_mechanisms_draw_from_noise_alone(path: Path) -> None:
-    assert faults(path.read_text(), kernel=path.name.startswith(KERNELS)) == []
+def uses(code: str) -> set[tuple[str, str]]:
+    """Every stream of a module and who draws from it: a method of it, or the function that it is handed to."""
+    tree = ast.parse(code)
+    above = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    bound: dict[str, str] = {}
+    found = set()
+    for node in ast.walk(tree):
+        if _is_stream(node):
+            stream = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ast.unparse(node)
+            for name in _stream_names(above[id(node)]):
+                bound[name] = stream
+            if not _stream_names(above[id(node)]):
+                found.add((stream, _user(node, above)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in bound and isinstance(node.ctx, ast.Load):
+            found.add((bound[node.id], _user(node, above)))
+    return found
+
+
+def _user(node: ast.AST, above: dict[int, ast.AST]) -> str:
+    over = above[id(node)]
+    if isinstance(over, ast.keyword):
+        over = above[id(over)]
+    if isinstance(over, ast.Attribute):
+        return over.attr
+    return ast.unparse(over.func) if isinstance(over, ast.Call) else f"{type(over).__name__}: {ast.unparse(over)}"
+
+
+OTHERS = ("hashing.py", "keyed.py", "compiled.py", "welch.py")
+"""Modules that make generators of public hash functions, or of seeds and words, which no mechanism may import; that draw
+nothing; that no mechanism uses."""
+
+READ = [
+    *((path, path.name.startswith(KERNELS)) for path in sorted(FOLDER.glob("**/*.py"))),
+    # What mechanisms call: there only what is handed in is drawn from.
+    *((path, True) for path in sorted((PACKAGE / "numerics").glob("*.py")) if path.name not in OTHERS),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "kernel"), READ, ids=lambda p: str(p.relative_to(PACKAGE)) if isinstance(p, Path) else ""
+)
+def test_mechanisms_draw_from_noise_alone(path: Path, kernel: bool) -> None:
+    assert faults(path.read_text(), kernel) == []
+
+
+def test_streams_have_the_uses_that_are_listed_and_no_others() -> None:
+    found = {
+        (str(path.relative_to(FOLDER)), *use)
+        for path in sorted(FOLDER.glob("**/*.py"))
+        for use in uses(path.read_text())
+    }
+    assert found == set(STREAMS)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +194,28 @@ def test_mechanisms_draw_from_noise_alone(path: Path) -> None:
     [
         ("import numpy as np\ndef f(): return np.random.default_rng(3).random()", False),
         ("import numpy as np\ndef f(): return np.random.laplace()", True),
+        ("import numpy\ndef f(): return numpy.random.laplace()", True),
         ("from numpy.random import default_rng", False),
+        ("from numpy import random", False),
         ("import random", True),
         ("import secrets", False),
+        ("import os\ndef f(): return os.urandom(8)", True),
+        ("import time", False),
+        ("import uuid", True),
+        ("from scipy import stats\ndef f(): return stats.laplace.rvs()", True),
+        ("from dpbench.numerics import keyed", False),
+        ("from dpbench.numerics.keyed import stream", False),
+        ("from dpbench.privacy._words import System", False),
+        ("def f(x): return hash(x) % 7", True),
         ("def f(rng): return rng.laplace(0, 1)", False),
         ("def f(self): return self.generator.normal()", True),
-        ("def f(noise): return noise.stream('x').laplace(0, 1) + other.random()", False),
+        ("def f(rng):\n    other = rng\n    return other.laplace(0, 1)", True),
+        ("def f(noise): return noise._generator('laplace').laplace(0, 1)", False),
+        ("def f(noise): return noise.stream('x').random(3) + other.random()", False),
+        ("def f(noise): return noise.stream('x').laplace(0, 1)", False),
+        ("def f(noise):\n    ties = noise.stream('x')\n    return ties.normal(3)", False),
+        ("def f(noise):\n    draw = noise.stream('x').laplace\n    return draw(3)", False),
+        ("def f(noise):\n    if (s := noise.stream('x')):\n        return s.gumbel(3)", False),
     ],
 )
 def test_the_reader_finds_planted_faults(code: str, kernel: bool) -> None:
@@ -97,6 +226,46 @@ def test_the_reader_passes_what_is_right() -> None:
     code = "def f(noise):\n    ties = noise.stream('ties')\n    return noise.laplace([1], scale=2) + ties.random(3)"
     assert faults(code, kernel=False) == []
     assert faults("import numpy as np\ndef f(rng: np.random.Generator): return rng.random()", kernel=True) == []
+
+
+def test_the_reader_sees_who_draws_from_a_stream() -> None:
+    code = (
+        "def f(noise):\n    s = noise.stream('a')\n    g(s)\n    h(x, rng=noise.stream('b'))\n    return s.random(), s"
+    )
+    kept = {("a", "g"), ("b", "h"), ("a", "random"), ("a", "Tuple: (s.random(), s)")}
+    assert uses(code) == kept
+
+
+# During a release.
+
+CASES = [(name, kind, p) for name, cls in MECHANISMS.items() for kind in cls.kinds for p in VARIANTS.get(name, [{}])]
+MAKERS = ("default_rng", "PCG64", "SeedSequence", "RandomState", "MT19937", "Philox")
+
+
+def global_states() -> tuple[object, bytes]:
+    return random.getstate(), np.random.get_state()[1].tobytes()  # noqa: NPY002
+
+
+@pytest.mark.parametrize(("name", "kind", "parameters"), CASES, ids=lambda value: str(value) if value else "")
+def test_only_noise_makes_generators_during_a_release(name: str, kind: str, parameters, monkeypatch) -> None:
+    data, made = EXAMPLES[kind].data(), []
+    mechanism, rng = dpbench.mechanism(name, **parameters), np.random.default_rng(1)
+    mechanism.release(data, 1.0, rng)  # what is computed once per dataset
+
+    def watched(maker):
+        def make(*args, **kwargs):
+            made.append(Path(sys._getframe(1).f_code.co_filename).relative_to(PACKAGE).as_posix())
+            return maker(*args, **kwargs)
+
+        return make
+
+    for maker in MAKERS:
+        monkeypatch.setattr(np.random, maker, watched(getattr(np.random, maker)))
+    before = global_states()
+    mechanism.release(data, 1.0, rng)
+    assert made
+    assert set(made) <= {"privacy/noise.py", "numerics/hashing.py"}
+    assert global_states() == before
 
 
 # One more row at the end.

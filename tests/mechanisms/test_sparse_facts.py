@@ -119,7 +119,7 @@ def test_what_looks_at_the_data_says_so() -> None:
     assert dpbench.mechanism("geometric").not_private() == ""
 
 
-SPARSE = [name for name, cls in MECHANISMS.items() if cls.kinds == ("contingency",)]
+SPARSE = [name for name, cls in MECHANISMS.items() if cls.paper == "sparse"]
 
 
 @pytest.mark.parametrize("name", SPARSE)

@@ -121,8 +121,7 @@ def test_what_cannot_be_is_refused(call, message: str) -> None:
 
 
 def test_forms() -> None:
-    with pytest.raises(UserError, match='noise="exact" is not there yet'):
-        Noise(np.random.default_rng(0), "exact")
+    assert Noise(np.random.default_rng(0), "exact").form == "exact"
     with pytest.raises(UserError, match="noise='flaot' is not valid: did you mean 'float'"):
         Noise(np.random.default_rng(0), "flaot")
 

@@ -24,7 +24,7 @@ from support.paths import ROOT
 from support.stores import filled, name_of, rows, run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
-QUICK = ("run", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,alpa]", "epsilon=[1]")
+QUICK = ("run", "experiment=gs/fig9", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa,alpa]", "epsilon=[1]")
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,7 @@ def test_an_entry_holds_means_errors_trials_parameters_and_tags(results: Path) -
             "commit": "abc",
             "data": "generated, seed 3",
             "guarantee": "ε",
+            "noise": "float",
             "private": "yes",
         }
         assert entry.info.status == "FINISHED"

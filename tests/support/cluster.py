@@ -70,14 +70,17 @@ def until(condition: Callable[[], object], what: str, seconds: float = 60) -> No
 
 
 class Cluster:
-    """A scheduler on a free port, and workers. `close` ends all of them, with all that they started."""
+    """A scheduler on a free port, and workers. `close` ends all of them, with all that they started.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    `before`: what goes before a command to run it where the scheduler is.
+    """
+
+    def __init__(self, folder: Path, host: str = "127.0.0.1", before: tuple[str, ...] = ()) -> None:
+        self.folder, self.before = folder, before
         self.processes: list[subprocess.Popen[bytes]] = []
         place = folder / "scheduler.json"
-        words = ("scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", str(place))
-        self.scheduler = self._start("scheduler", words, folder, {})
+        words = ("scheduler", "--port", "0", "--no-dashboard", "--host", host, "--scheduler-file", str(place))
+        self.scheduler = self._start("scheduler", words, folder, {}, before)
         until(lambda: place.exists() and place.read_text().strip().endswith("}"), "the scheduler")
         self.address = str(json.loads(place.read_text())["address"])
 
@@ -89,12 +92,13 @@ class Cluster:
         code: Path = ROOT,
         threads: int = 1,
         wait: bool = True,
+        before: tuple[str, ...] = (),
         **environment: str,
     ) -> subprocess.Popen[bytes]:
         """A worker that is started in `cwd` and has the package of the checkout `code`."""
-        there = self.names()
+        there = self.names() if wait else set()
         command = ("worker", self.address, "--no-dashboard", "--name", name, "--nthreads", str(threads), *words)
-        process = self._start(name, command, cwd, {"PYTHONPATH": str(code), **environment})
+        process = self._start(name, command, cwd, {"PYTHONPATH": str(code), **environment}, before)
         if wait:
             until(lambda: self.names() - there, f"worker {name}")
         return process
@@ -109,12 +113,12 @@ class Cluster:
                 return set(client.nthreads())
 
     def _start(
-        self, name: str, words: tuple[str, ...], cwd: Path, environment: dict[str, str]
+        self, name: str, words: tuple[str, ...], cwd: Path, environment: dict[str, str], before: tuple[str, ...]
     ) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{name}.log").open("wb")
         everything = os.environ | {"DASK_TEMPORARY_DIRECTORY": str(self.folder / "scratch")} | environment
         process = subprocess.Popen(
-            (*DASK, *words), cwd=cwd, env=everything, stdout=log, stderr=log, start_new_session=True
+            (*before, *DASK, *words), cwd=cwd, env=everything, stdout=log, stderr=log, start_new_session=True
         )
         self.processes.append(process)
         return process

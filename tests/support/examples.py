@@ -7,7 +7,7 @@ its parameters to `VARIANTS`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,16 @@ def records() -> Records:
     return Records.from_rows([[(int(i), int(rng.integers(3))) for i in user] for user in users], items=8, contexts=3)
 
 
+def records_once() -> Records:
+    """60 users with 3 to 8 records of 8 items, none of them twice, and 3 contexts; the later items the more popular."""
+    rng = np.random.default_rng(6)
+    popularity = np.arange(1, 9) ** 2.0
+    users = [rng.choice(8, size, replace=False, p=popularity / popularity.sum()) for size in rng.integers(3, 9, 60)]
+    return Records.from_rows(
+        [[(int(i), int(rng.integers(3))) for i in user] for user in users], items=8, contexts=3, repeats=False
+    )
+
+
 def catalogue() -> Catalogue:
     """200 items in one to three of 6 categories; 10 users with 5 to 60 of them."""
     rng = np.random.default_rng(7)
@@ -79,7 +89,7 @@ def counts_of(release: Any) -> list[np.ndarray]:
 def count_error(data: Any, release: Any) -> float:
     """Of published counts their distance; of a list of the largest columns, what it misses of the true ones' counts."""
     if isinstance(release, TopK):
-        best = np.sort(data.counts)[::-1][: release.top.size]
+        best = np.sort(data.counts)[::-1][: int(release.chosen["k"])]
         return float(best.sum() - data.counts[release.top].sum())
     return float(np.abs(release.counts - data.counts).sum())
 
@@ -113,6 +123,19 @@ EXAMPLES["contingency"] = Example(
     error=range_error,
 )
 
+ONCE = {"knorm_counts", "gaussian_correlated"}
+"""Mechanisms that take records only where no user holds an item more than once."""
+
+CONSTANT = {"zero"}
+"""Mechanisms that publish the same whatever the data, the budget and the noise."""
+
+
+def example_of(name: str, kind: str) -> Example:
+    """The example of a data kind for the mechanism of that name."""
+    example = EXAMPLES[kind]
+    return replace(example, data=records_once) if kind == "records" and name in ONCE else example
+
+
 SAMPLING = [{"sampling": "column"}, {"sampling": "row"}, {"sampling": "none"}]
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -121,15 +144,27 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "gs_r": [{}, {"bound": 100}],
     "gs_s": SAMPLING,
     "gs": [*SAMPLING, {"w": 5}],
+    "gs_private": [{}, {"bound": 40, "sampling": "row"}],
     "dpsense": [{}, {"limit": "sample", "tight": True}, {"theta": 3}],
     "dpsense_s": [{}, {"limit": "sample", "tight": True, "bound": 9}],
     "pf_peeling": [{"k": 5}],
     "joint_topk": [{"k": 5}],
+    "gumbel_topk": [{"k": 5}],
+    "gumbel_topk_delta": [{"k": 5}, {"k": 1, "delta": 1e-9}],
+    "gumbel_topk_unknown": [{"k": 3, "reach": 8, "delta": 0.3}],
+    "gaussian_correlated": [{}, {"bound": 9, "delta": 1e-4}],
+    "clipped_laplace": [{"bound": 40}, {"m": 3}],
+    "clipped_gaussian": [{"bound": 40}, {"m": 3}],
     "geometric": [{}, {"transform": "dyadic"}, {"transform": "haar"}],
     "filter": [{"theta": 12}, {"two_sided": False}, {"transform": "dyadic", "consistent": True}, {"laborious": True}],
     "threshold": [{}, {"tau": 40.5, "transform": "haar"}, {"laborious": True}],
     "priority": [{}, {"s": 50, "transform": "dyadic"}, {"laborious": True}],
     "filter_priority": [{}, {"s": 40, "theta": 9, "laborious": True}, {"transform": "dyadic", "consistent": True}],
     "sketch": [{}, {"rows": 3, "combine": "median"}, {"transform": "dyadic", "buckets": 9999}, {"laborious": True}],
+    "gshm": [{"delta": 1e-3}, {"transform": "dyadic", "delta": 1e-2}],
+    "stability_laplace": [{}, {"k": 3, "delta": 0.05}],
+    "gaussian_sketch": [{"rows": 3, "buckets": 400}, {"transform": "dyadic"}],
+    "alp": [{}, {"largest": 60, "buckets": 600}, {"transform": "dyadic", "alpha": 3.0}],
+    "dawa": [{}, {"share": 0.5}],
     "s_dpdp": [{}, {"user": 4, "calibrated": False}],
 }

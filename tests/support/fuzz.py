@@ -26,6 +26,7 @@ KEYS = (
     "paper_trials",
     "seed",
     "data_seed",
+    "noise",
     "metrics",
     "results",
     "figure",

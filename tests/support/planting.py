@@ -42,7 +42,9 @@ class Altered:
         def call(values: Any, *, step: str = "", **parameters: Any) -> Any:
             if (step or kind) != self.step:
                 return method(values, step=step, **parameters)
-            return self.change(kind, lambda **given: method(values, step=step, **given), {"values": values, **parameters})
+            return self.change(
+                kind, lambda **given: method(values, step=step, **given), {"values": values, **parameters}
+            )
 
         return call
 

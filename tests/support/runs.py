@@ -31,7 +31,10 @@ def run(
         )
         for id, label in described
     )
-    return Run(**{"name": name, "scale": "laptop", "repetitions": 20, "seed": 0, "settings": settings} | more)
+    return Run(
+        **{"name": name, "experiment": name, "scale": "laptop", "repetitions": 20, "seed": 0, "settings": settings}
+        | more
+    )
 
 
 LABELS = ("dataset", "mechanism", "epsilon", "task", "setting", "trial", "seconds")

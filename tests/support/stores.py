@@ -71,6 +71,7 @@ def run(
     chosen = tuple(setting(i) for i in range(settings)) if isinstance(settings, int) else tuple(settings)
     return Run(
         name=name,
+        experiment=name,
         scale=scale,
         repetitions=repetitions,
         seed=7,

@@ -53,14 +53,6 @@ def noise_deviation(rho: int, d: int, l2: float, epsilon: float) -> float:
     return float(noise_scale(rho, d, l2, epsilon)) * (2 * weight) ** 0.5 / d
 
 
-def mean_abs_normal(offset: np.ndarray, deviation: float) -> np.ndarray:
-    """E|s + N(0, σ²)|: the absolute error of a value off by s under noise that is a sum of many terms."""
-    from scipy.special import erf
-
-    ratio = offset / (deviation * 2**0.5)
-    return deviation * (2 / np.pi) ** 0.5 * np.exp(-(ratio**2)) + offset * erf(ratio)
-
-
 def numbers_tried(d: int, ratio: float = 1.25) -> list[int]:
     """A rising row of ρ from 1 to all coefficients, each about `ratio` times the one before."""
     row, most = [1], coefficients(d)

@@ -14,13 +14,13 @@ from dpbench.mechanisms.baselines._fourier import (
     coefficients,
     dropped_energy,
     from_parts,
-    mean_abs_normal,
     mean_squared_errors,
     noise_deviation,
     noise_scale,
     numbers_tried,
     to_parts,
 )
+from dpbench.numerics.gaussian import mean_abs_normal
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
 
@@ -70,6 +70,9 @@ class FPA(Bounded, name="fpa"):
         if self.rho == "optimal":
             reasons.append("the optimal ρ looks at the data: give `rho`")
         return "; ".join(filter(None, reasons))
+
+    def inexact(self) -> str:
+        return "Fourier coefficients are irrational, and their transform is computed in floating point"
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         from scipy.fft import irfft

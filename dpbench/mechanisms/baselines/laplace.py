@@ -1,4 +1,4 @@
-"""The two trivial baselines for column counts: noise on every count, and one noisy average for all."""
+"""The trivial baselines for column counts: noise on every count, one noisy average for all, and nothing but zeros."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
-from dpbench.mechanisms.base import Bounded
+from dpbench.mechanisms.base import Bounded, ColumnMechanism
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
 
@@ -45,9 +45,27 @@ class ALPA(Bounded, name="alpa"):
         return ""
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        average = noise.laplace(columns.ones / columns.columns, scale=1 / epsilon)
+        average = noise.laplace(columns.ones / columns.columns, scale=1 / epsilon, parts=columns.columns)
         return Counts(counts=np.full(columns.columns, average), chosen={"scale": 1 / epsilon})
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over columns of E|average - c_j + Lap(1/ε)|."""
         return float(mean_abs(columns.ones / columns.columns - columns.counts, 1 / epsilon).mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zero(ColumnMechanism, name="zero"):
+    """Zeros, whatever the data: t = 0. It looks at nothing, so it is private at every ε.
+
+    Its error is the count itself. A mechanism with a relative error above that of `zero` says less than nothing.
+    """
+
+    paper, place = "none", "the floor of relative errors"
+    kinds = ("incidence", "records")
+
+    def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
+        return Counts(counts=np.zeros(columns.columns))
+
+    def columns_error(self, columns: ColumnData, epsilon: float) -> float:
+        """The mean count."""
+        return columns.ones / columns.columns

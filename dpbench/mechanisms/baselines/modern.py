@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Incidence, TopK
-from dpbench.errors import UserError, positive
-from dpbench.mechanisms.base import Bounded, ColumnMechanism, Mechanism
+from dpbench.errors import positive
+from dpbench.mechanisms.base import ColumnMechanism, Mechanism
 from dpbench.mechanisms.baselines._topk import Joint, Peeling
-from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.mechanisms.baselines.base import GaussianNoise
 from dpbench.privacy import Noise
 
 
@@ -38,30 +38,22 @@ class LInfinity(ColumnMechanism, name="linf"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Bounded, name="gaussian"):
+class Gaussian(GaussianNoise, name="gaussian"):
     """The Gaussian mechanism with its exact calibration, not of the five papers: N(0, σ²) on every count, (ε, δ) only.
 
-    A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ.
+    A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ. Exact noise is the discrete Gaussian, whose σ comes from zCDP
+    (Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy, NeurIPS 2020) and is a few percent larger.
     """
 
     paper = "Balle, Wang: Improving the Gaussian Mechanism for Differential Privacy, ICML 2018"
     place = "Theorem 8, Algorithm 1"
-    privacy = "(ε, δ)"
 
-    delta: float = 1e-6
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("delta", self.delta)
-        if self.delta >= 1:
-            raise UserError(f"delta={self.delta!r} is not valid: expected a number between 0 and 1, both excluded")
-
-    def sigma(self, columns: ColumnData, epsilon: float) -> float:
-        key = ("analytic_sigma", epsilon, self.delta)
-        return math.sqrt(self.sensitivity(columns)) * columns.memo(key, lambda: analytic_sigma(epsilon, self.delta))
+    def sigma(self, columns: ColumnData, epsilon: float, form: str = "float") -> float:
+        """σ for the noise of a form."""
+        return math.sqrt(self.sensitivity(columns)) * self.unit_sigma(columns, epsilon, form)
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        sigma = self.sigma(columns, epsilon)
+        sigma = self.sigma(columns, epsilon, noise.form)
         return Counts(counts=noise.gaussian(columns.counts, sigma=sigma), chosen={"sigma": sigma})
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
@@ -71,7 +63,7 @@ class Gaussian(Bounded, name="gaussian"):
 
 @dataclass(frozen=True, kw_only=True)
 class TopKMechanism(Mechanism):
-    """What both share: K, and the columns by falling count. Not a mechanism itself.
+    """What the rankings share: K, and the columns by falling count. Not a mechanism itself.
 
     Adding a row raises some counts by one and lowers none, whatever the row's size: no bound on rows is needed.
     """

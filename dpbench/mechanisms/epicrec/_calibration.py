@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,13 +38,13 @@ _SOLVED: dict[tuple[Any, ...], np.ndarray] = {}
 MOST_SOLVED = 512
 
 
-def least_noise_once(rows: csr_array) -> np.ndarray:
-    """`least_noise`, solved once for every pattern of rows: catalogues that differ in their users alone share it."""
-    key = (rows.shape, rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes())
+def solved_once(solve: Callable[[csr_array], np.ndarray], rows: csr_array) -> np.ndarray:
+    """solve(rows), once for every pattern of rows: catalogues that differ in their users alone share it."""
+    key = (solve, rows.shape, rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes())
     if key not in _SOLVED:
         if len(_SOLVED) >= MOST_SOLVED:
             _SOLVED.clear()
-        _SOLVED[key] = least_noise(rows)
+        _SOLVED[key] = solve(rows)
     return _SOLVED[key]
 
 

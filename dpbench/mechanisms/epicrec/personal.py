@@ -14,7 +14,7 @@ import numpy as np
 from dpbench.data import Catalogue, History
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import Mechanism, parse_epsilon
-from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise, least_noise_once
+from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise, solved_once
 from dpbench.mechanisms.epicrec._classes import ItemClasses
 from dpbench.privacy import Noise
 
@@ -91,7 +91,7 @@ class SDPDP(Personal, name="s_dpdp"):
             return self.plain(catalogue, epsilon)
         if not self.solve_once:
             return least_noise(ItemClasses(catalogue).rows) / epsilon
-        return catalogue.memo("least_noise", lambda: least_noise_once(ItemClasses.of(catalogue).rows)) / epsilon
+        return catalogue.memo("least_noise", lambda: solved_once(least_noise, ItemClasses.of(catalogue).rows)) / epsilon
 
     def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
         user = self.pick(data, noise)
@@ -103,7 +103,9 @@ class SDPDP(Personal, name="s_dpdp"):
         relaxed = box_least_squares(classes.rows, noisy, classes.sizes)
         history = classes.round(relaxed, noise.stream("rounding"))
         chosen = {"noise": float(z.mean()), "items": history.size}
-        return History(user=user, history=history, aggregates=data.aggregate(history), z=z, chosen=chosen)
+        return History(
+            user=user, history=history, aggregates=data.aggregate(history).astype(np.float64), z=z, chosen=chosen
+        )
 
     def error_bound(self, catalogue: Catalogue, epsilon: float) -> float:
         """Theorem 3's bound of the expected mean absolute error: 2|z|₁/c."""

@@ -14,8 +14,9 @@ import numpy as np
 from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
-from dpbench.mechanisms.gs._grouping import averages_of, estimated_l1, smooth, tuning_curve
+from dpbench.mechanisms.gs._grouping import averages_of, smooth
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
+from dpbench.mechanisms.gs._tuning import best_group_size, estimated_l1
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Budget, Noise
 
@@ -109,7 +110,7 @@ class GSS(Grouped, name="gs_s"):
         delta = self.sensitivity(columns)  # Δ₁(Q)
         w = min(delta, columns.columns)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-5
-        order = np.argsort(t_s)  # Lines 6-8
+        order = rising(t_s, noise)  # Lines 6-8
         return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size)  # Lines 9-11
 
 
@@ -156,7 +157,7 @@ class GS(Grouped, name="gs"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         delta = self.sensitivity(columns)  # Δ₁(Q)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-2
-        order = np.argsort(t_s)  # Line 3
+        order = rising(t_s, noise)  # Line 3
         estimate = t_s[order] * self._factor(columns, delta)  # c̃, sorted; Line 4
         w, l1 = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))  # Lines 5-11
         # The L1 that was foretold is made from the noisy sample alone: covered, as w is.
@@ -174,9 +175,16 @@ class GS(Grouped, name="gs"):
         """w* = argmin_w L1(c̃, t_w) and that L1, or the fixed w and its own."""
         if self.w != "auto":
             return int(self.w), estimated_l1(estimate, int(self.w), scale, rng)
-        curve = tuning_curve(estimate, scale, rng)
-        best = int(np.argmin(curve))
-        return best + 1, float(curve[best])
+        return best_group_size(estimate, scale, rng)
+
+
+def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
+    """The columns by rising noisy sample. Exact noise is whole, and equal numbers are put in order by lot: with real noise
+    there are none, and the columns' own order may tell more than the sample does."""
+    if noise.form != "exact":
+        return np.argsort(t_s)
+    lot = noise.stream("equal").permutation(t_s.size)
+    return lot[np.argsort(t_s[lot], kind="stable")]
 
 
 @dataclass(frozen=True, kw_only=True)

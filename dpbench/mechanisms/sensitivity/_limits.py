@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpbench.numerics.compiled import kernel
+from dpbench.numerics.rows import weighed_counts
 
 
 def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
@@ -20,17 +21,28 @@ def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
     return np.cumsum(at_least[1:])
 
 
-@kernel()
-def normalised_counts(indptr, indices, counts, theta):
+def normalised_counts(indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, theta: int) -> np.ndarray:
     """Column counts of D|θ when rows are scaled by min(1, θ/RC)."""
-    out = counts.astype(np.float64)
+    weights = np.minimum(1.0, theta / np.maximum(np.diff(indptr), 1))
+    return weighed_counts(indptr, indices, counts, weights)
+
+
+PARTS = 1 << 24
+"""Exact noise is for whole numbers: a row's share θ/RC is then cut to a multiple of 1/PARTS, so that a row still moves the
+counts by θ at most. Doubles hold such counts up to half a thousand million."""
+
+
+@kernel()
+def normalised_parts(indptr, indices, counts, theta):
+    """As `normalised_counts`, exactly, with θ/RC rounded down to a multiple of 1/PARTS."""
+    out = counts.astype(np.int64) * PARTS
     for row in range(indptr.size - 1):
-        size = indptr[row + 1] - indptr[row]
+        size = np.int64(indptr[row + 1] - indptr[row])
         if size > theta:
-            loss = 1.0 - theta / size
+            loss = PARTS - np.int64(theta) * PARTS // size
             for at in range(indptr[row], indptr[row + 1]):
                 out[indices[at]] -= loss
-    return out
+    return out / PARTS
 
 
 @kernel()

@@ -15,7 +15,14 @@ import numpy as np
 from dpbench.data import ColumnData, Counts
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Mechanism
-from dpbench.mechanisms.sensitivity._limits import capped_total, normalised_counts, sampled_counts, scaled_truncation
+from dpbench.mechanisms.sensitivity._limits import (
+    PARTS,
+    capped_total,
+    normalised_counts,
+    normalised_parts,
+    sampled_counts,
+    scaled_truncation,
+)
 from dpbench.numerics.exponential import probabilities
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
@@ -61,9 +68,16 @@ class SensitivityControl(Bounded):
         """Q(D|θ), the column counts after every row is limited to θ."""
         if theta >= data.largest_row:
             return data.counts.astype(np.float64)
+        if self.limit == "normalise" and noise.form == "exact":
+            return normalised_parts(data.indptr, data.indices, data.counts, theta)
         if self.limit == "normalise":
             return normalised_counts(data.indptr, data.indices, data.counts, theta)
         return sampled_counts(data.indptr, data.indices, data.counts, theta, noise.stream("limit"))
+
+    @property
+    def parts(self) -> int:
+        """Limited counts are whole numbers divided by this, for exact noise."""
+        return PARTS if self.limit == "normalise" else 1
 
     def quality_sensitivity(self, data: ColumnData) -> float:
         """Δq: the most by which one row moves the quality of an outcome."""
@@ -145,7 +159,7 @@ class DPSense(SensitivityControl, name="dpsense"):
         else:
             delta_q = self.quality_sensitivity(columns)
             theta = 1 + noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=True)
-        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p)
+        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p, parts=self.parts)
         # What the quality function expects of θ, and the θ it likes best: both from the exact quality.
         foretold = {
             "predicted_mae": columns.ones / columns.columns - quality[theta - 1],
@@ -173,6 +187,9 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
 
     paper, place = "sensitivity", "Section 4.3, Algorithm 2"
     reconstructed = "the quality function, its sensitivity, the candidates for θ and α, the even split of the budget"
+
+    def inexact(self) -> str:
+        return "q_s is a sum of many rounded numbers, whose error no sensitivity covers"
 
     alphas: int = 11
     """Number of candidates for α, evenly spaced from 1 to `alpha_max`."""
@@ -226,7 +243,7 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
         quality, delta_q = self.quality(columns, epsilon), self.quality_sensitivity(columns)
         pair = noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=False)
         theta, alpha = int(thetas[pair // alphas.size]), float(alphas[pair % alphas.size])
-        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p)
+        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p, parts=self.parts)
         counts *= alpha
         return Counts(counts=counts, chosen={"theta": theta, "alpha": alpha})
 

@@ -70,19 +70,30 @@ def _places(data: Contingency, transform: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sparse(Mechanism):
+class Tabled(Mechanism):
     """A mechanism on contingency tables, over the cells or over a transform of them."""
 
     transform: str = "none"
     """none, dyadic (sums over dyadic ranges) or haar (wavelet coefficients); ranges are answered accordingly."""
 
-    paper, kinds, neighbours = "sparse", ("contingency",), INDIVIDUAL
+    kinds, neighbours = ("contingency",), INDIVIDUAL
 
     def __post_init__(self) -> None:
         one_of("transform", self.transform, TRANSFORMS)
 
     def table(self, data: Contingency) -> Table:
         return data.memo(("table", self.transform), lambda: _table(data, self.transform))
+
+    def domain(self, data: Any) -> int:
+        """m: the number of places, cells or those of the transform."""
+        return _places(data, self.transform)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparse(Tabled):
+    """A mechanism of the paper, with noise in whole numbers."""
+
+    paper = "sparse"
 
     def alpha(self, epsilon: float, sensitivity: float) -> float:
         """α = exp(-ε/Δ)."""
@@ -101,10 +112,6 @@ class Sparse(Mechanism):
         if self.writes_all() and (size := self.domain(data)) > FITS:
             return f"writes all {size:.3g} places of the domain, and at most {FITS:.3g} fit"
         return ""
-
-    def domain(self, data: Any) -> int:
-        """m: the number of places, cells or those of the transform."""
-        return _places(data, self.transform)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +137,13 @@ class Summarised(Sparse):
     def target(self, data: Any, given: int | None) -> int:
         """Size of the summary: as given, or in proportion to n."""
         return int(given) if given is not None else max(1, round(self.ratio * data.nonzeros))
+
+    def inexact(self) -> str:
+        if self.laborious:
+            return ""
+        return (
+            "the shortcut draws the zeros that are chosen with floating-point numbers; laborious=true has exact noise"
+        )
 
     def not_private(self) -> str:
         looked = " and ".join(name for name, given in self.told().items() if given is None)

@@ -48,6 +48,9 @@ class Sketch(Summarised, name="sketch"):
     def told(self) -> dict[str, int | None]:
         return {"buckets": self.buckets}
 
+    def inexact(self) -> str:
+        return ""  # noise goes to every bucket, whichever way
+
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
         table = self.table(data)
         width = int(self.buckets) if self.buckets is not None else max(1, self.target(data, None) // self.rows)

@@ -1,0 +1,72 @@
+"""What `run` prints about shards: the part that one computes, how far the whole run is, and how to go on from there."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import Console
+from rich.table import Table
+
+from dpbench.config.schema import RunConfig
+from dpbench.engine.plan import Plan
+from dpbench.engine.shards import overview, progress, trials_of
+from dpbench.results.commands import RESULTS
+from dpbench.results.store import Store
+
+MOST_ROWS = 100  # of the overview
+
+
+def planned(plan: Plan) -> int:
+    """How many trials this process is to see finished."""
+    return sum(map(len, trials_of(plan, plan.config.runner.part).values()))
+
+
+def complete(plan: Plan, store: Store) -> bool:
+    """Whether every trial of the whole run is stored."""
+    stored, wanted = progress(plan, store, trials_of(plan))
+    return stored == wanted
+
+
+def print_part(console: Console, plan: Plan, store: Store) -> None:
+    """What the part of this shard is, and how much of the whole is done."""
+    trials = trials_of(plan, plan.config.runner.part)
+    mine, part = progress(plan, store, trials)
+    stored, wanted = progress(plan, store, trials_of(plan))
+    settings = sum(len(one) > 0 for one in trials.values())
+    console.print(
+        f"shard {plan.config.runner.part}: {mine} of its {part} trials, in {settings} settings; "
+        f"{stored} of {wanted} trials of the run are stored",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def print_next(console: Console, config: RunConfig) -> None:
+    """Who makes what is made of the whole."""
+    where = [] if config.results == RESULTS else ["--results", str(config.results)]
+    wanted = [("figures", "draws the figure")] if config.figure else []
+    wanted += [("track", "logs to MLflow")] if config.tracking.enabled else []
+    if wanted:
+        commands = [shlex.join(["python", "-m", "dpbench", verb, config.name, *where]) for verb, _ in wanted]
+        console.print(
+            f"The shard that completes the run {' and '.join(what for _, what in wanted)}; "
+            f"at any other time: {'; '.join(commands)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def print_overview(console: Console, plan: Plan, store: Store) -> None:
+    """Every part of the plan, when a shard of it is asked for."""
+    shard = plan.config.runner.part
+    if shard is None:
+        return
+    table = Table(title=f"The {shard.count} parts of {plan.run.name}")
+    for name in ("shard", "trials", "done"):
+        table.add_column(name, justify="right")
+    for number, (done, trials) in enumerate(overview(plan, store, shard.count)[:MOST_ROWS], 1):
+        own = " (this one)" if number == shard.number else ""
+        table.add_row(f"{number}/{shard.count}{own}", str(trials), str(done))
+    if shard.count > MOST_ROWS:
+        table.caption = f"and {shard.count - MOST_ROWS} more"
+    console.print(table)

@@ -1,0 +1,97 @@
+"""`run` with several experiments: one process plans them all, and one set of workers computes them.
+
+Each is its own run, saved, printed, drawn and logged as soon as it is done. What goes wrong with one does not stop the others.
+Imported by `run`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rich.console import Console
+from rich.markup import escape
+
+from dpbench.cli import common, run_shards
+from dpbench.cli import run_tables as tables
+from dpbench.cli.run import check_folder, counts, finish, preparing, progress_bar, require_settings, warning
+from dpbench.config.schema import RunConfig
+from dpbench.engine.plan import Plan, make_plan
+from dpbench.engine.runner import Result
+from dpbench.engine.together import execute_all
+from dpbench.errors import Failed, UserError
+from dpbench.results.store import Store
+
+
+def run_together(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False) -> int:
+    """Run all that could be composed. Returns 1 when a trial failed, or an experiment could not be run."""
+    console, notes = common.console(), common.notes()
+    began = time.perf_counter()
+    problems = {name: str(config) for name, config in configs.items() if isinstance(config, UserError)}
+    plans = _plans([config for config in configs.values() if isinstance(config, RunConfig)], problems, notes)
+    if any(plan.config.dry for plan in plans):
+        _print_plans(plans, console)
+    else:
+        total = _carry_out(plans, problems, (console, notes), verbose)
+        seconds = time.perf_counter() - began
+        console.print(f"{len(plans)} experiments: {counts(total)}; {seconds:.1f} s", highlight=False)
+        if total.failed:
+            problems.setdefault("", "")
+    for name, problem in problems.items():
+        if name:
+            notes.print(f"[red]not run[/]: {name}: {escape(problem)}", soft_wrap=True)
+    return 1 if problems else 0
+
+
+def _plans(configs: list[RunConfig], problems: dict[str, str], notes: Console) -> list[Plan]:
+    """The plans, all made before anything is computed: data are built once, and what cannot be run is known."""
+    plans = []
+    for folder in dict.fromkeys(config.results for config in configs):
+        check_folder(folder, notes)
+    with preparing(notes) as say:
+        for config in configs:
+            try:
+                plan = make_plan(config, say=say)
+                require_settings(plan)
+                plans.append(plan)
+            except (UserError, Failed, OSError) as problem:
+                problems[config.name] = str(problem)
+    return plans
+
+
+def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Console, Console], verbose: bool) -> Result:
+    """Returns the counts of all of them together."""
+    notes = consoles[1]
+    total = Result()
+    began: dict[str, float] = {}
+
+    def begin(plan: Plan) -> None:
+        began[plan.run.name] = time.perf_counter()
+        plan.run.save()
+
+    name = f"{len(plans)} experiments"
+    with progress_bar(name, sum(run_shards.planned(plan) for plan in plans), notes) as (advance, status):
+        for account in execute_all(plans, warning(notes), begin=begin, advance=advance, status=status):
+            plan, result = account.plan, account.result
+            run = replace(plan.run, seconds=time.perf_counter() - began[plan.run.name])
+            total.computed += result.computed
+            total.found += result.found
+            for setting, failures in result.failures.items():
+                total.failures.setdefault(f"{run.name} {setting}", []).extend(failures)
+            try:
+                if account.problem:
+                    raise Failed(account.problem)
+                finish(run, result, Store(run.results), plan, consoles, verbose=verbose)
+            except (UserError, Failed, OSError) as problem:
+                problems[run.name] = str(problem)
+    return total
+
+
+def _print_plans(plans: list[Plan], console: Console) -> None:
+    settings = trials = 0
+    for plan in plans:
+        tables.print_plan(console, plan, Store(plan.run.results))
+        settings += len(plan.run.settings)
+        trials += len(plan.run.settings) * plan.run.repetitions
+    console.print(f"{len(plans)} experiments: {settings} settings, {trials} trials. Nothing was computed.")

@@ -1,0 +1,197 @@
+"""Runs chunks in a process of its own and survives whatever they do to it. Imported by the backends.
+
+A trial that takes too long, needs too much memory or ends its process is a failure with its own number; all other trials of
+the chunk are finished, in a new process. A trial is blamed for a death or for memory only when it was the first of its
+process, so that nobody pays for what an earlier one left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from multiprocessing import Pipe
+from typing import IO, Any
+
+from dpbench.engine import failures
+from dpbench.engine.failures import MEMORY, Failure
+from dpbench.engine.limits import Limits
+from dpbench.engine.worker import Chunk, Outcome, Row
+
+ENDED = "ended the worker process"
+LOOK = 0.2  # seconds between two looks at whether the process is still there
+GRACE = 5.0  # seconds that a process has to end itself when the time of its trial is over
+TRIES = 2  # processes that may die before they reach a trial
+START = (
+    "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given.pop('path'); "
+    "from dpbench.engine.guarded import main; main(**given)"
+)
+ONE_THREAD = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
+
+
+class Closed(Exception):
+    """The guard was closed while it worked."""
+
+
+class Guard:
+    """One process for one chunk at a time, started anew whenever it ends."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.process: _Process | None = None
+        self.closed = False
+
+    def run(self, chunk: Chunk) -> Outcome:
+        """The outcome of a chunk."""
+        outcome = Outcome(chunk, setting=chunk.setting.id)  # a process that has another one refuses
+        rest, tries = chunk, 0
+        while rest.trials:
+            process = self._ready()
+            end = process.run(rest, outcome)
+            if isinstance(end, Outcome) and end.refused:
+                return replace(end, chunk=chunk)
+            if isinstance(end, Outcome):
+                return replace(end, chunk=chunk, rows=outcome.rows, failures=outcome.failures)
+            self._drop()
+            done = {row["trial"] for row in outcome.rows} | {failure.trial for failure in outcome.failures}
+            if end.trial < 0:  # between two trials, or before the first
+                tries += 1
+                if tries >= TRIES:
+                    outcome.failures.extend(replace(end, trial=t) for t in rest.trials if t not in done)
+                    break
+            elif process.trials == 1 or end.kind == self.limits.took_longer:
+                outcome.failures.append(end)
+                done.add(end.trial)
+            failed = tuple(failure.trial for failure in outcome.failures)
+            rest = replace(rest, trials=tuple(t for t in chunk.trials if t not in done), lost=failed)
+        return outcome
+
+    def close(self) -> None:
+        """End the process; also from another thread than the one that works, which then leaves with `Closed`."""
+        self.closed = True
+        process = self.process
+        if process is not None:
+            process.kill()
+
+    def _ready(self) -> _Process:
+        if self.process is None or not self.process.alive:
+            self._drop()
+            if not self.closed:
+                self.process = _Process(self.limits)
+        if self.closed or self.process is None:
+            self._drop()
+            raise Closed
+        return self.process
+
+    def _drop(self) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+            process.connection.close()
+            process.dump.close()
+
+
+class _Process:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.trials = 0
+        """Trials that have begun in it."""
+        self.connection, there = Pipe()
+        self.dump: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        given = {"path": sys.path, "connection": there.fileno(), "dump": self.dump.fileno(), "parent": os.getpid()}
+        given |= {"timeout": limits.timeout, "memory": limits.memory}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START, json.dumps(given)],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(there.fileno(), self.dump.fileno()),
+            env=os.environ | {f"{library}_NUM_THREADS": "1" for library in ONE_THREAD},
+            process_group=0,  # so that what a trial starts ends with it
+        )
+        there.close()
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def run(self, chunk: Chunk, outcome: Outcome) -> Outcome | Failure:
+        """Send a chunk and note what comes of its trials. The end of it: an outcome without trials; or, when no more can be
+        had from this process, the failure of the trial that it was at (-1: of none)."""
+        import cloudpickle
+
+        with contextlib.suppress(OSError):  # it has just ended
+            self.connection.send_bytes(cloudpickle.dumps(chunk))
+        trial = -1
+        until: float | None = None
+        while (message := self._heard(until)) is not None:
+            if isinstance(message, str):
+                return Outcome(chunk, refused=message, worker=f"process {self.process.pid}")
+            if isinstance(message, Outcome):
+                return message
+            if isinstance(message, tuple):  # a trial begins, or is given more time
+                self.trials += message[0] != trial
+                trial, seconds = message
+                until = None if seconds is None else time.monotonic() + seconds + GRACE
+                continue
+            if isinstance(message, Failure) and message.kind == MEMORY and self.limits.memory is not None:
+                what = message.error.partition(": ")[2]
+                reason = f"{self.limits.needed_more}{': ' if what else ''}{what}"
+                return replace(message, error=reason, kind=self.limits.needed_more)
+            _note(message, outcome)
+            trial, until = -1, None
+        return failures.of_dump(trial, self._reason(until), self._dumped())
+
+    def _heard(self, until: float | None) -> Any:
+        """The next message; None when there will be none."""
+        while True:
+            alive = self.alive
+            try:
+                # What a dead process has said before is still heard, but a process that it started may hold the line.
+                if self.connection.poll(LOOK if alive else 0):
+                    return pickle.loads(self.connection.recv_bytes())
+            except (EOFError, OSError):
+                return None
+            if not alive or (until is not None and time.monotonic() > until):
+                return None
+
+    def _reason(self, until: float | None) -> str:
+        """Why this process is gone, or has to go."""
+        if until is not None and time.monotonic() > until:
+            return self.limits.took_longer
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE)
+        if "Timeout (" in self._dumped():
+            return self.limits.took_longer
+        code = self.process.poll()
+        if code is None:
+            return f"{ENDED}: it answers no more"
+        if code >= 0:
+            return f"{ENDED}: exit status {code}"
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-code).name
+            return f"{ENDED}: {name}" + (", as a machine that is out of memory does" if name == "SIGKILL" else "")
+        return f"{ENDED}: signal {-code}"
+
+    def _dumped(self) -> str:
+        self.dump.seek(0)
+        return self.dump.read(1_000_000).decode(errors="replace")
+
+    def kill(self) -> None:
+        """End it, with all that it started."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE)
+
+
+def _note(found: Row | Failure, outcome: Outcome) -> None:
+    if isinstance(found, Failure):
+        outcome.failures.append(found)
+    else:
+        outcome.rows.append(found)

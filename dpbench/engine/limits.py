@@ -1,0 +1,132 @@
+"""The limits of a trial, and how a process holds itself to them. Imported by the guard and the process that it watches.
+
+Time: a thread of `faulthandler`, which needs no interpreter, writes where the trial is and ends the process: in Python, in
+numpy, in a kernel. Memory: the system gives no more than the limit (RLIMIT_DATA, which leaves out the mapped data), so that a
+request beyond it raises MemoryError. Neither counts while data are prepared or kernels are compiled.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from dpbench.engine.failures import Failure
+from dpbench.engine.worker import Row, Watch
+
+GB = 10**9
+LONGEST = 1e8  # seconds that a timer takes
+MOST = 2**60  # bytes
+COMPILING = 600.0  # seconds in which a kernel must be compiled
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`timeout`: seconds per trial; `memory`: GB per worker process. None: no limit."""
+
+    timeout: float | None = None
+    memory: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.timeout is not None or self.memory is not None
+
+    def impossible(self) -> str:
+        """Why this machine cannot hold a trial to them; empty when it can."""
+        if self.memory is not None and sys.platform != "linux":
+            return f"runner.memory={self.memory:g} cannot be held here: only Linux limits the memory of a process"
+        return ""
+
+    @property
+    def took_longer(self) -> str:
+        return "" if self.timeout is None else f"took longer than runner.timeout={self.timeout:g} s"
+
+    @property
+    def needed_more(self) -> str:
+        return "" if self.memory is None else f"needed more than runner.memory={self.memory:g} GB"
+
+
+class Limiter(Watch):
+    """Holds the trials of this process to limits, and reports them; a `Watch` of the worker."""
+
+    def __init__(self, limits: Limits, report: Callable[[Any], None], dump: TextIO) -> None:
+        self.limits, self.report, self.dump = limits, report, dump
+        self.trial = -1
+        """The trial that runs; -1: none."""
+        self.before: tuple[int, int] | None = None
+        """The limit of memory that this process had before its first trial."""
+        self.ends = 0.0
+        self.left = 0.0
+        """Seconds that the trial has when the kernel is compiled."""
+        self.compiling = 0
+        self.listening = False
+
+    def begin(self, trial: int) -> None:
+        if not self.listening and "numba" in sys.modules:
+            self._listen()
+        self.trial = trial
+        self._arm(self.limits.timeout)
+        self._hold()
+
+    def end(self) -> None:
+        self._release()
+        faulthandler.cancel_dump_traceback_later()
+        self.trial = -1
+
+    def found(self, result: Row | Failure) -> None:
+        self.report(result)
+
+    def _arm(self, seconds: float | None) -> None:
+        """Say which trial runs, and for how long it may; end this process when that is over."""
+        self.report((self.trial, seconds))
+        if seconds is not None:
+            self.ends = time.monotonic() + seconds
+            faulthandler.dump_traceback_later(min(max(0.001, seconds), LONGEST), exit=True, file=self.dump)
+
+    def _hold(self) -> None:
+        if self.limits.memory is not None:
+            import resource
+
+            self.before = self.before or resource.getrlimit(resource.RLIMIT_DATA)
+            most = self.before[1]
+            limit = int(min(self.limits.memory * GB, MOST))
+            resource.setrlimit(resource.RLIMIT_DATA, (limit if most < 0 else min(limit, most), most))
+
+    def _release(self) -> None:
+        if self.before is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_DATA, self.before)
+
+    def _listen(self) -> None:
+        """Hear of kernels that are compiled."""
+        from numba.core import event
+
+        limiter = self
+
+        class Compiling(event.Listener):  # type: ignore[misc]
+            def on_start(self, _: Any) -> None:
+                limiter.compile_begins()
+
+            def on_end(self, _: Any) -> None:
+                limiter.compile_ends()
+
+        event.register("numba:compile", Compiling())
+        self.listening = True
+
+    def compile_begins(self) -> None:
+        self.compiling += 1  # a kernel compiles those that it calls
+        if self.compiling == 1 and self.trial >= 0:
+            self._release()
+            if self.limits.timeout is not None:
+                self.left = self.ends - time.monotonic()
+                self._arm(COMPILING)
+
+    def compile_ends(self) -> None:
+        self.compiling -= 1
+        if self.compiling == 0 and self.trial >= 0:
+            if self.limits.timeout is not None:
+                self._arm(self.left)
+            self._hold()

@@ -1,0 +1,62 @@
+"""Which trials of a plan belong to which shard: a function of the plan alone, never of what is stored.
+
+Every shard gets whole pairs of trials, next to each other, of every setting: as many as any other shard, give or take one
+pair, setting by setting and in all. Imported by the runner and by the verb `run`.
+"""
+
+from __future__ import annotations
+
+from dpbench.config.schema import Shard
+from dpbench.engine.plan import Plan
+from dpbench.results.store import Store
+
+
+def trials_of(plan: Plan, shard: Shard | None = None) -> dict[str, range]:
+    """The trials of a shard (None: of the whole plan), by the key of the setting."""
+    # By key: an order that has nothing to do with mechanisms and epsilons, so that no shard gets the slow ones.
+    keys = sorted({setting.key for setting in plan.run.settings})
+    repetitions = plan.run.repetitions
+    if shard is None:
+        return dict.fromkeys(keys, range(repetitions))
+    return {key: _part(place, repetitions, shard.number - 1, shard.count) for place, key in enumerate(keys)}
+
+
+def _part(place: int, repetitions: int, index: int, count: int) -> range:
+    """The trials that the shard `index` of `count` gets of the setting at `place`.
+
+    The pairs are laid out from shard `place` on, round the circle. Those that are left over go to the next `extra` shards
+    after the ones that had them in the setting before.
+    """
+    each, extra = divmod((repetitions + 1) // 2, count)
+    first = place * extra % count  # the first shard with one pair more
+    before = (index - place) % count  # shards whose pairs come before those of this one
+    turn = (place - first) % count
+    begin = each * before + _extras(turn + before, extra, count) - _extras(turn, extra, count)
+    size = each + ((index - first) % count < extra)
+    return range(2 * begin, min(2 * (begin + size), repetitions))
+
+
+def _extras(steps: int, extra: int, count: int) -> int:
+    """How many of the first `steps` shards, round the circle, have one pair more when the first `extra` have."""
+    rounds, rest = divmod(steps, count)
+    return rounds * extra + min(rest, extra)
+
+
+def progress(plan: Plan, store: Store, trials: dict[str, range]) -> tuple[int, int]:
+    """How many of these trials are stored, by the names of the files, and how many there are."""
+    ids = {setting.key: setting.id for setting in plan.run.settings if setting.id}
+    stored = sum(len(store.named(ids[key]).intersection(part)) for key, part in trials.items() if key in ids)
+    return stored, sum(map(len, trials.values()))
+
+
+def overview(plan: Plan, store: Store, count: int) -> list[tuple[int, int]]:
+    """For each of `count` shards, how many of its trials are stored, and how many it has."""
+    ids = {setting.key: setting.id for setting in plan.run.settings}
+    named = {key: store.named(id) if id else set() for key, id in ids.items()}
+    found = []
+    for number in range(1, count + 1):
+        parts = trials_of(plan, Shard(number, count))
+        found.append(
+            (sum(len(named[key].intersection(part)) for key, part in parts.items()), sum(map(len, parts.values())))
+        )
+    return found

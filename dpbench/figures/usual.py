@@ -1,0 +1,187 @@
+"""The figure of a run that has no plotting script: error against epsilon, or bars where there is one epsilon.
+
+One panel per dataset and metric, one line per mechanism with error bars. Imported by `draw`; reads frames of trials only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from dpbench.figures import style
+from dpbench.figures.shapes import ordered
+from dpbench.results.frame import METRIC, PAIRS, SECONDS, SETTING, metric_names, summarise
+
+LABELS = ("dataset", "mechanism", "epsilon", "task")
+METRICS = 2  # shown, when the run does not say which
+MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
+FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
+DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
+CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    """One row per setting: its labels, and mean, standard error and 95th percentile of every metric."""
+    apart = {SETTING, "trial", SECONDS}
+    labels = [c for c in trials.columns if c not in apart and not c.startswith((METRIC, "chosen.", "diagnostic."))]
+    table = summarise(trials, labels)
+    seconds = trials.groupby(labels, sort=False, dropna=False)[SECONDS].agg(["mean", "sem"])
+    table[SECONDS], table[f"{SECONDS}_se"] = seconds["mean"].to_numpy(), seconds["sem"].to_numpy()
+    return table
+
+
+def metrics_shown(trials: pd.DataFrame, asked: Sequence[str]) -> list[tuple[str, str]]:
+    """The tasks and metrics that have panels: those asked for, or the first ones that each task gives."""
+    found = []
+    for task, rows in trials.groupby("task", sort=False):
+        there = [name for name in metric_names(rows) if rows[METRIC + name].notna().any() and name not in PAIRS]
+        mine = [name for name in asked if name in there or name == SECONDS] or there[:METRICS]
+        found += [(str(task), name) for name in mine]
+    return found
+
+
+def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
+    """`numbers` as above. Where there are too many panels or lines the first ones are drawn, and the figure says so."""
+    table = numbers.assign(
+        panel_=[_named(row, "dataset") for row in _varying(numbers, "dataset")],
+        series_=[_named(row, "mechanism") for row in _varying(numbers, "mechanism")],
+    )
+    asked = {(name, more) for name, more in zip(table["task"], _parameters(table, "task"), strict=True)}
+    table["task_"] = _parameters(table, "task")
+    panels = [
+        (panel, task, more, metric)
+        for task, metric in shown
+        for more in ordered(table[table["task"] == task]["task_"])
+        for panel in ordered(table[table["task"] == task]["panel_"])
+        if _part(table, panel, task, more)[metric].notna().any()
+    ]
+    members = ordered(table["series_"])
+    spare = [f"{len(found) - most} more {what}" for found, most, what in _limits(panels, members) if len(found) > most]
+    panels, members = panels[:MOST_PANELS], members[:MOST_SERIES]
+    table = table[table["series_"].isin(members)]
+    across = len({panel for panel, *_ in panels})  # a row holds one metric on every dataset, if there is room
+    across = across if 1 < across <= COLUMNS else COLUMNS - 1
+    figure, axes = style.panels(len(panels), across, width=3.4, height=2.7)
+    looks = style.looks(members)
+    tasks = len({task for _, task, _, _ in panels}) > 1 or len(asked) > 1
+    for ax, (panel, task, more, metric) in zip(axes, panels, strict=True):
+        part = _part(table, panel, task, more)
+        part = part[part[metric].notna()]
+        if part["epsilon"].nunique() > 1:
+            _lines(ax, part, members, looks, metric)
+        else:
+            _bars(ax, part, members, looks, metric)
+        about = f"\n{style.name(task)}{f' ({more})' if more else ''}" if tasks else ""
+        ax.set_title(f"{panel}{about}")
+        ax.set_ylabel(_metric(metric))
+    style.legend_above(figure, axes, columns=4)
+    if spare:
+        figure.supxlabel(f"not drawn: {' and '.join(spare)}; all numbers are in the CSV", fontsize=7)
+    return figure
+
+
+def _limits(panels: list[Any], members: list[Any]) -> list[tuple[list[Any], int, str]]:
+    return [(panels, MOST_PANELS, "panels"), (members, MOST_SERIES, "mechanisms")]
+
+
+def _part(table: pd.DataFrame, panel: str, task: str, more: str) -> pd.DataFrame:
+    return table[(table["panel_"] == panel) & (table["task"] == task) & (table["task_"] == more)]
+
+
+def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str) -> None:
+    places = sorted(part["epsilon"].unique())
+    few = len(places) <= CATEGORIES
+    for member in members:
+        rows = part[part["series_"] == member].sort_values("epsilon")
+        if rows.empty:
+            continue
+        at = [places.index(v) for v in rows["epsilon"]] if few else rows["epsilon"]
+        ax.errorbar(
+            at, rows[metric], yerr=_spread(rows, metric), capsize=2, elinewidth=0.9, label=member, **looks[member]
+        )
+    if few:
+        ax.set_xticks(range(len(places)), [style.epsilon_name(v) for v in places])
+        ax.margins(x=0.08)
+    elif places[-1] / places[0] > 10:
+        ax.set_xscale("log")
+    ax.set_xlabel("ε")
+    _scale(ax, part[metric])
+
+
+def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str) -> None:
+    """Bars from zero; points where the small ones would vanish, because a log axis has no natural floor for bars."""
+    present = [member for member in members if (part["series_"] == member).any()]
+    rows = part.drop_duplicates("series_").set_index("series_").loc[present]
+    far = _far(rows[metric])
+    for place, member in enumerate(present):
+        value, spread = rows[metric][member], _spread(rows.loc[[member]], metric)
+        look = {"color": looks[member]["color"]}
+        if far:
+            ax.errorbar([place], [value], yerr=spread, capsize=3, linestyle="", marker=looks[member]["marker"], **look)
+        else:
+            hatch = style.HATCHES[place % len(style.HATCHES)]
+            ax.bar([place], [value], 0.7, yerr=spread, capsize=3, hatch=hatch, edgecolor="white", linewidth=0, **look)
+    slanted = len(present) > 4 or max(map(len, present)) > 10
+    ax.set_xticks(range(len(present)), present, rotation=35 if slanted else 0, ha="right" if slanted else "center")
+    ax.set_xlabel(f"ε = {style.epsilon_name(float(part['epsilon'].iloc[0]))}")
+    ax.grid(axis="x", visible=False)
+    ax.margins(x=0.1)
+    _scale(ax, rows[metric])
+
+
+def _scale(ax: Axes, values: pd.Series) -> None:
+    if _far(values):
+        ax.set_yscale("log")
+        if (
+            values.max() / values.min() < DECADES
+        ):  # few powers of ten: the ticks between them need names, and short ones
+            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.yaxis.set_minor_formatter(NullFormatter())
+    elif (values >= 0).all():
+        ax.set_ylim(bottom=0)
+
+
+def _far(values: pd.Series) -> bool:
+    return bool((values > 0).all() and values.max() / values.min() > FAR)
+
+
+def _spread(rows: pd.DataFrame, metric: str) -> np.ndarray | None:
+    found = rows.get(f"{metric}_se")
+    return None if found is None or found.isna().all() else found.fillna(0.0).to_numpy()
+
+
+def _varying(table: pd.DataFrame, group: str) -> list[dict[str, Any]]:
+    """For each row the name of its dataset or mechanism, and those of its parameters that differ between rows of that name."""
+    columns = [c for c in table.columns if c.startswith(f"{group}.")]
+    several = {
+        (name, c)
+        for name, rows in table.groupby(group, sort=False)
+        for c in columns
+        if rows[c].nunique(dropna=False) > 1
+    }
+    return [
+        {"": row[group], **{c.partition(".")[2]: row[c] for c in columns if (row[group], c) in several}}
+        for row in table[[group, *columns]].to_dict("records")
+    ]
+
+
+def _named(row: dict[str, Any], group: str) -> str:
+    more = [f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items() if key]
+    more = [text for text in more if not text.endswith("=nan")]
+    return ", ".join([style.name(row[""]), *more])
+
+
+def _parameters(table: pd.DataFrame, group: str) -> list[str]:
+    return [_named({**row, "": ""}, group).removeprefix(", ") for row in _varying(table, group)]
+
+
+def _metric(name: str) -> str:
+    known = {"mae": "MAE", "mre": "MRE", "mse": "MSE", "rmse": "RMSE", "kl": "KL divergence", "l1": "L1 error"}
+    return known.get(name, name.replace("_", " "))

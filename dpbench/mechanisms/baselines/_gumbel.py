@@ -1,0 +1,61 @@
+"""The law of the largest counts with Gumbel noise, and the noise that (ε, δ) asks of it. Used by gumbel.py."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+class GumbelRanking:
+    """The K largest of counts + Gumbel(scale), in order (a law for `Noise.draw`).
+
+    Which one is the first has probability ∝ exp(c/scale), which the second has among the others, and so on: one draw of
+    noise is K rounds of the exponential mechanism. A `stop` is one more count that is no column: the ranking ends there.
+    """
+
+    def __init__(
+        self, columns: np.ndarray | None, counts: np.ndarray, k: int, scale: float, stop: float | None
+    ) -> None:
+        """`columns`: the columns that may be chosen, None: all; `counts`: theirs."""
+        self.columns, self.counts, self.k, self.scale, self.stop = columns, counts, k, scale, stop
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """The chosen columns, in order: K of them, or fewer where there is a stop."""
+        noisy = rng.gumbel(0.0, self.scale, self.counts.size)
+        noisy += self.counts
+        if self.stop is not None:
+            last = self.stop + rng.gumbel(0.0, self.scale)
+            above = np.flatnonzero(noisy > last)
+        else:
+            above = np.argpartition(noisy, -self.k)[-self.k :]
+        chosen = above[np.argsort(-noisy[above], kind="stable")][: self.k]
+        return chosen if self.columns is None else self.columns[chosen]
+
+    def log_probability(self, outcome: np.ndarray) -> float:
+        """Round by round, c/scale less the logarithm of the sum of exp(c/scale) over those that are left."""
+        columns = np.arange(self.counts.size) if self.columns is None else self.columns
+        place = {column: at for at, column in enumerate(columns.tolist())}
+        chosen = [place.get(column) for column in np.asarray(outcome).tolist()]
+        short = len(chosen) < self.k
+        if None in chosen or len(set(chosen)) != len(chosen) or len(chosen) > self.k or (short and self.stop is None):
+            return -math.inf
+        exponents: np.ndarray = self.counts / self.scale
+        if self.stop is not None:
+            exponents = np.append(exponents, self.stop / self.scale)
+            chosen += [self.counts.size] if short else []
+        total = 0.0
+        for at in chosen:
+            total += float(exponents[at]) - float(np.logaddexp.reduce(exponents))
+            exponents[at] = -np.inf
+        return total
+
+
+def zcdp_rate(epsilon: float, delta: float, k: int) -> float:
+    """e₀ such that K rounds of e₀ each are (ε, δ)-private by concentrated privacy.
+
+    A round whose log-ratios lie in a range of e₀ has ρ = e₀²/8 (Cesar and Rogers, 2021), K of them have K times as much,
+    and ρ + 2 √(ρ ln 1/δ) = ε.
+    """
+    root = math.sqrt(math.log(1 / delta) + epsilon) - math.sqrt(math.log(1 / delta))  # √ρ
+    return math.sqrt(8 / k) * root

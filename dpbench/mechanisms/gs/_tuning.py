@@ -1,0 +1,288 @@
+"""The best group size of GS (gs, Figure 6, Lines 5-11), and the error of every group size (Figure 8).
+
+Sort the estimate c̃ once and keep prefix sums. A group is then an interval of ranks, its average a difference of two prefix
+sums, and its L1 distance to one value v needs only the split point: how many of its members are at most v. As the whole
+estimate is sorted, that is the rank of v, cut to the interval. So a group costs a few memory accesses.
+
+Every w together has Σ_w d/w ≈ d ln d groups (`tuning_curve`). The best w needs far fewer (`best_group_size`). Its simulated
+error L1(w) is a sum over G = ⌊d/w⌋ groups, each with a noise of magnitude (scale/w) E and a random sign, E ~ Exp(1). A size
+is passed over when a lower bound of its L1 is not below the best L1 so far:
+
+- Smoothing. Σ|x - v| over a group is least at its median, whatever the noise makes of v, and only falls when the group is
+  cut into parts. So the blocks of 2^k sorted values that lie inside a group bound it from below; those that a border
+  between two groups cuts, at most one for each border, are left out.
+- Noise. Σ|x - mean - η| over a group is at least (its size) |η|, as the distances to the mean cancel. So L1(w) is at least
+  scale S, S being the sum of all E. S ~ Gamma(G) is drawn first, one number; the E are drawn only when w is looked at, as
+  exponentials rescaled to the sum S, which is the same law.
+
+Both bounds hold for the noise that w really gets, so w* and L1(w*) have the law of the search over every w.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.mechanisms.gs._grouping import averages_of, group_ids
+from dpbench.numerics.compiled import kernel
+
+BATCH = 128
+"""Groups evaluated together, so that their memory accesses overlap."""
+STEP = 1.1
+"""Ratio of the group sizes that are looked at first, from large to small, so that the best so far is soon a good one."""
+SMALLEST = 3
+"""Blocks of fewer than 2^SMALLEST values would cost more than they save."""
+FINE, COARSE = 6, 3
+"""Blocks of w/2^FINE to w/2^COARSE values bound w by one look-up each, larger ones border by border."""
+
+
+def estimated_l1(estimate: np.ndarray, w: int, scale: float, rng: np.random.Generator) -> float:
+    """L1 between the sorted estimate c̃ and a simulated release t_w of it (Lines 6-11): noise Lap(scale/w) a group."""
+    g_w = group_ids(estimate.size, w)
+    noise = np.subtract(*rng.standard_exponential((estimate.size // w, 2)).T)
+    released = averages_of(estimate, g_w) + scale / w * noise
+    return float(np.abs(estimate - released[g_w]).sum())
+
+
+def tuning_curve_direct(estimate: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """`tuning_curve` as the pseudocode says it, O(d²): the yardstick of `bench`. Draws the same noise."""
+    return np.array([estimated_l1(estimate, w, scale, rng) for w in range(1, estimate.size + 1)])
+
+
+def tuning_curve(estimate: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """`estimated_l1` of every w from 1 to d (element w - 1), exact, in about d ln d steps."""
+    table, values = sorted_table(estimate)
+    return _curve(table, *rank_index(values), scale, rng)
+
+
+def sorted_table(estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted values beside their prefix sums, as both are read at the same place; and the values alone."""
+    # L1 does not change when all values move; around zero the prefix sums stay small.
+    values = estimate - estimate[estimate.size // 2]
+    table = np.empty((values.size + 1, 2))
+    table[:-1, 0], table[-1, 0] = values, np.inf
+    table[0, 1] = 0.0
+    np.cumsum(values, out=table[1:, 1])
+    return table, values
+
+
+def best_group_size(estimate: NDArray[np.float64], scale: float, rng: np.random.Generator) -> tuple[int, float]:
+    """w* = argmin_w L1(w) and that L1, as from `tuning_curve`: of the same law, not by the same draws."""
+    table, values = sorted_table(estimate)
+    w, l1 = _search(table, *rank_index(values), *_blocks(table), _grid(values.size), scale, rng)
+    return int(w), float(l1)
+
+
+def _grid(d: int) -> NDArray[np.int64]:
+    """The group sizes that are looked at first, descending."""
+    steps = np.arange(int(math.log(d) / math.log(STEP)) + 2)
+    return np.unique((d / STEP**steps).astype(np.int64).clip(1, d))[::-1].copy()
+
+
+def _blocks(
+    table: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """For each level k: where it begins in the arrays that follow; the distances of each block of 2^k sorted values to its
+    median; their running sum; and the running sum of the largest of them."""
+    d = table.shape[0] - 1
+    sizes = [(d + (1 << k) - 1) >> k if k >= SMALLEST else 0 for k in range(d.bit_length())]
+    first = np.concatenate([[0], np.cumsum([size + 1 for size in sizes])]).astype(np.int64)
+    distances, running, largest = np.zeros(first[-1]), np.zeros(first[-1]), np.zeros(first[-1])
+    for k, size in enumerate(sizes):
+        found = distances[first[k] : first[k] + size]
+        _distances(table, k, found)
+        np.cumsum(found, out=running[first[k] + 1 : first[k + 1]])
+        np.cumsum(np.sort(found)[::-1], out=largest[first[k] + 1 : first[k + 1]])
+    return first, distances, running, largest
+
+
+def rank_index(values: np.ndarray) -> tuple[np.ndarray, float, int, int]:
+    """First rank of each bucket of values, so that the rank of any v is found in a step or two.
+
+    The bucket of v is the top bits of the float |v| + centre: even steps around zero, where most values are, and steps
+    growing with |v| beyond, so that neither heavy tails nor outliers crowd a bucket. Returns the ranks, the
+    centre, the number of bits dropped, and the bucket of zero less that of the smallest value.
+    """
+    largest = max(abs(float(values[0])), abs(float(values[-1])))
+    half_quartiles = float(values[3 * values.size // 4] - values[values.size // 4]) / 2
+    centre = half_quartiles or largest * 2.0**-20 or 1.0
+    octaves = math.log2(largest / centre + 1) + 1
+    shift = 52 - int(math.log2(max(1.0, values.size / max(4.0, octaves))))
+    # In place from here on: at millions of values the time goes into fresh memory.
+    sums = np.abs(values)
+    sums += centre
+    bucket = sums.view(np.int64)
+    bucket >>= shift
+    bucket -= np.array(centre).view(np.int64) >> shift
+    below = bucket[: np.searchsorted(values, 0.0)]
+    np.invert(below, out=below)  # -1 - bucket
+    origin = -int(bucket[0])
+    bucket += origin
+    ranks = np.zeros(int(bucket[-1]) + 2, dtype=np.int32 if values.size < 2**31 else np.int64)
+    np.cumsum(np.bincount(bucket), dtype=ranks.dtype, out=ranks[1:])
+    return ranks, centre, shift, origin
+
+
+@kernel()
+def _distances(table, k, found):  # type: ignore[no-untyped-def]
+    """Σ|x - median| of each block of 2^k values."""
+    d = table.shape[0] - 1
+    for i in range(found.size):
+        begin = i << k
+        end = min(d, begin + (1 << k))
+        middle = (begin + end) >> 1
+        below, above = table[middle, 1] - table[begin, 1], table[end, 1] - table[middle, 1]
+        odd = (end - middle) - (middle - begin)  # of an odd number, the median itself counts as 0
+        found[i] = max(0.0, above - below - odd * table[middle, 0])
+
+
+@kernel()
+def _batch_l1(table, ranks, centre, shift, origin, w, begun, released, low, high):  # type: ignore[no-untyped-def]
+    """L1 of the groups from number `begun` on. `released` holds the noise of each; the released averages when it is done.
+
+    `table` holds the sorted values beside their prefix sums, as both are read at the same place.
+    """
+    d = table.shape[0] - 1
+    groups, last_bucket, l1 = d // w, ranks.size - 2, 0.0
+    float_bits = np.empty(released.size + 1)
+    bits = float_bits.view(np.int64)
+    float_bits[-1] = centre
+    zero = bits[-1] >> shift
+    for k in range(released.size):
+        begin = (begun + k) * w
+        end = begin + w if begun + k < groups - 1 else d
+        released[k] += (table[end, 1] - table[begin, 1]) / (end - begin)
+        float_bits[k] = abs(released[k]) + centre
+    for k in range(released.size):
+        bucket = (bits[k] >> shift) - zero
+        bucket = origin + (bucket if released[k] >= 0 else -1 - bucket)
+        bucket = max(0, min(bucket, last_bucket))
+        low[k], high[k] = ranks[bucket], ranks[bucket + 1]
+    for k in range(released.size):
+        begin = (begun + k) * w
+        end = begin + w if begun + k < groups - 1 else d
+        v = released[k]
+        split, top = max(begin, low[k]), min(end, high[k])
+        while top - split > 8:
+            middle = (split + top) >> 1
+            if table[middle, 0] <= v:
+                split = middle + 1
+            else:
+                top = middle
+        while split < top and table[split, 0] <= v:
+            split += 1
+        split = min(split, end)
+        l1 += v * (2 * split - begin - end) + table[begin, 1] + table[end, 1] - 2 * table[split, 1]
+    return l1
+
+
+@kernel()
+def _curve(table, ranks, centre, shift, origin, scale, rng):  # type: ignore[no-untyped-def]
+    """L1 of every w."""
+    d = table.shape[0] - 1
+    curve, released = np.empty(d), np.empty(BATCH)
+    low, high = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
+    l1 = 0.0
+    for _ in range(d):  # w = 1: the noise is the whole error
+        l1 += abs(rng.standard_exponential() - rng.standard_exponential())
+    curve[0] = l1 * scale
+    for w in range(2, d + 1):
+        l1 = 0.0
+        for begun in range(0, d // w, BATCH):
+            batch = min(BATCH, d // w - begun)
+            for k in range(batch):  # the difference of two exponentials is Laplace, at half the cost of its logarithm
+                released[k] = scale / w * (rng.standard_exponential() - rng.standard_exponential())
+            l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[:batch], low, high)
+        curve[w - 1] = l1
+    return curve
+
+
+@kernel()
+def _search(table, ranks, centre, shift, origin, first, distances, running, largest, grid, scale, rng):  # type: ignore[no-untyped-def]
+    """The best w and its L1: the grid first, then every other w from large to small."""
+    d = table.shape[0] - 1
+    best, best_w = np.inf, d
+    magnitudes, released = np.empty(d), np.empty(BATCH)
+    low, high = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
+    skipped = 0  # sizes of the grid that the second round has come by
+    for turn in range(grid.size + d):
+        w = grid[turn] if turn < grid.size else d + grid.size - turn
+        if turn >= grid.size and skipped < grid.size and grid[skipped] == w:
+            skipped += 1
+            continue
+        groups = d // w
+        if _by_lookup(w, groups, first, running, largest) >= best:
+            continue
+        s = rng.standard_gamma(groups)
+        if scale * s >= best:
+            continue
+        bound, level, cut = _by_borders(w, groups, first, distances, running, best)
+        if bound >= best:
+            continue
+        total = 0.0
+        for g in range(groups):
+            magnitudes[g] = rng.standard_exponential()
+            total += magnitudes[g]
+        factor = s / total  # makes their sum S
+        l1, rest, last = 0.0, s, groups
+        while last > 0 and l1 < best:  # from the heavy end
+            begun = max(0, last - BATCH)
+            signs = rng.integers(0, 1 << 62)
+            for k in range(last - begun):
+                if k == 62 or k == 124:
+                    signs = rng.integers(0, 1 << 62)
+                e = factor * magnitudes[begun + k]
+                rest -= e
+                released[k] = scale / w * (e if signs & 1 else -e)
+                signs >>= 1
+            l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[: last - begun], low, high)
+            least = scale * rest
+            if level:
+                for g in range(max(1, begun), last):
+                    cut -= distances[first[level] + ((g * w) >> level)]
+                least = max(least, running[first[level] + ((begun * w) >> level)] - cut)
+            last = begun
+            if l1 + (1 - 1e-9) * least >= best:  # the bounds are sums with rounding errors
+                break
+        if last == 0 and l1 < best:
+            best, best_w = l1, w
+    return best_w, best
+
+
+@kernel()
+def _by_lookup(w, groups, first, running, largest):  # type: ignore[no-untyped-def]
+    """A lower bound of Σ|x - median| over all groups: all blocks of a level but the largest ones, as many as borders."""
+    top = _level(w)
+    bound = 0.0
+    for k in range(max(SMALLEST, top - FINE), max(SMALLEST, top - COARSE + 1)):
+        cut = min(groups - 1, first[k + 1] - first[k] - 1)
+        bound = max(bound, running[first[k + 1] - 1] - largest[first[k] + cut])
+    return bound
+
+
+@kernel()
+def _by_borders(w, groups, first, distances, running, enough):  # type: ignore[no-untyped-def]
+    """The same, from exactly the blocks that the borders cut; its level, and what was cut. Ends when it is enough."""
+    top = _level(w)
+    bound, level, cut = 0.0, 0, 0.0
+    for k in range(max(SMALLEST, top - COARSE), max(SMALLEST, top)):
+        total = 0.0
+        for g in range(1, groups):
+            total += distances[first[k] + ((g * w) >> k)]
+        uncut = running[first[k + 1] - 1] - total
+        if level == 0 or uncut > bound:
+            bound, level, cut = uncut, k, total
+        if bound >= enough:
+            break
+    return bound, level, cut
+
+
+@kernel()
+def _level(w):  # type: ignore[no-untyped-def]
+    """⌊log2 w⌋."""
+    level = 0
+    while (2 << level) <= w:
+        level += 1
+    return level

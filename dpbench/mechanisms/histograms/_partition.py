@@ -1,0 +1,125 @@
+"""The private partition of dawa: what every bucket of allowed length costs, and the cheapest cover of the line under noise.
+
+Buckets have lengths 1, 2, 4, ... and start anywhere: n log₂ n of them. Row j of a cost table holds the buckets of 2^j cells,
+by their first cell; where none fits, the cost is infinite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.numerics.compiled import kernel
+
+
+@kernel()
+def deviations(ranks, values, lengths):  # type: ignore[no-untyped-def]
+    """Σ|x - mean| of every bucket. `values` are the different counts in order, `ranks` say which of them each cell has.
+
+    The window of a length slides along the line, with two Fenwick trees over the values: how many of its cells have each
+    value, and their sum. One descent finds those up to the mean, and Σ|x - mean| = 2 Σ_{x <= mean} (mean - x). Whole numbers
+    until the last division, so nothing drifts.
+    """
+    n, different = ranks.size, values.size
+    top = 1
+    while 2 * top <= different:
+        top *= 2
+    table = np.full((lengths.size, n), np.inf)
+    for j in range(lengths.size):
+        length = lengths[j]
+        count = np.zeros(different + 1, dtype=np.int64)
+        sums = np.zeros(different + 1, dtype=np.int64)
+        total = np.int64(0)
+        for end in range(n):
+            value = values[ranks[end]]
+            total += value
+            at = ranks[end] + 1
+            while at <= different:
+                count[at] += 1
+                sums[at] += value
+                at += at & -at
+            if end >= length:
+                value = values[ranks[end - length]]
+                total -= value
+                at = ranks[end - length] + 1
+                while at <= different:
+                    count[at] -= 1
+                    sums[at] -= value
+                    at += at & -at
+            if end >= length - 1:
+                below, below_sum, at, step = np.int64(0), np.int64(0), 0, top
+                while step > 0:
+                    if at + step <= different and values[at + step - 1] * length <= total:
+                        at += step
+                        below += count[at]
+                        below_sum += sums[at]
+                    step //= 2
+                table[j, end - length + 1] = 2.0 * (below * total - length * below_sum) / length
+    return table
+
+
+@kernel()
+def cheapest(table, lengths):  # type: ignore[no-untyped-def]
+    """The first cells of the buckets that cover the line at least cost, in order."""
+    n = table.shape[1]
+    best = np.full(n + 1, np.inf)
+    last = np.zeros(n + 1, dtype=np.int64)
+    best[0] = 0.0
+    for end in range(1, n + 1):
+        for j in range(lengths.size):
+            start = end - lengths[j]
+            if start >= 0:
+                cost = best[start] + table[j, start]
+                if cost < best[end]:
+                    best[end], last[end] = cost, start
+    starts = np.empty(n, dtype=np.int64)
+    at, end = n, n
+    while end > 0:
+        end = last[end]
+        at -= 1
+        starts[at] = end
+    return starts[at:]
+
+
+def lengths_for(n: int) -> NDArray[np.int64]:
+    """1, 2, 4, ... up to n."""
+    return 2 ** np.arange(n.bit_length(), dtype=np.int64)
+
+
+def bucket_deviations(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The table of Σ|x - mean|."""
+    values, ranks = np.unique(counts, return_inverse=True)
+    return deviations(ranks.astype(np.int64), values.astype(np.int64), lengths_for(counts.size))
+
+
+def scale_for(length: int, n: int, epsilon: float) -> float:
+    """2 (2 - 1/L - 1/n)/ε. One individual moves the cost of a bucket of L cells by at most 2 (1 - 1/L), in either
+    direction. The cover that comes out has one bucket around it, and every other cover has one of at most n cells: noise
+    that is lower by both moves together on that one bucket undoes the change."""
+    return 2 * (2 - 1 / length - 1 / n) / epsilon
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The cheapest cover by noisy costs. Only the cover is the outcome: the noisy costs of all buckets would tell more."""
+
+    deviations: NDArray[np.float64]
+    epsilon: float
+    """ε₁, all that the cover may spend."""
+    price: float
+    """1/ε₂ for every bucket: the noise that its total will get."""
+
+    def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The first cells of its buckets."""
+        n = self.deviations.shape[1]
+        lengths = lengths_for(n)
+        noisy = self.deviations + self.price
+        for row, length in zip(noisy, lengths.tolist(), strict=True):
+            # On every bucket, single cells too: the published implementation leaves those out, and so tells too much.
+            row[: n - length + 1] += rng.laplace(0.0, scale_for(length, n, self.epsilon), n - length + 1)
+        return cheapest(noisy, lengths)
+
+    def log_probability(self, outcome: NDArray[np.int64]) -> float:
+        raise NotImplementedError("the chance that one cover is the cheapest has no closed form beyond two cells")

@@ -1,0 +1,114 @@
+"""The approximate Laplace projection: pure ε, any cell in the time of its levels, room for the non-zero cells only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.data import Contingency
+from dpbench.data.summary import Projected
+from dpbench.errors import positive
+from dpbench.mechanisms.histograms._projection import Projection, flip_probability
+from dpbench.mechanisms.histograms.base import Histogram
+from dpbench.mechanisms.sparse.base import Table
+from dpbench.privacy import Budget, Noise
+
+ROOM = 8
+"""Bits of a level for each cell that reaches it, so that at most every ninth bit is set by another cell."""
+
+BITS = 2**27
+"""Most bits of a table; above it, units are made larger."""
+
+LEVELS = 2**20
+"""Most levels, likewise."""
+
+SURE = math.log(50)
+"""Scales of Laplace noise that are exceeded once in a hundred times."""
+
+LARGEST, REACH = 0.02, 0.05
+"""Shares of ε that the largest count and the widths of the levels cost, where they are not declared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ALP(Histogram, name="alp"):
+    """The ALP mechanism: y = M(i) ε/α, rounded at random, as y hashed bits, one on each level; every bit flipped with q.
+
+    Aumüller, Lebeda, Pagh: Differentially Private Sparse Vectors with Low Error, Optimal Space, and Fast Access, CCS 2021. A
+    cell's estimate is the y that most of its bits agree with, times α/ε. Its error is about 3/ε, whatever the domain, but it is
+    never negative, so that the errors of empty cells add up in sums.
+    """
+
+    alpha: float = 4.0
+    """α: a unit are α/ε counts. Small units have less rounding, and bits that are flipped more often."""
+    largest: int | None = None
+    """β, the largest count that the table has levels for; what exceeds it is cut off. None: a noisy maximum."""
+    buckets: int | None = None
+    """s, the bits of a level. None: eight for each cell that reaches it, by noisy numbers of cells."""
+
+    paper = "Aumüller, Lebeda, Pagh: Differentially Private Sparse Vectors with Low Error, Optimal Space, CCS 2021"
+    place = "the ALP mechanism, with a q that spends all of ε on whole counts"
+    reconstructed = "the noisy choice of β and of s, which the paper takes as given"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("alpha", self.alpha)
+        for name in ("largest", "buckets"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name), whole=True)
+
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Projected:
+        table, budget = self.table(data), Budget(epsilon)
+        largest = self._largest(table, budget, noise)
+        reach = self._reach(data, budget, noise)
+        rate = budget.rest() / self.most(data)  # ε of one count
+        alpha = max(float(self.alpha), rate, largest * rate / LEVELS)
+        while (widths := self._widths(largest, alpha / rate, reach)).sum() > BITS:
+            alpha *= 2
+        seed = int(noise.stream("hashes").integers(0, 2**63))
+        starts = np.concatenate([[0], np.cumsum(widths)])
+        scaled = np.minimum(table.values, largest) * (rate / alpha)
+        law = Projection(table.places, scaled, starts, seed, flip_probability(alpha, rate))
+        return Projected(
+            size=data.size,
+            transform=self.transform,
+            bits=noise.draw(law, step="table"),
+            starts=starts,
+            seed=seed,
+            places=table.size,
+            unit=alpha / rate,
+            chosen={"alpha": alpha, "largest": largest, "levels": widths.size, "entries": int(starts[-1])},
+        )
+
+    def _largest(self, table: Table, budget: Budget, noise: Noise) -> int:
+        """β. One individual moves the maximum by one; what is added makes it too small once in a hundred times."""
+        if self.largest is not None:
+            return int(self.largest)
+        scale = 1 / budget.take(LARGEST)
+        noisy = noise.laplace(table.values.max(initial=0), scale=scale, step="largest")
+        return max(1, math.ceil(float(noisy) + SURE * scale))
+
+    def _reach(self, data: Contingency, budget: Budget, noise: Noise) -> NDArray[np.float64] | None:
+        """Bits for the places with 1, 2, 4, 8, ... counts or more, by their noisy number; None where s is declared.
+
+        One more count in a place takes it across at most one of these, so that one individual moves them by k in L1. Where
+        noise takes away as much as it does once in a hundred times, there are still four bits for each place.
+        """
+        if self.buckets is not None:
+            return None
+        bits = np.frexp(self.table(data).values.astype(np.float64))[1]  # of a count of 2^(j-1) to 2^j - 1: j
+        reach = np.bincount(bits, minlength=65)[::-1].cumsum()[::-1][1:]
+        scale = self.most(data) / budget.take(REACH)
+        noisy = noise.laplace(reach, scale=scale, step="reach")
+        return np.ceil(ROOM * np.maximum(0.0, noisy) + ROOM / 2 * SURE * scale)
+
+    def _widths(self, largest: int, unit: float, reach: NDArray[np.float64] | None) -> NDArray[np.int64]:
+        """The bits of each level, of which there are as many as β has units."""
+        levels = math.ceil(largest / unit)
+        if reach is None:
+            return np.full(levels, int(self.buckets or 1))
+        # A place sets the bit of level b (from 0) only if it has more than b units.
+        band = np.frexp(np.maximum(1.0, np.floor(np.arange(levels) * unit)))[1] - 1
+        return reach[band].astype(np.int64)

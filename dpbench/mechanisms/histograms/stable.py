@@ -1,0 +1,92 @@
+"""Stability-based histograms: noise on the non-zero counts alone, and a threshold that hides who is the only one there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.data import Contingency
+from dpbench.data.summary import Entries
+from dpbench.mechanisms.histograms import _stability as stability
+from dpbench.mechanisms.histograms.base import Histogram, check_delta
+from dpbench.privacy import Noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stable(Histogram):
+    """What both share: noisy non-zero counts, published above a threshold that follows from ε, δ and k. Not a mechanism."""
+
+    delta: float = 1e-6
+    """δ: the chance that a cell with one individual in it is shown, or that the noise tells more than ε."""
+
+    privacy = "(ε, δ)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_delta(self.delta)
+
+    def above(self, data: Contingency, noisy: NDArray[np.float64], tau: float, **chosen: float) -> Entries:
+        """The places whose noisy count is above 1 + τ."""
+        table = self.table(data)
+        kept = noisy > 1 + tau
+        return Entries(
+            size=data.size,
+            transform=self.transform,
+            cells=table.places[kept],
+            weights=noisy[kept],
+            chosen={**chosen, "tau": tau, "entries": int(kept.sum())},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianSparseHistogram(Stable, name="gshm"):
+    """The Gaussian sparse histogram mechanism: M(i) + N(0, σ²) where M(i) > 0, published above 1 + τ, (ε, δ) only.
+
+    Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, Journal of Privacy
+    and Confidentiality 14(1), 2024. With k cells for each individual noise grows with √k.
+    """
+
+    paper = "Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, JPC 2024"
+    place = "the mechanism with its exact δ"
+
+    def noise_of(self, data: Contingency, epsilon: float) -> tuple[float, float]:
+        """σ and τ."""
+        most = self.most(data)
+        key = ("gshm", epsilon, self.delta, most)
+        return data.memo(key, lambda: stability.gaussian_noise(epsilon, self.delta, most))
+
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
+        sigma, tau = self.noise_of(data, epsilon)
+        noisy = noise.gaussian(self.table(data).values, sigma=sigma, step="nonzeros")
+        return self.above(data, noisy, tau, sigma=sigma)
+
+    def expected_error(self, data: Contingency, epsilon: float) -> float:
+        """Of a place, of which most are zero and published as such."""
+        sigma, tau = self.noise_of(data, epsilon)
+        table = self.table(data)
+        return float(stability.gaussian_error(table.values, sigma, 1 + tau).sum() / table.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilityLaplace(Stable, name="stability_laplace"):
+    """The same with Laplace noise: M(i) + Lap(k/ε) where M(i) > 0, published above 1 + (k/ε) ln(1/(2(1-(1-δ)^(1/k)))).
+
+    Korolova, Kenthapadi, Mishra, Ntoulas: Releasing Search Queries and Clicks Privately, WWW 2009, with the exact δ: the
+    loss exceeds ε only where one of the individual's own cells is shown, which happens with probability δ.
+    """
+
+    paper = "Korolova, Kenthapadi, Mishra, Ntoulas: Releasing Search Queries and Clicks Privately, WWW 2009"
+    place = "the query histogram, with one noise for threshold and count"
+
+    def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
+        scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data))
+        noisy = noise.laplace(self.table(data).values, scale=scale, step="nonzeros")
+        return self.above(data, noisy, tau, scale=scale)
+
+    def expected_error(self, data: Contingency, epsilon: float) -> float:
+        """Of a place, of which most are zero and published as such."""
+        scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data))
+        table = self.table(data)
+        return float(stability.laplace_error(table.values, scale, 1 + tau).sum() / table.size)
