@@ -59,7 +59,14 @@ def test_a_yaml_that_names_a_command_does_not_run_it(dpbench: Call, tmp_path: Pa
         (home / group).mkdir(parents=True)
         (home / group / "evil.yaml").write_text(text + "\n")
         done = dpbench(
-            "run", "--config-dir", "mine", "scale=smoke", "dataset=[trajectory]", f"{group}=[evil]", "dry=true"
+            "run",
+            "--config-dir",
+            "mine",
+            "experiment=gs/fig9",
+            "scale=smoke",
+            "dataset=[trajectory]",
+            f"{group}=[evil]",
+            "dry=true",
         )
         assert done.returncode == 2, done.stdout
         assert "'subprocess.Popen' is not a " in done.stderr

@@ -112,13 +112,15 @@ class Judge:
         return self._cells_of(self.runs[experiment])
 
     def _cells_of(self, run: Run) -> list[Cell]:
-        if run.label not in self._cells:
+        # By name what `runs` has, by label what stands beside it.
+        key = run.name if self.runs.get(run.name) is run else run.label
+        if key not in self._cells:
             trials = frame.trials(run)
             found = cells_of(trials) if not trials.empty else []
             known = {cell.id for cell in found}
             planned = {s.id: s.labels() for s in run.settings if s.id not in known}
-            self._cells[run.label] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
-        return self._cells[run.label]
+            self._cells[key] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
+        return self._cells[key]
 
     def remarks(self, experiment: str) -> list[str]:
         """What one must know of an experiment's run: that it is not as defined, or not finished."""

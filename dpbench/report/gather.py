@@ -52,8 +52,6 @@ class Experiment:
     command: str
     """What runs it, as it is defined."""
     run: RunFacts | None = None
-    own: bool = False
-    """A variation or an ad-hoc run."""
     trials: int = 0
     """Stored."""
     numbers: pd.DataFrame | None = None
@@ -64,6 +62,8 @@ class Experiment:
     remarks: list[str] = field(default_factory=list)
     """How this run differs from the experiment as it is defined."""
     verdicts: list[Verdict] = field(default_factory=list)
+    own: bool = False
+    """A variation or an ad-hoc run."""
 
     @property
     def paper(self) -> str:

@@ -14,7 +14,7 @@ from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTEST
 from dpbench.errors import UserError
 from dpbench.paths import CONF
 
-from support import runs
+from support import runs, stores
 from support.runs import run
 from support.verdicts import LN2, RATIO, Stored, cell, claim, ratio_cells, run_of_fig9
 
@@ -111,6 +111,21 @@ def test_a_claim_about_the_original_files_is_not_tested_on_generated_data() -> N
     made_up = judge.verdict(claim(original="one", **RATIO))
     assert made_up.verdict == UNTESTABLE
     assert "dataset.one.path=FOLDER" in made_up.reason
+
+
+def test_runs_on_files_stand_beside_and_own_runs_decide_nothing(tmp_path: Path) -> None:
+    """The newest run decides, but a claim about original files looks for the run that has them."""
+    for name, original, day in (("gs/fig9", True, 1), ("gs/fig9", False, 2), ("mine", False, 3)):
+        settings = [stores.setting(0, original=original)]
+        made = stores.run(tmp_path, settings, name=name, written=f"2024-05-0{day}T10:00:00.000000+00:00")
+        replace(made, experiment="gs/fig9").save()
+    judge = Judge(tmp_path)
+    assert {*judge.each} == {"gs/fig9", "gs/fig9+small", "mine"}
+    assert {*judge.runs} == {"gs/fig9"}
+    for original, label in (("", "gs/fig9"), ("small", "gs/fig9+small"), ("other", "gs/fig9")):
+        decider = judge.run_for(claim(experiment="gs/fig9", original=original))
+        assert decider is not None
+        assert decider.label == label
 
 
 def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:

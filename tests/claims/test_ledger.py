@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -180,14 +180,13 @@ def test_every_claim_is_readable_at_any_width(width: int) -> None:
 def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dpbench.cli import claims as verb
     from dpbench.engine import suite
-    from dpbench.engine.runner import Result
 
     ran = []
 
-    def record(experiment: str, **options: object) -> tuple[None, Result]:
-        ran.append((experiment, options["scale"]))
-        return None, Result()
+    def record(experiments: list[str], **options: object) -> Iterator[object]:
+        ran.extend((experiment, options["scale"]) for experiment in experiments)
+        return iter(())
 
-    monkeypatch.setattr(suite, "run_experiment", record)
+    monkeypatch.setattr(suite, "run_experiments", record)
     assert verb.main(["gs", "--run", "--results", str(tmp_path)]) == 0
     assert set(ran) == {(e, "laptop") for e in ("gs/table2", "gs/fig7", "gs/fig8", "gs/fig9", "gs/fig10")}

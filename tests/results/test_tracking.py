@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpbench.results import tracking
+from dpbench.results import tracking, tracking_bulk
 from dpbench.results.store import Store
 from dpbench.results.tracking import TrackerDown, track
 
@@ -87,6 +87,34 @@ def test_an_entry_holds_means_errors_trials_parameters_and_tags(results: Path) -
         assert entry.info.run_name == str(made.settings[number])
 
 
+def told(entry: Any, database: Path) -> dict[str, Any]:
+    """All that MLflow says of an entry but its id and its times, the history of its metrics included."""
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{database}")
+    info = {k: v for k, v in dict(entry.info).items() if not k.endswith(("_time", "_id", "_uuid", "_uri"))}
+    steps = {
+        m: [(h.value, h.step) for h in client.get_metric_history(entry.info.run_id, m)] for m in entry.data.metrics
+    }
+    place = entry.info.artifact_uri.replace(entry.info.run_id, "RUN").rpartition("mlartifacts")[2]
+    return {"info": info, "params": entry.data.params, "tags": entry.data.tags, "steps": steps, "place": place}
+
+
+def test_many_at_a_time_are_what_the_public_calls_make(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where the tables are others, nothing is written and the public calls do it."""
+    made = filled(results, 3, repetitions=4)
+    empty = (results / "mlflow.db").read_bytes()
+    assert tracking_bulk.can_log(tracking._client(tracking.default_uri(results)))
+    assert track(made, None) == 3
+    quick = {name: told(entry, results / "mlflow.db") for name, (entry,) in entries(results).items()}
+    other = results.parent / "other"
+    filled(other, 3, repetitions=4)
+    (other / "mlflow.db").write_bytes(empty)
+    monkeypatch.setattr(tracking_bulk, "_run", lambda *_: {"run_uuid": "x", "no_such_column": 1})
+    assert track(run(other, 3, repetitions=4), None) == 3
+    assert {name: told(entry, other / "mlflow.db") for name, (entry,) in entries(other).items()} == quick
+
+
 def test_more_trials_bring_the_same_entry_up_to_date(results: Path) -> None:
     made = filled(results, 2, repetitions=4)
     assert track(made, None) == 2
@@ -110,6 +138,7 @@ def test_an_entry_that_was_cut_off_is_completed(results: Path, monkeypatch: pyte
     from mlflow.tracking import MlflowClient
 
     made = filled(results, 2, repetitions=4)
+    monkeypatch.setattr(tracking_bulk, "can_log", lambda _: False)  # many at a time are all there or none
 
     def down(*_: object, **__: object) -> None:
         raise ConnectionError("gone")
@@ -234,7 +263,7 @@ def test_a_server_that_does_not_answer_holds_nobody_up(
     code = f"""if True:
         import time
         import mlflow
-        from dpbench.results import tracking
+        from dpbench.results import tracking, tracking_bulk
         from dpbench.results.run import Run
         tracking.PATIENCE, tracking.EACH = 1.5, 0.25
         began = time.monotonic()

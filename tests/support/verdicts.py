@@ -27,6 +27,7 @@ class Stored(Judge):
     def __init__(self, cells: list[Cell], scale: str = "laptop") -> None:
         self.runs = {"x/fig": run("x/fig", [runs.dataset("real", original=True), runs.dataset("one")], scale=scale)}
         self._cells = {"x/fig": cells}
+        self.each = dict(self.runs)
         self.results = Path("results")
 
 
