@@ -59,7 +59,10 @@ class Noted(Kernel):
         self.files.add(self.function.__code__.co_filename)
         scope = self.function.__globals__
         noted = {name: value for name, value in scope.items() if isinstance(value, Noted)}
-        scope.update({name: value.kernel for name, value in noted.items()})
+        inner = {name: value.kernel for name, value in noted.items()}
+        scope.update(inner)
+        # Also those that were compiled before: for other types, numba looks them up again.
+        scope.update({name: kernel.compiled for name, kernel in inner.items() if isinstance(kernel, Kernel)})
         try:
             return self.kernel(*args)
         finally:
