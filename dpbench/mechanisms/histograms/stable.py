@@ -51,6 +51,9 @@ class GaussianSparseHistogram(Stable, name="gshm"):
     paper = "Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, JPC 2024"
     place = "the mechanism with its exact δ"
 
+    def inexact(self) -> str:
+        return "the δ of its threshold is known for continuous Gaussian noise only"
+
     def noise_of(self, data: Contingency, epsilon: float) -> tuple[float, float]:
         """σ and τ."""
         most = self.most(data)
@@ -81,7 +84,7 @@ class StabilityLaplace(Stable, name="stability_laplace"):
     place = "the query histogram, with one noise for threshold and count"
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
-        scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data))
+        scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data), noise.form)
         noisy = noise.laplace(self.table(data).values, scale=scale, step="nonzeros")
         return self.above(data, noisy, tau, scale=scale)
 
