@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbench.data import Contingency
 from dpbench.data.summary import Entries
+from dpbench.errors import UserError
 from dpbench.mechanisms.histograms import _stability as stability
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
 from dpbench.privacy import Noise
@@ -26,6 +27,9 @@ class Stable(Histogram):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_delta(self.delta)
+        if self.transform != "none" and self.k > 1:
+            why = "cells of one individual may be in one range, whose count its threshold would not hide"
+            raise UserError(f"k={self.k} with transform={self.transform!r} is not valid: {why}; expected k=1")
 
     def above(self, data: Contingency, noisy: NDArray[np.float64], tau: float, **chosen: float) -> Entries:
         """The places whose noisy count is above 1 + τ."""
