@@ -1,7 +1,9 @@
 """Exact output probabilities of what is drawn as a whole: every outcome of a law, on both neighbours.
 
 A law for `Noise.draw` that can list its outcomes has a method `outcomes()`, beside `draw` and `log_probability`; it is
-used on tiny domains only. Imported by the audit by replay; knows no mechanism.
+used on tiny domains only. One whose outcome is an array of independent parts may have `independent()`: the chances of each
+part to be 0, 1, ...; it is used on larger ones. One with neither may have `bound(other)`: no outcome has probabilities under the
+two laws whose logarithms are further apart. Imported by the audit by replay; knows no mechanism.
 """
 
 from __future__ import annotations
@@ -45,6 +47,11 @@ class Samplers:
         before = probabilities[probabilities > own].sum() + probabilities[:drawn][probabilities[:drawn] == own].sum()
         self.places.setdefault(step, []).append(float(before + self.rng.random() * own))
 
+    def note_one(self, step: str, chances: NDArray[np.float64], drawn: Any) -> None:
+        """The same of one of many independent parts."""
+        part = int(self.rng.integers(len(chances)))
+        self.note(step, chances[part], int(np.asarray(drawn).ravel()[part]))
+
     def wrong(self, alarm: float = 1e-9) -> str:
         """The step whose draws cannot come from its law (false alarm: `alarm` each); empty when there is none."""
         from scipy.stats import kstest
@@ -74,6 +81,20 @@ def enumerate_laws(one: Any, other: Any) -> Enumerated:
     return Enumerated(first, second, {name: at for at, name in enumerate(found)})
 
 
+def independent_laws(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The chances of all parts under both laws, one row for each part; None where they are few enough to list all
+    outcomes, or not independent."""
+    if not all(callable(getattr(law, "independent", None)) for law in (one, other)):
+        return None
+    first, second = one.independent(), other.independent()
+    return None if max(len(first), len(second)) <= math.log2(MOST) else (first, second)
+
+
+def stated_bound(one: Any, other: Any) -> float | None:
+    """The most that the draw costs, where its law says so."""
+    return float(one.bound(other)) if callable(getattr(one, "bound", None)) and type(one) is type(other) else None
+
+
 def log_probability(law: Any, outcome: Any) -> float:
     try:
         return float(law.log_probability(outcome))
@@ -91,7 +112,10 @@ def _listed(law: Any) -> list[Any]:
     outcomes = getattr(law, "outcomes", None)
     if not callable(outcomes):
         raise NotEnumerable(f"{type(law).__name__} does not list its outcomes")
-    listed = list(itertools.islice(outcomes(), MOST + 1))
+    try:
+        listed = list(itertools.islice(outcomes(), MOST + 1))
+    except NotImplementedError as error:
+        raise NotEnumerable(str(error)) from None
     if len(listed) > MOST:
         raise TooMany(f"{type(law).__name__} has more than {MOST} outcomes")
     return listed

@@ -51,4 +51,6 @@ class Finding:
     step: str = ""
     """The step that costs it (replay), or the event that shows it (sequential test)."""
     reason: str = ""
+    at_most: bool = False
+    """Whether the loss is only known to be no larger: by the bound of a proof, or where a threshold hides part of it."""
     seconds: float = 0.0

@@ -27,6 +27,8 @@ class Cost:
     """Of Gaussian noise: the squared distance of the two means, in standard deviations."""
     laws: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     """Of a draw that was enumerated: the probability of each outcome on both neighbours."""
+    sure: bool = True
+    """Whether it costs as much, not only no more."""
 
 
 def cost(one: Step, other: Step) -> Cost:
@@ -123,6 +125,14 @@ def worst_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     both = (one > 0) | (other > 0)
     with np.errstate(divide="ignore"):
         return float(np.abs(np.log(one[both]) - np.log(other[both])).max(initial=0.0))
+
+
+def parts_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """The largest ln p/q of outcomes of independent parts, in one direction: every part at its worst."""
+    moved = np.any(one != other, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(one[moved] > 0, np.log(one[moved]) - np.log(other[moved]), -np.inf)
+    return float(ratios.max(axis=1).sum()) if moved.any() else 0.0
 
 
 def law_epsilon(one: NDArray[np.float64], other: NDArray[np.float64], delta: float) -> float:

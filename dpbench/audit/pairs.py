@@ -29,6 +29,9 @@ MANY_COLUMNS = 32
 """Columns of the first of these pairs: a choice among them costs the more the more there are."""
 CROWD = 40
 """The count of a column that many rows have."""
+MANY_CELLS = "many cells"
+TREE = 50
+"""Least number of these: there a hierarchy has more than one level."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 
@@ -38,7 +41,8 @@ def pairs(
 ) -> Iterator[Pair]:
     """`count` pairs of one data kind.
 
-    bound: the largest row (records: the most records of a user). None: any row that fits the columns.
+    bound: the largest row (records: the most records of a user; histograms: the most cells of an individual, None: one).
+    None: any row that fits the columns.
     neighbours: the relation as the mechanism states it; only one that moves an individual differs from add or remove.
     """
     make = MAKERS["moved" if neighbours == MOVED else kind]
@@ -199,13 +203,23 @@ def _contingency(
     rng: np.random.Generator, shape: str, bound: int | None, wide: bool
 ) -> tuple[Contingency, Contingency, str]:
     sides = tuple(int(side) for side in rng.integers(1, 5, 2)) if rng.random() < 0.3 else (int(rng.integers(1, 14)),)
+    if shape == MANY_CELLS:
+        sides = (int(rng.integers(TREE, 2 * TREE)),)
     size = int(np.prod(sides))
     counts = rng.integers(0, 4, size) * (rng.random(size) < 0.6)
-    cell = int(rng.integers(size))
+    cell: Any = int(rng.integers(size))
+    if bound is not None and bound > 1:
+        # Most of the time an individual is in as many cells as it may be.
+        cell = rng.permutation(size)[: bound if wide or rng.random() < 0.6 else int(rng.integers(1, bound + 1))]
     if shape == "the first individual":
         counts[:] = 0
     elif shape == "the first of a cell":
         counts[cell] = 0
+    elif shape == "large counts":
+        counts += CROWD**2
+    elif shape == "large counts and a new one":
+        counts += CROWD**2
+        counts[np.atleast_1d(cell)[0]] = 0
     elif shape == "one more in the largest cell":
         counts[cell] = counts.max() + int(rng.integers(1, 30))
     elif shape == "equal counts":
@@ -213,11 +227,12 @@ def _contingency(
     elif shape == "a new largest cell":
         counts[cell] = counts.max()
     elif shape == "the last cell":
-        cell = size - 1
+        cell = size - 1 if np.ndim(cell) == 0 else np.unique(np.append(cell[1:], size - 1))
     more = counts.copy()
     more[cell] += 1
     before, after = (_table(table, sides) for table in (counts, more))
-    return before, after, f"cell {cell} of {counts.tolist()}"
+    named = f"cell {cell}" if np.ndim(cell) == 0 else f"cells {cell.tolist()}"
+    return before, after, f"{named} of {counts.tolist()}"
 
 
 def _table(counts: np.ndarray, sides: tuple[int, ...]) -> Contingency:
@@ -286,6 +301,9 @@ SHAPES: dict[Maker, tuple[str, ...]] = {
         "one more in the largest cell",
         "equal counts",
         "a new largest cell",
+        "large counts",
+        "large counts and a new one",
+        MANY_CELLS,
         "the last cell",
     ),
     _moved: ("one attribute", "to an empty cell", "the cell holds others", "two attributes"),

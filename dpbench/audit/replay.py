@@ -16,16 +16,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from dpbench.audit import closed_form
 from dpbench.audit.enumeration import Samplers, TooMany
 from dpbench.audit.finding import Finding, Pair, Verdict
 from dpbench.audit.pairs import pairs
 from dpbench.audit.recording import Differs
-from dpbench.audit.transcripts import Judged, Notes, Refused, judge, record, replay
+from dpbench.audit.transcripts import TOLERANCE, Judged, Notes, Refused, judge, record, replay
 from dpbench.fingerprints import parameters
 from dpbench.mechanisms.base import Bounded, Mechanism
+from dpbench.mechanisms.histograms.base import INDIVIDUAL as CELLS
 from dpbench.numerics import keyed
 
-TOLERANCE = 1e-9
 ATTEMPTS = 20
 """Pairs made for each that is wanted, where a mechanism does not take all of them."""
 HARDER = 20
@@ -48,18 +49,20 @@ def audit_by_replay(
     form = mechanism.stepwise() if isinstance(mechanism, Mechanism) else mechanism
     declared = mechanism.not_private() if hasattr(mechanism, "not_private") else ""
     pairs_count *= HARDER if declared else 1
+    closed = closed_form.applies(form)
+    look = closed_form.judge if closed else judge
     worst, notes = Judged(), Notes(Samplers(keyed.stream(seed, "audit", "samplers")))
     for number, pair in enumerate(itertools.chain(own, fitting_pairs(form, pairs_count, seed))):
         try:
             if number < 3 and not _repeatable(form, pair, epsilon):
                 return None
-            found = judge(form, pair, epsilon, delta, seed + number, notes)
+            found = look(form, pair, epsilon, delta, seed + number, notes)
         except (Refused, TooMany) as error:
             notes.refused = str(error)
             continue
         notes.looked_at += 1
-        worst = max(worst, found, key=lambda judged: judged.loss) if worst.pair else found
-        if math.isinf(worst.loss):
+        worst = max(worst, found, key=lambda judged: judged.weight(epsilon)) if worst.pair else found
+        if math.isinf(worst.loss) and worst.sure:
             break  # nothing is worse: what reads the data is found out here
     if step := notes.samplers.wrong():
         worst = Judged(math.inf, step, "all pairs", f"what {step} draws does not follow the probabilities it states")
@@ -67,7 +70,7 @@ def audit_by_replay(
     return Finding(
         mechanism=name or getattr(mechanism, "name", "") or type(mechanism).__name__,
         parameters=", ".join(f"{key}={value}" for key, value in parameters(mechanism).items()),
-        method="enumeration" if notes.enumerated else "replay",
+        method="closed form" if closed else "enumeration" if notes.enumerated else "replay",
         guarantee=guarantee,
         epsilon=epsilon,
         delta=delta,
@@ -77,11 +80,14 @@ def audit_by_replay(
         pair=worst.pair,
         step=worst.step,
         reason=reason,
+        at_most=not worst.sure,
         seconds=time.perf_counter() - started,
     )
 
 
 def _verdict(worst: Judged, notes: Notes, epsilon: float, declared: str, guarantee: str) -> tuple[Verdict, str]:
+    if worst.loss > epsilon + TOLERANCE and not worst.sure:
+        return "inconclusive", f"what is known is that the loss is at most {worst.loss:.4g}, by {worst.step}"
     if worst.loss > epsilon + TOLERANCE:
         # A mechanism that states no guarantee breaks none.
         return "violated" if not declared and guarantee != "none" else "declared not private", worst.reason or declared
@@ -107,14 +113,14 @@ def cannot_replay(mechanism: Any) -> str:
 
 
 def fitting_pairs(mechanism: Any, count: int, seed: int) -> Iterator[Pair]:
-    """Pairs that a mechanism takes, of all its kinds in turn, with rows up to its `bound`.
+    """Pairs that a mechanism takes, of all its kinds in turn, with rows up to its `bound`, individuals in up to `k` cells.
 
     A mechanism of ours that takes larger rows than its bound without refusing them has to stand those too.
     """
-    bound = getattr(mechanism, "bound", None)
+    relation = str(getattr(mechanism, "neighbours", ""))
+    bound = getattr(mechanism, "k" if relation == CELLS else "bound", None)
     limits = [bound, None] if bound is not None and isinstance(mechanism, Bounded) else [bound]
     kinds = tuple(getattr(mechanism, "kinds", ("incidence",)))
-    relation = str(getattr(mechanism, "neighbours", ""))
     sources = [
         pairs(kind, keyed.stream(seed, "pairs", kind, str(limit)), ATTEMPTS * count, bound=limit, neighbours=relation)
         for limit in limits

@@ -15,12 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.audit.enumeration import Enumerated, NotEnumerable, Samplers, enumerate_laws, recorded_ratio
+from dpbench.audit.enumeration import (
+    Enumerated,
+    NotEnumerable,
+    Samplers,
+    enumerate_laws,
+    independent_laws,
+    recorded_ratio,
+    stated_bound,
+)
 from dpbench.audit.finding import Pair
-from dpbench.audit.losses import Cost, amplified, cost, total
+from dpbench.audit.losses import Cost, amplified, cost, parts_ratio, total
 from dpbench.audit.recording import Differs, Recorder, Step, Trace, compare_published
 from dpbench.data import Data, Release
 
+TOLERANCE = 1e-9
+"""By how much a computed loss may exceed ε."""
 FORCED = 48
 """Most combinations of outcomes of `choose` that are forced on one pair."""
 TRANSCRIPTS = 2
@@ -38,6 +48,12 @@ class Judged:
     pair: str = ""
     reason: str = ""
     """What differed, where the loss is infinite."""
+    sure: bool = True
+    """Whether the loss is as large: else it is no larger."""
+
+    def weight(self, epsilon: float) -> tuple[bool, float]:
+        """What is worse: a violation that is sure comes before a larger loss that is not."""
+        return self.sure and self.loss > epsilon + TOLERANCE, self.loss
 
 
 @dataclass
@@ -67,10 +83,10 @@ def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) ->
         raise Differs(
             str(noise.given[len(noise.steps)]), f"{noise.given[len(noise.steps)]} is missing on the neighbour"
         )
-    return Trace(tuple(noise.steps), _published(release))
+    return Trace(tuple(noise.steps), published(release))
 
 
-def _published(release: Any) -> Mapping[str, bytes]:
+def published(release: Any) -> Mapping[str, bytes]:
     """All that is published, bit for bit: the parts, and what else anybody can read from the release."""
     if not isinstance(release, Release):
         return {"release": np.asarray(release.published(), dtype=np.float64).tobytes()}
@@ -115,7 +131,7 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
             recorded = first if (data, bits, outcomes) == (pair.before, seed, {}) else None
             recorded = recorded or record(mechanism, data, epsilon, bits, outcomes)
             found = _transcript(mechanism, pair, epsilon, delta, bits, data is pair.before, recorded, notes)
-            worst = max(worst, found, key=lambda judged: judged.loss)
+            worst = max(worst, found, key=lambda judged: judged.weight(epsilon))
     except Differs as differs:
         return Judged(math.inf, differs.step, pair.name, differs.what)
     return worst
@@ -166,11 +182,13 @@ def _transcript(
         taken |= set(used)
     loss = total(costs, delta)
     costliest = max(zip(costs, before.steps, strict=True), key=lambda both: total([both[0]], delta), default=None)
-    return Judged(loss, str(costliest[1]) if costliest else "", pair.name)
+    step = str(costliest[1]) if costliest else ""
+    return Judged(loss, step, pair.name, sure=all(each.sure for each in costs))
 
 
 def _larger(one: Cost, other: Cost) -> Cost:
-    return Cost(max(one.pure, other.pure), max(one.squared, other.squared), other.laws or one.laws)
+    laws, sure = other.laws or one.laws, one.sure and other.sure
+    return Cost(max(one.pure, other.pure), max(one.squared, other.squared), laws, sure)
 
 
 def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> list[Cost]:
@@ -186,10 +204,20 @@ def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> li
 
 
 def _draw_cost(one: Step, other: Step, notes: Notes, fresh: bool, from_before: bool) -> Cost:
+    if (parts := independent_laws(one.law, other.law)) is not None:
+        first, second = parts
+        notes.enumerated = True
+        if first.shape != second.shape:
+            raise Differs(str(one), f"the size of {one} differs: {len(first)} and {len(second)} parts")
+        if fresh:
+            notes.samplers.note_one(str(one), first if from_before else second, one.output)
+        return Cost(max(parts_ratio(first, second), parts_ratio(second, first)))
     try:
         key = pickle.dumps(one.law), pickle.dumps(other.law)
         laws = notes.laws.get(key) or notes.laws.setdefault(key, enumerate_laws(one.law, other.law))
     except NotEnumerable as error:
+        if (bound := stated_bound(one.law, other.law)) is not None:
+            return Cost(bound, sure=False)
         notes.unknown = str(error)
         try:
             return Cost(recorded_ratio(one.law, other.law, one.output))

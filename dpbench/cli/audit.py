@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -114,14 +115,20 @@ def as_json(found: Sequence[Any], seed: int) -> str:
 
 
 def _table(found: Sequence[Any], epsilon: float) -> Table:
-    table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}")
-    for head in ("mechanism", "parameters", "method", "states", "loss found", "verdict"):
-        table.add_column(head, overflow="fold")
+    table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}", box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("mechanism", "parameters", "method", "states", "loss", "verdict"):
+        # A dotted path may be as wide as the terminal; what is short stays on one line.
+        short = head in ("method", "states", "loss") or (
+            head == "mechanism" and not any("." in o.mechanism for o in found)
+        )
+        table.add_column(head, overflow="fold", no_wrap=short)
     for one in found:
         states = f"(ε, {one.delta:.3g})" if one.delta else one.guarantee
-        sign = "≥ " if one.method == "sequential test" else ""
+        sign = "≥ " if one.method == "sequential test" else "≤ " if one.at_most else ""
         loss = "∞" if math.isinf(one.loss) else f"{sign}{one.loss:.4g}"
-        table.add_row(*map(escape, (one.mechanism, one.parameters, one.method, states, loss)), _verdict(one))
+        table.add_row(
+            *map(escape, (one.mechanism, one.parameters or "defaults", one.method, states, loss)), _verdict(one)
+        )
     return table
 
 
@@ -133,7 +140,9 @@ def _verdict(one: Any) -> str:
     if one.verdict == "violated":
         return f"[red]VIOLATED[/red] {escape('; '.join(filter(None, [place, one.reason])))}"
     if one.verdict == "declared not private":
-        return escape(f"declared not private, as found: {place}")
+        # What kind of pair it is says enough here; --json has its rows.
+        kind = ": ".join(filter(None, [one.pair.partition(" (pair ")[0], one.step]))
+        return escape(f"declared not private, as found: {kind}")
     return escape(f"inconclusive: {one.reason}")
 
 

@@ -53,6 +53,19 @@ def _read(bits, starts, places, seed):  # type: ignore[no-untyped-def]
     return found
 
 
+@kernel()
+def _at(starts, places, levels, seed):  # type: ignore[no-untyped-def]
+    found = np.empty(places.size, dtype=np.int64)
+    for i in range(places.size):
+        found[i] = _bit(places[i], levels[i], starts, seed)
+    return found
+
+
+def bits_at(starts: NDArray[np.int64], places: NDArray[Any], levels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Where the bit of each place is on the level given for it."""
+    return np.asarray(_at(starts, places.astype(np.int64), levels, np.uint64(seed)))
+
+
 def write(starts: NDArray[np.int64], places: NDArray[Any], heights: NDArray[np.int64], seed: int) -> NDArray[np.uint8]:
     """The table in which each place has set its bits of the first `heights` levels."""
     bits = np.zeros(int(starts[-1]), dtype=np.uint8)

@@ -231,3 +231,17 @@ def test_near_the_best_m_in_hindsight_on_the_leaderboard(cls, scale, name):
     data = open_dataset(use.spec).data
     for epsilon in (0.1, math.log(2), math.log(3)):
         assert cls().expected_error(data, epsilon) < 1.3 * hindsight(cls, data, epsilon)
+
+
+def test_exact_noise_is_for_rows_that_exceed_no_norm() -> None:
+    """Weights are rounded down to parts, in which sums are exact: one more row moves the counts by m at most."""
+    data = heavy()
+    less = Incidence.from_rows([data.indices[data.indptr[i] : data.indptr[i + 1]] for i in range(399)], columns=60)
+    for m in (1, 3, 7, 11, 59):
+        mechanism = ClippedLaplace(m=m)
+        moved = mechanism.clipped(data, m, "exact") - mechanism.clipped(less, m, "exact")
+        assert moved.min() >= 0
+        assert moved.sum() <= m
+        assert np.allclose(mechanism.clipped(data, m, "exact"), mechanism.clipped(data, m), rtol=0, atol=400 / 2**24)
+        counts = mechanism.release(data, 1.0, np.random.default_rng(m), noise="exact").counts * 2**24
+        assert np.array_equal(counts, np.rint(counts))

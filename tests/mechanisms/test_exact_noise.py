@@ -20,7 +20,7 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.numerics.gaussian import discrete_sigma
 from dpbench.privacy import INEXACT
 
-from support.examples import EXAMPLES, VARIANTS, incidence
+from support.examples import CONSTANT, EXAMPLES, VARIANTS, example_of, incidence
 
 CASES = [
     pytest.param(name, kind, parameters, id="-".join([name, kind, *(f"{k}={v}" for k, v in parameters.items())]))
@@ -31,8 +31,12 @@ CASES = [
 every_mechanism = pytest.mark.parametrize(("name", "kind", "parameters"), CASES)
 EXACT = [case for case in CASES if not dpbench.mechanism(case.values[0], **case.values[2]).inexact()]
 exact_ones = pytest.mark.parametrize(("name", "kind", "parameters"), EXACT)
+SAME_UTILITY = [case for case in EXACT if case.values[0] != "stability_laplace"]
+"""Its threshold is the next whole number, which tells: test_histograms_stable.py compares it with its own law."""
+of_same_utility = pytest.mark.parametrize(("name", "kind", "parameters"), SAME_UTILITY)
 REFUSE = {"fpa", "linf", "pf_peeling", "joint_topk", "synthesizer", "dpsense_s"}
-REFUSE |= {"gshm", "stability_laplace", "gaussian_sketch", "alp", "dawa"}
+REFUSE |= {"knorm_counts", "gaussian_correlated", "clipped_gaussian", "gshm", "alp", "dawa"}
+REFUSE |= {"gumbel_topk", "gumbel_topk_delta", "gumbel_topk_unknown"}
 SHORTCUTS = {"filter", "threshold", "priority", "filter_priority"}
 ALARM = 4.42
 
@@ -44,7 +48,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 @every_mechanism
 def test_who_has_exact_noise_and_who_refuses(name, kind, parameters) -> None:
     """The fact that `list` and the plan show is what happens."""
-    mechanism, data = dpbench.mechanism(name, **parameters), EXAMPLES[kind].data()
+    mechanism, data = dpbench.mechanism(name, **parameters), example_of(name, kind).data()
     refuses = name in REFUSE or (name in SHORTCUTS and not parameters.get("laborious"))
     assert bool(mechanism.inexact()) == refuses
     if refuses:
@@ -56,17 +60,19 @@ def test_who_has_exact_noise_and_who_refuses(name, kind, parameters) -> None:
     again = mechanism.release(data, 1.0, rng(), noise="exact")
     assert np.array_equal(release.published(), again.published(), equal_nan=True)
     other = mechanism.release(data, 1.0, rng(1), noise="exact")
-    assert not np.array_equal(release.published(), other.published(), equal_nan=True)
+    assert np.array_equal(release.published(), other.published(), equal_nan=True) == (name in CONSTANT)
     plain = mechanism.release(data, 1.0, rng())
     assert (plain.noise, plain.randomness) == ("float", "seeded generator")
 
 
 @exact_ones
 def test_a_secure_release_says_so_and_is_never_the_same(name, kind, parameters) -> None:
-    mechanism, data = dpbench.mechanism(name, **parameters), EXAMPLES[kind].data()
-    releases = [mechanism.release(data, epsilon=0.1, rng="secure", noise="exact") for _ in range(2)]
+    mechanism, data = dpbench.mechanism(name, **parameters), example_of(name, kind).data()
+    epsilon = 1.0 if name == "stability_laplace" else 0.1  # below it, nothing is shown
+    releases = [mechanism.release(data, epsilon=epsilon, rng="secure", noise="exact") for _ in range(2)]
     assert {release.randomness for release in releases} == {"operating system"}
-    assert not np.array_equal(releases[0].published(), releases[1].published(), equal_nan=True)
+    same = np.array_equal(releases[0].published(), releases[1].published(), equal_nan=True)
+    assert same == (name in CONSTANT)
     with pytest.raises(UserError, match='rng="secure" is for a real release, which needs noise="exact"'):
         mechanism.release(data, 1.0, "secure")
     with pytest.raises(UserError, match="rng='secrue' is not valid: did you mean 'secure'"):
@@ -175,7 +181,7 @@ def compared(name: str, kind: str, parameters, trials: int, most: int) -> tuple[
         for offset, (form, found) in enumerate(known.items()):
             found += errors(mechanism, kind, form, range(offset * 10**6 + done, offset * 10**6 + trials)).tolist()
         one, other = (np.array(found) for found in known.values())
-        if name == "gaussian":  # which draws more, by its own accounting
+        if name in ("gaussian", "gaussian_sketch"):  # which draw more, by their own accounting
             data = _DATA[kind]
             other = other * mechanism.sigma(data, 0.3) / mechanism.sigma(data, 0.3, "exact")
         spread = math.hypot(one.std(ddof=1), other.std(ddof=1)) / math.sqrt(trials) / one.mean()
@@ -184,18 +190,18 @@ def compared(name: str, kind: str, parameters, trials: int, most: int) -> tuple[
         trials = min(most, math.ceil(1.1 * trials * (spread / 0.014) ** 2))
 
 
-@exact_ones
+@of_same_utility
 def test_utility_is_about_that_of_float_noise(name, kind, parameters) -> None:
     difference, spread = compared(name, kind, parameters, 20, 20)
-    assert abs(difference) < ALARM * spread
+    assert abs(difference) <= ALARM * spread
 
 
 @pytest.mark.slow
-@exact_ones
+@of_same_utility
 def test_utility_is_that_of_float_noise(name, kind, parameters) -> None:
     difference, spread = compared(name, kind, parameters, 400, 30_000)
     assert spread < 0.015, "too few trials to see 10 %"
-    assert abs(difference) < ALARM * spread
+    assert abs(difference) <= ALARM * spread
 
 
 @pytest.mark.slow

@@ -80,6 +80,8 @@ def test_extreme_budgets_empty_and_tiny_tables(name: str) -> None:
         ("gshm", {"delta": 0}, "delta=0"),
         ("stability_laplace", {"delta": 1.0}, "between 0 and 1"),
         ("gshm", {"k": 0}, "k=0"),
+        ("gshm", {"k": 2, "transform": "dyadic"}, "k=2 with transform='dyadic' is not valid"),
+        ("stability_laplace", {"k": 2, "transform": "dyadic"}, "whose count its threshold would not hide"),
         ("alp", {"k": 1.5}, "whole"),
         ("alp", {"transform": "haar"}, "transform='haar'"),
         ("alp", {"alpha": -1}, "alpha=-1"),

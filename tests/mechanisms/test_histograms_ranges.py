@@ -150,8 +150,35 @@ def test_partition_is_drawn_with_these_probabilities() -> None:
     found = np.array([drawn.count(cover) for cover in ([0, 1, 2], [0, 2], [0, 1])]) / 20000
     expected = naive.cover_chances(values, 1.0, 0.5)
     assert np.all(np.abs(found - expected) < 0.01 + 4 * np.sqrt(expected * (1 - expected) / 20000))
-    with pytest.raises(NotImplementedError, match="no closed form"):
-        law.log_probability(law.draw(rng))
+    stated = np.exp([law.log_probability(np.array(cover)) for cover in ([0, 1, 2], [0, 2], [0, 1])])
+    assert stated.sum() == pytest.approx(1, abs=1e-12)
+    assert np.all(np.abs(found - stated) < 4 * np.sqrt(stated * (1 - stated) / 20000))
+    assert law.log_probability(np.array([0])) == -np.inf
+    four = partition.Partition(partition.bucket_deviations(np.arange(4)), 1.0, 0.5)
+    with pytest.raises(NotImplementedError, match="up to 3 cells, not 4"):
+        four.log_probability(four.draw(rng))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 16, 33])
+def test_what_a_cover_may_tell_is_within_its_budget(n: int) -> None:
+    """The bound of the proof: of up to three cells it is above what all covers tell, and never above ε₁."""
+    rng = np.random.default_rng(n)
+    for _ in range(40):
+        counts = rng.integers(0, 6, n) * rng.integers(0, 2, n)
+        more = counts + (np.arange(n) == rng.integers(n))
+        one, other = (partition.Partition(partition.bucket_deviations(x), 0.7, 1.5) for x in (counts, more))
+        assert one.bound(other) == pytest.approx(other.bound(one))
+        assert one.bound(other) <= 0.7 + 1e-12
+        assert one.bound(one) == 0
+        if n <= 3:
+            told = [abs(one.log_probability(cover) - other.log_probability(cover)) for cover in one.outcomes()]
+            assert max(told) <= one.bound(other) + 1e-12
+    if n > 2:
+        apart = partition.Partition(partition.bucket_deviations(np.array([9, 0, *counts[2:]])), 0.7, 1.5)
+        assert (
+            partition.Partition(partition.bucket_deviations(np.array([0, 0, *counts[2:-1], 9])), 0.7, 1.5).bound(apart)
+            >= 0.7
+        )
 
 
 def test_dawa_spreads_what_its_tree_says() -> None:

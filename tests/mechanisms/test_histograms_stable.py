@@ -12,8 +12,10 @@ import dpbench
 from dpbench.data import Contingency
 from dpbench.mechanisms.histograms import _stability as stability
 from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.privacy.exact import noise_scale
 
 from naive import histograms as naive
+from support.examples import contingency
 from support.recording import Recording
 
 TABLE = {2: 1, 3: 4, 11: 2, 12: 17, 13: 30, 29: 12, 40: 25}
@@ -77,6 +79,38 @@ def test_stability_laplace_delta_is_exact(epsilon: float, delta: float, k: int) 
     assert spent <= delta * (1 + 1e-9)
     if tau > 0:
         assert spent == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.5, 0.01), (1.0, 1e-4), (0.1, 0.3), (4.0, 0.9), (0.3, 1e-6), (9.0, 1e-9)]
+)
+def test_exact_stability_laplace_keeps_delta_and_no_lower_threshold_does(epsilon: float, delta: float, k: int) -> None:
+    """k counts of one stay hidden with probability 1 - δ or more, under noise in whole numbers."""
+    scale, tau = stability.laplace_noise(epsilon, delta, k, "exact")
+    law = stats.dlaplace(float(noise_scale(scale)) ** -1)
+    assert tau == int(tau)
+    shown = law.sf(tau)  # 1 + X > 1 + τ
+    assert -math.expm1(k * math.log1p(-shown)) <= delta
+    if tau > 0:
+        assert -math.expm1(k * math.log1p(-law.sf(tau - 1))) > delta * (1 - 1e-6)
+
+
+def test_exact_stability_laplace_has_the_error_of_its_law() -> None:
+    """Over 400 releases of 150 counts; five standard errors are about 1.5 %."""
+    data, mechanism = contingency(), dpbench.mechanism("stability_laplace")
+    scale, tau = stability.laplace_noise(0.3, mechanism.delta, 1, "exact")
+    noise = np.arange(-400, 401)
+    chances = stats.dlaplace(1 / scale).pmf(noise)
+    noisy = data.counts[:, None] + noise
+    expected = np.where(noisy > 1 + tau, np.abs(noise), data.counts[:, None]) @ chances
+    found = []
+    for seed in range(400):
+        release = mechanism.release(data, 0.3, np.random.default_rng(seed), noise="exact")
+        full = np.zeros(data.size)
+        full[release.cells] = release.weights
+        found.append(np.abs(full[data.cells] - data.counts).mean())
+    assert np.mean(found) == pytest.approx(expected.mean(), abs=5 * np.std(found) / 20)
 
 
 @pytest.mark.parametrize("name", ["gshm", "stability_laplace"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -49,6 +51,12 @@ class GumbelRanking:
             total += float(exponents[at]) - float(np.logaddexp.reduce(exponents))
             exponents[at] = -np.inf
         return total
+
+    def outcomes(self) -> Iterator[np.ndarray]:
+        """Every ranking, shorter ones too where there is a stop: for audits, where there are few."""
+        columns = range(self.counts.size) if self.columns is None else sorted(self.columns.tolist())
+        for length in range(0 if self.stop is not None else self.k, self.k + 1):
+            yield from (np.array(chosen, dtype=np.int64) for chosen in itertools.permutations(columns, length))
 
 
 def zcdp_rate(epsilon: float, delta: float, k: int) -> float:

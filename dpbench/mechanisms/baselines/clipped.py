@@ -13,7 +13,7 @@ import numpy as np
 
 from dpbench.data import ColumnData, Counts
 from dpbench.mechanisms.baselines.base import GaussianNoise
-from dpbench.mechanisms.baselines.clipping import Clipped
+from dpbench.mechanisms.baselines.clipping import PARTS, Clipped
 from dpbench.numerics.gaussian import mean_abs_normal
 from dpbench.numerics.laplace import mean_abs
 from dpbench.numerics.rows import square_norms
@@ -48,8 +48,8 @@ class ClippedLaplace(Clipped, name="clipped_laplace"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         m = self.choose(columns, epsilon, noise)
-        clipped, scale = self.clipped(columns, m), m / self.split(epsilon)[1]
-        counts = noise.laplace(clipped, scale=scale)
+        clipped, scale = self.clipped(columns, m, noise.form), m / self.split(epsilon)[1]
+        counts = noise.laplace(clipped, scale=scale, parts=PARTS)
         return Counts(counts=counts, chosen={"m": m, "scale": scale}, diagnostics=self.told(columns, m, clipped))
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
@@ -68,6 +68,9 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
     The norm is |x|₂, and t = d σ₁ √(2/π). A row of zeros and ones above C saves its √|x|₁, and what rows save moves by
     that. It counts as R at most, so that the choice stays `SURE`.
     """
+
+    def inexact(self) -> str:
+        return "exact Gaussian noise is for whole numbers, and the counts of weighed rows are not whole"
 
     def sizes(self, columns: ColumnData) -> np.ndarray:
         """|x|₂², which is |x|₁ where nothing repeats."""

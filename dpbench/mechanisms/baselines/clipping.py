@@ -18,6 +18,9 @@ from dpbench.privacy import Noise
 
 NEGLIGIBLE = 1e-12
 
+PARTS = 2**24
+"""Exact noise is for weights that are multiples of 1/PARTS: then sums of weighed rows are exact."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Clipped(Bounded):
@@ -145,9 +148,11 @@ class Clipped(Bounded):
 
     # The counts.
 
-    def clipped(self, columns: ColumnData, m: int) -> np.ndarray:
-        """c^m, the column counts of the weighed rows."""
+    def clipped(self, columns: ColumnData, m: int, form: str = "float") -> np.ndarray:
+        """c^m, the column counts of the weighed rows. For exact noise weights are rounded down, so that no row exceeds C."""
         weights = self.weights(self.sizes(columns), m)
+        if form == "exact":
+            weights = np.floor(weights * PARTS) / PARTS
         return weighed_counts(columns.indptr, columns.indices, columns.counts, weights)
 
     def told(self, columns: ColumnData, m: int, clipped: np.ndarray) -> dict[str, float]:

@@ -66,6 +66,9 @@ class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
     def not_private(self) -> str:
         return ""
 
+    def inexact(self) -> str:
+        return "noise that all counts have in common has no discrete form with a known δ"
+
     def sensitivity(self, data: ColumnData) -> int:
         """k: the declared bound, at most d."""
         return data.columns if self.bound is None else min(int(self.bound), data.columns)

@@ -6,11 +6,14 @@ by their first cell; where none fits, the cost is infinite.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.mechanisms.histograms._covers import cover_chances, covers
 from dpbench.numerics.compiled import kernel
 
 
@@ -122,4 +125,42 @@ class Partition:
         return cheapest(noisy, lengths)
 
     def log_probability(self, outcome: NDArray[np.int64]) -> float:
-        raise NotImplementedError("the chance that one cover is the cheapest has no closed form beyond two cells")
+        """Of up to three cells; beyond, `bound` says what a cover may tell."""
+        starts = tuple(np.asarray(outcome).tolist())
+        chances = cover_chances(self.deviations + self.price, self._scales())
+        return math.log(chances[starts]) if chances.get(starts, 0.0) > 0 else -math.inf
+
+    def outcomes(self) -> Iterator[NDArray[np.int64]]:
+        """Every cover of up to three cells: for audits."""
+        return (np.array(starts, dtype=np.int64) for starts in covers(self.deviations.shape[1]))
+
+    def bound(self, other: Partition) -> float:
+        """No cover is more than e^bound times as likely under one of both laws as under the other; infinite where nothing is
+        known, as costs differ that are not all around one cell.
+
+        Take a cover by its bucket B around that cell, whose cost rises by Δ_B, while some other falls behind by the least Δ:
+        noise on B that is lower by the difference makes up for it.
+        """
+        if (self.epsilon, self.price) != (
+            other.epsilon,
+            other.price,
+        ) or self.deviations.shape != other.deviations.shape:
+            return math.inf
+        fits = np.isfinite(self.deviations)
+        moved = np.where(fits, other.deviations, 0.0) - np.where(fits, self.deviations, 0.0)
+        if not moved.any():
+            return 0.0
+        n = moved.shape[1]
+        lengths, first = lengths_for(n)[:, None], np.arange(n)
+        level, start = np.nonzero(moved)
+        low, high = int(start.max()), int((start + lengths[level, 0]).min())
+        if low >= high:
+            return math.inf
+        around = fits & (first <= low) & (first + lengths > low)
+        shift = np.maximum(moved - moved[around].min(), moved[around].max() - moved)
+        return float((shift / self._scales()[:, None])[around].max())
+
+    def _scales(self) -> NDArray[np.float64]:
+        """The noise of each length of buckets."""
+        n = self.deviations.shape[1]
+        return np.array([scale_for(length, n, self.epsilon) for length in lengths_for(n).tolist()])

@@ -15,9 +15,6 @@ from dpbench.numerics import unary
 BLOCK = 1 << 20
 """Bits flipped at a time, which needs eight bytes for each."""
 
-ENUMERATED = 16
-"""Most roundings, as a power of two, that a probability is summed over."""
-
 
 def flip_probability(alpha: float, epsilon: float) -> float:
     """q = 1/(2 + α (e^ε - 1)/ε). One more count sets one more bit with probability ε/α, and a bit that is set shows as
@@ -46,28 +43,25 @@ class Projection:
         return bits
 
     def log_probability(self, outcome: NDArray[np.uint8]) -> float:
-        """The sum over all roundings: few enough on tiny domains only."""
-        whole = np.floor(self.scaled)
-        fraction = self.scaled - whole
-        open_ = np.flatnonzero(fraction > 0)
-        if open_.size > ENUMERATED:
-            raise NotImplementedError(
-                f"probabilities are summed over up to 2^{ENUMERATED} roundings, not 2^{open_.size}"
-            )
-        logs = []
-        for rounded in itertools.product((False, True), repeat=open_.size):
-            up = np.zeros(whole.size, dtype=bool)
-            up[open_] = rounded
-            flips = int(np.count_nonzero(self._written(whole, up) != outcome))
-            rounding = float(np.log(np.where(rounded, fraction[open_], 1 - fraction[open_])).sum())
-            # In logarithms: a table of a few thousand bits has a probability too small to be written down.
-            logs.append(rounding + flips * math.log(self.q) + (outcome.size - flips) * math.log1p(-self.q))
-        return float(np.logaddexp.reduce(logs))
+        """The sum over its bits, which are independent."""
+        chances = self.independent()[np.arange(outcome.size), outcome]
+        return float(np.log(chances).sum())
 
     def outcomes(self) -> Iterator[NDArray[np.uint8]]:
-        """All tables, for the audit of tiny ones."""
-        for bits in itertools.product((0, 1), repeat=int(self.starts[-1])):
-            yield np.array(bits, dtype=np.uint8)
+        """Every table: for audits, where there are few bits."""
+        return (np.array(bits, dtype=np.uint8) for bits in itertools.product((0, 1), repeat=int(self.starts[-1])))
+
+    def independent(self) -> NDArray[np.float64]:
+        """The chances of each bit to be 0 and to be 1. One place sets all of its bits for certain but the highest, and that one
+        by a rounding of its own: no rounding has a part in two bits."""
+        whole = np.floor(self.scaled)
+        surely = self._written(whole, np.zeros(whole.size, dtype=bool))
+        unset, fraction = 1.0 - surely, self.scaled - whole
+        up = fraction > 0
+        highest = unary.bits_at(self.starts, self.places[up], whole[up].astype(np.int64), self.seed)
+        np.multiply.at(unset, highest, 1 - fraction[up])
+        is_set = (1 - unset) * (1 - self.q) + unset * self.q
+        return np.stack([unset * (1 - self.q) + (1 - unset) * self.q, is_set], axis=1)
 
     def _written(self, whole: NDArray[np.float64], up: NDArray[np.bool_]) -> NDArray[np.uint8]:
         return unary.write(self.starts, self.places, whole.astype(np.int64) + up, self.seed)

@@ -64,9 +64,16 @@ def gaussian_noise(epsilon: float, delta: float, k: int) -> tuple[float, float]:
     return sigma, width * sigma
 
 
-def laplace_noise(epsilon: float, delta: float, k: int) -> tuple[float, float]:
-    """Scale b = k/ε and τ = b ln(1/(2(1-F))) of stability_laplace; never below a count of one, however large δ is."""
+def laplace_noise(epsilon: float, delta: float, k: int, form: str = "float") -> tuple[float, float]:
+    """Scale b = k/ε and τ = b ln(1/(2(1-F))) of stability_laplace; never below a count of one, however large δ is.
+
+    Exact noise is in whole numbers, P[X ≥ t] = e^(-t/b)/(1 + e^(-1/b)) for t ≥ 1: τ is one below the least t that keeps δ.
+    """
     scale = k / epsilon
+    if form == "exact":
+        least = -scale * (math.log1p(math.exp(-1 / scale)) + math.log(shown(delta, k)))
+        # The scale that is drawn with is a little larger: by less than one part in 10^10.
+        return scale, max(0.0, math.ceil(least * (1 + 1e-9) + 1e-9) - 1.0)
     return scale, max(0.0, -scale * math.log(2 * shown(delta, k)))
 
 

@@ -83,10 +83,11 @@ class ALP(Histogram, name="alp"):
         )
 
     def _largest(self, table: Table, budget: Budget, noise: Noise) -> int:
-        """β. One individual moves the maximum by one; what is added makes it too small once in a hundred times."""
+        """β. One individual moves the maximum by one, or that of a tree by k, as all of its cells may be in one range; what
+        is added makes it too small once in a hundred times."""
         if self.largest is not None:
             return int(self.largest)
-        scale = 1 / budget.take(LARGEST)
+        scale = (1 if self.transform == "none" else int(self.k)) / budget.take(LARGEST)
         noisy = noise.laplace(table.values.max(initial=0), scale=scale, step="largest")
         return max(1, math.ceil(float(noisy) + SURE * scale))
 

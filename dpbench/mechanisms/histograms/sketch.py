@@ -12,7 +12,7 @@ from dpbench.data.summary import Sketched
 from dpbench.errors import positive
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
 from dpbench.numerics import dyadic, hashing
-from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.numerics.gaussian import analytic_sigma, discrete_sigma
 from dpbench.privacy import Noise
 
 
@@ -56,27 +56,25 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
         """In L2: k in one bucket of each row and level."""
         return self.k * math.sqrt(self.rows * len(self.blocks(data)))
 
-    def sigma(self, data: Contingency, epsilon: float) -> float:
-        """The noise of a bucket."""
-        key = ("analytic_sigma", epsilon, self.delta)
-        return self.sensitivity(data) * data.memo(key, lambda: analytic_sigma(epsilon, self.delta))
+    def sigma(self, data: Contingency, epsilon: float, form: str = "float") -> float:
+        """The noise of a bucket; exact noise is the discrete Gaussian, whose σ comes from zCDP."""
+        calibrate = discrete_sigma if form == "exact" else analytic_sigma
+        key = (calibrate.__name__, epsilon, self.delta)
+        return self.sensitivity(data) * data.memo(key, lambda: calibrate(epsilon, self.delta))
 
     def width(self, data: Contingency) -> int:
         """Buckets of a row."""
         levels, places = len(self.blocks(data)), self.table(data).size
         return min(int(self.buckets) // levels * levels, max(1, places // levels) * levels)
 
-    def inexact(self) -> str:
-        return "σ is that of continuous Gaussian noise"
-
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
         table, width, blocks = self.table(data), self.width(data), self.blocks(data)
         seeds = tuple(int(seed) for seed in noise.stream("hashes").integers(0, 2**63, self.rows))
-        sums = np.empty((self.rows, width))
+        sums = np.empty((self.rows, width), dtype=np.int64 if noise.form == "exact" else np.float64)
         for row, seed in enumerate(seeds):
             bucket, sign = hashing.block_bucket_and_sign(table.places, blocks, width, seed)
             sums[row] = np.bincount(bucket, weights=sign * table.values, minlength=width)
-        sigma = self.sigma(data, epsilon)
+        sigma = self.sigma(data, epsilon, noise.form)
         return Sketched(
             size=data.size,
             transform=self.transform,

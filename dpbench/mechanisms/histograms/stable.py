@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbench.data import Contingency
 from dpbench.data.summary import Entries
+from dpbench.errors import UserError
 from dpbench.mechanisms.histograms import _stability as stability
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
 from dpbench.privacy import Noise
@@ -26,14 +27,12 @@ class Stable(Histogram):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_delta(self.delta)
+        if self.transform != "none" and self.k > 1:
+            why = "cells of one individual may be in one range, whose count its threshold would not hide"
+            raise UserError(f"k={self.k} with transform={self.transform!r} is not valid: {why}; expected k=1")
 
     def unreplayable(self) -> str:
         return "noise goes to the non-zero counts, whose number follows the data; δ covers it"
-
-    def inexact(self) -> str:
-        # A discrete Laplace count of one passes the threshold up to 2/(1 + exp(-ε/k)) times as often; a discrete Gaussian has
-        # another δ altogether.
-        return "threshold and δ are those of continuous noise"
 
     def above(self, data: Contingency, noisy: NDArray[np.float64], tau: float, **chosen: float) -> Entries:
         """The places whose noisy count is above 1 + τ."""
@@ -58,6 +57,9 @@ class GaussianSparseHistogram(Stable, name="gshm"):
 
     paper = "Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, JPC 2024"
     place = "the mechanism with its exact δ"
+
+    def inexact(self) -> str:
+        return "the δ of its threshold is known for continuous Gaussian noise only"
 
     def noise_of(self, data: Contingency, epsilon: float) -> tuple[float, float]:
         """σ and τ."""
@@ -89,7 +91,7 @@ class StabilityLaplace(Stable, name="stability_laplace"):
     place = "the query histogram, with one noise for threshold and count"
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
-        scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data))
+        scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data), noise.form)
         noisy = noise.laplace(self.table(data).values, scale=scale, step="nonzeros")
         return self.above(data, noisy, tau, scale=scale)
 
