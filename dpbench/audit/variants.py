@@ -99,16 +99,6 @@ VARIANTS: dict[str, tuple[Parameters, ...]] = {
         {"buckets": 4, "laborious": True},
         {},
     ),
-    "gshm": ({"delta": 0.01}, {"delta": 0.01, "transform": "dyadic"}, {}),
-    "stability_laplace": ({"delta": 0.01}, {"delta": 0.01, "transform": "dyadic"}, {}),
-    "gaussian_sketch": ({"buckets": 4}, {"buckets": 16, "rows": 1, "transform": "dyadic", "delta": 0.01}, {}),
-    "alp": (
-        {"largest": 3, "buckets": 3, "alpha": 1.5},
-        {"largest": 2, "buckets": 5, "alpha": 1.0},
-        {"largest": 6, "buckets": 2, "alpha": 1.2, "transform": "dyadic"},
-    ),
-    "hb": ({},),
-    "dawa": ({}, {"share": 0.5}),
     "synthesizer": ({}, {"delta": 0.01}),
     "gshm": (
         {},

@@ -92,11 +92,6 @@ class Mechanism:
         """The same law in steps that an audit can replay: itself, unless its steps are a shortcut that follows the data."""
         return self
 
-    def unreplayable(self) -> str:
-        """Why an audit cannot replay its steps, where even their number follows the data and δ covers that; empty when it
-        can."""
-        return ""
-
     def inexact(self) -> str:
         """Why there is no exact noise for this mechanism with these parameters (noise="exact" is then refused, and the plan
         leaves it out); empty when there is.

@@ -60,7 +60,7 @@ class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
     """The K largest columns of which only the largest k̄ are looked at, (ε, δ) only; not of the five papers.
 
     For domains that nobody can list: a column that no row holds is never named. A stop mark with the count
-    h_⊥ = h_(k̄+1) + 1 + ln(k̄/δ₁)/e₀ and the same noise takes part, and the ranking ends where it comes: it may have fewer
+    h_stop = h_(k̄+1) + 1 + ln(k̄/δ₁)/e₀ and the same noise takes part, and the ranking ends where it comes: it may have fewer
     than K columns, or none.
     """
 
@@ -87,7 +87,7 @@ class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
     def publish(self, data: Incidence, epsilon: float, noise: Noise) -> TopK:
         rate, delta_1 = self.rates(epsilon)
         columns, counts, next_count = self.largest(data)
-        stop = next_count + 1 + math.log(self.reach / delta_1) / rate  # h_⊥
+        stop = next_count + 1 + math.log(self.reach / delta_1) / rate  # h_stop
         law = GumbelRanking(columns, counts, int(self.k), 1 / rate, stop)
         return TopK(top=noise.draw(law), columns=data.columns, chosen={"k": self.k})
 

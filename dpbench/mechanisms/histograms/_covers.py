@@ -25,7 +25,8 @@ def covers(n: int) -> list[tuple[int, ...]]:
     """The first cells of the buckets of every cover."""
     if n > MOST:
         raise NotImplementedError(f"the chances of covers are known for up to {MOST} cells, not {n}")
-    return {1: [(0,)], 2: [(0, 1), (0,)], 3: [(0, 1, 2), (0, 2), (0, 1)]}[n]
+    known: dict[int, list[tuple[int, ...]]] = {1: [(0,)], 2: [(0, 1), (0,)], 3: [(0, 1, 2), (0, 2), (0, 1)]}
+    return known[n]
 
 
 @dataclass(frozen=True)

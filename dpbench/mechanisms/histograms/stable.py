@@ -31,9 +31,6 @@ class Stable(Histogram):
             why = "cells of one individual may be in one range, whose count its threshold would not hide"
             raise UserError(f"k={self.k} with transform={self.transform!r} is not valid: {why}; expected k=1")
 
-    def unreplayable(self) -> str:
-        return "noise goes to the non-zero counts, whose number follows the data; δ covers it"
-
     def above(self, data: Contingency, noisy: NDArray[np.float64], tau: float, **chosen: float) -> Entries:
         """The places whose noisy count is above 1 + τ."""
         table = self.table(data)
