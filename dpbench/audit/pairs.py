@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpbench.audit.finding import Pair
-from dpbench.data import Catalogue, Contingency, Incidence, Records
+from dpbench.audit.pairs_of_tables import CONTINGENCY_SHAPES, MOVED_SHAPES, contingency_pair, moved_pair
+from dpbench.data import Catalogue, Incidence, Records
 from dpbench.mechanisms.sparse.synthesizer import MOVED
 
 Rows = tuple[list[list[int]], list[int]]
@@ -29,9 +30,6 @@ MANY_COLUMNS = 32
 """Columns of the first of these pairs: a choice among them costs the more the more there are."""
 CROWD = 40
 """The count of a column that many rows have."""
-MANY_CELLS = "many cells"
-TREE = 50
-"""Least number of these: there a hierarchy has more than one level."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 
@@ -196,68 +194,6 @@ def _records(rng: np.random.Generator, shape: str, bound: int | None, wide: bool
     return before, after, f"{users[-1]} new after {users[:-1]} of {items} items and {contexts} contexts{kind}"
 
 
-# Individuals in the cells of a table.
-
-
-def _contingency(
-    rng: np.random.Generator, shape: str, bound: int | None, wide: bool
-) -> tuple[Contingency, Contingency, str]:
-    sides = tuple(int(side) for side in rng.integers(1, 5, 2)) if rng.random() < 0.3 else (int(rng.integers(1, 14)),)
-    if shape == MANY_CELLS:
-        sides = (int(rng.integers(TREE, 2 * TREE)),)
-    size = int(np.prod(sides))
-    counts = rng.integers(0, 4, size) * (rng.random(size) < 0.6)
-    cell: Any = int(rng.integers(size))
-    if bound is not None and bound > 1:
-        # Most of the time an individual is in as many cells as it may be.
-        cell = rng.permutation(size)[: bound if wide or rng.random() < 0.6 else int(rng.integers(1, bound + 1))]
-    if shape == "the first individual":
-        counts[:] = 0
-    elif shape == "the first of a cell":
-        counts[cell] = 0
-    elif shape == "large counts":
-        counts += CROWD**2
-    elif shape == "large counts and a new one":
-        counts += CROWD**2
-        counts[np.atleast_1d(cell)[0]] = 0
-    elif shape == "one more in the largest cell":
-        counts[cell] = counts.max() + int(rng.integers(1, 30))
-    elif shape == "equal counts":
-        counts[:] = int(rng.integers(1, 4))
-    elif shape == "a new largest cell":
-        counts[cell] = counts.max()
-    elif shape == "the last cell":
-        cell = size - 1 if np.ndim(cell) == 0 else np.unique(np.append(cell[1:], size - 1))
-    more = counts.copy()
-    more[cell] += 1
-    before, after = (_table(table, sides) for table in (counts, more))
-    named = f"cell {cell}" if np.ndim(cell) == 0 else f"cells {cell.tolist()}"
-    return before, after, f"{named} of {counts.tolist()}"
-
-
-def _table(counts: np.ndarray, sides: tuple[int, ...]) -> Contingency:
-    cells = np.flatnonzero(counts)
-    return Contingency(cells, counts[cells].astype(np.int64), int(counts.size), sides)
-
-
-def _moved(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Contingency, Contingency, str]:
-    """One individual goes to another cell of the same first attribute. So few that every outcome can be listed."""
-    sides = (int(rng.integers(2, 4)),) if shape == "one attribute" else (2, int(rng.integers(2, 4)))
-    width = sides[-1]
-    counts = np.zeros(int(np.prod(sides)), dtype=np.int64)
-    first = int(rng.integers(counts.size // width)) * width
-    source, target = (first + rng.permutation(width)[:2]).tolist()
-    for _ in range(rng.integers(0, 3)):
-        counts[source if shape == "the cell holds others" else rng.integers(counts.size)] += 1
-    if shape == "to an empty cell":
-        counts[target] = 0
-    counts[source] += 1
-    moved = counts.copy()
-    moved[source] -= 1
-    moved[target] += 1
-    return _table(counts, sides), _table(moved, sides), f"from cell {source} to {target} of {counts.tolist()}"
-
-
 # One user's items.
 
 
@@ -286,27 +222,16 @@ Maker = Callable[[np.random.Generator, str, int | None, bool], tuple[Any, Any, s
 MAKERS: dict[str, Maker] = {
     "incidence": _incidence,
     "records": _records,
-    "contingency": _contingency,
-    "moved": _moved,
+    "contingency": contingency_pair,
+    "moved": moved_pair,
     "catalogue": _catalogue,
 }
 
 SHAPES: dict[Maker, tuple[str, ...]] = {
     _incidence: tuple(ROW_SHAPES),
     _records: tuple(ROW_SHAPES),
-    _contingency: (
-        "any cell",
-        "the first individual",
-        "the first of a cell",
-        "one more in the largest cell",
-        "equal counts",
-        "a new largest cell",
-        "large counts",
-        "large counts and a new one",
-        MANY_CELLS,
-        "the last cell",
-    ),
-    _moved: ("one attribute", "to an empty cell", "the cell holds others", "two attributes"),
+    contingency_pair: CONTINGENCY_SHAPES,
+    moved_pair: MOVED_SHAPES,
     _catalogue: (
         "any item",
         "the item with the most categories",

@@ -203,6 +203,15 @@ def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> li
     return costs
 
 
+def _enumerated(one: Step, other: Step, notes: Notes) -> Enumerated:
+    """Both laws, listed once for each pair."""
+    try:
+        key = pickle.dumps(one.law), pickle.dumps(other.law)
+    except Exception:  # a stranger's law need not be picklable
+        return enumerate_laws(one.law, other.law)
+    return notes.laws.get(key) or notes.laws.setdefault(key, enumerate_laws(one.law, other.law))
+
+
 def _draw_cost(one: Step, other: Step, notes: Notes, fresh: bool, from_before: bool) -> Cost:
     if (parts := independent_laws(one.law, other.law)) is not None:
         first, second = parts
@@ -213,8 +222,7 @@ def _draw_cost(one: Step, other: Step, notes: Notes, fresh: bool, from_before: b
             notes.samplers.note_one(str(one), first if from_before else second, one.output)
         return Cost(max(parts_ratio(first, second), parts_ratio(second, first)))
     try:
-        key = pickle.dumps(one.law), pickle.dumps(other.law)
-        laws = notes.laws.get(key) or notes.laws.setdefault(key, enumerate_laws(one.law, other.law))
+        laws = _enumerated(one, other, notes)
     except NotEnumerable as error:
         if (bound := stated_bound(one.law, other.law)) is not None:
             return Cost(bound, sure=False)

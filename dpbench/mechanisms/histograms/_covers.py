@@ -17,16 +17,15 @@ FAR = 45.0
 NODES = 24
 """Of Gauss and Legendre, for each piece that is one scale long."""
 
-MOST = 3
-"""Cells."""
+COVERS: dict[int, list[tuple[int, ...]]] = {1: [(0,)], 2: [(0, 1), (0,)], 3: [(0, 1, 2), (0, 2), (0, 1)]}
+"""The first cells of their buckets, by the number of cells."""
 
 
 def covers(n: int) -> list[tuple[int, ...]]:
     """The first cells of the buckets of every cover."""
-    if n > MOST:
-        raise NotImplementedError(f"the chances of covers are known for up to {MOST} cells, not {n}")
-    known: dict[int, list[tuple[int, ...]]] = {1: [(0,)], 2: [(0, 1), (0,)], 3: [(0, 1, 2), (0, 2), (0, 1)]}
-    return known[n]
+    if n not in COVERS:
+        raise NotImplementedError(f"the chances of covers are known for up to {max(COVERS)} cells, not {n}")
+    return list(COVERS[n])
 
 
 @dataclass(frozen=True)
