@@ -149,6 +149,24 @@ def _crowd(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [[0]] * CROWD, draw(int(rng.integers(1, most + 1)))
 
 
+@_shape("the new row tips a tie within all other rows")
+def _tie_within(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # Where rows are cut by what others hold, all of them change together.
+    row = list(range(min(d, most)))
+    return [row] * int(rng.integers(1, 6)), [int(rng.integers(len(row)))]
+
+
+@_shape("as many large rows as columns, and one more")
+def _as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # What weighs rows that are cut against noise on all columns changes its mind here, or at twice as many.
+    return [draw(most) for _ in range(d)], draw(most)
+
+
+@_shape("twice as many large rows as columns, and one more")
+def _twice_as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return [draw(most) for _ in range(2 * d)], draw(most)
+
+
 @_shape("the new row is the first of its size")
 def _first_of_its_size(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     # Others are all of one size: a limit between the two sizes cuts the new row alone.
@@ -227,13 +245,17 @@ def _table(counts: np.ndarray, sides: tuple[int, ...]) -> Contingency:
 
 def _moved(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Contingency, Contingency, str]:
     """One individual goes to another cell of the same first attribute. So few that every outcome can be listed."""
+    crowded = shape == "many in the other cell"
     sides = (int(rng.integers(2, 4)),) if shape == "one attribute" else (2, int(rng.integers(2, 4)))
+    sides = (2,) if crowded else sides
     width = sides[-1]
     counts = np.zeros(int(np.prod(sides)), dtype=np.int64)
     first = int(rng.integers(counts.size // width)) * width
     source, target = (first + rng.permutation(width)[:2]).tolist()
-    for _ in range(rng.integers(0, 3)):
-        counts[source if shape == "the cell holds others" else rng.integers(counts.size)] += 1
+    # A δ only matters where a group is not tiny; two cells have few outcomes however many are in them.
+    others = int(rng.integers(4, CROWD // 2)) if crowded else int(rng.integers(0, 3))
+    for _ in range(others):
+        counts[target if crowded else source if shape == "the cell holds others" else rng.integers(counts.size)] += 1
     if shape == "to an empty cell":
         counts[target] = 0
     counts[source] += 1
@@ -288,7 +310,7 @@ SHAPES: dict[Maker, tuple[str, ...]] = {
         "a new largest cell",
         "the last cell",
     ),
-    _moved: ("one attribute", "to an empty cell", "the cell holds others", "two attributes"),
+    _moved: ("one attribute", "to an empty cell", "the cell holds others", "two attributes", "many in the other cell"),
     _catalogue: (
         "any item",
         "the item with the most categories",

@@ -184,8 +184,8 @@ RECORDS = [
 ]
 
 LIMITED = [
-    Fault("dpsense: choice of θ a twentieth too sure", step("dpsense", "choose", less(1.05), bound=60), ""),
-    Fault("dpsense: the best θ without randomness", step("dpsense", "choose", without, **B), "chosen.theta", quick=True),
+    Fault("dpsense: choice of θ a twentieth too sure", step("dpsense", "choose", less(1.05), bound=60), "choose"),
+    Fault("dpsense: the best θ without randomness", step("dpsense", "choose", without, **B), "scale of laplace", quick=True),
     Fault("dpsense: θ is not applied", method("dpsense", B, limited=all_counts), "laplace"),
     Fault("dpsense: rows cut to θ + 1", method("dpsense", {**B, "theta": 2}, limited=one_too_many), "laplace", quick=True),
     Fault("dpsense: budget not split", method("dpsense", B, split=not_split), "laplace"),
@@ -213,7 +213,7 @@ LIMITED = [
     Fault("clipped_laplace: rows are not clipped", method("clipped_laplace", B, clipped=all_counts), "laplace"),
     Fault("clipped_laplace: clipped to m + 1", method("clipped_laplace", {"m": 2}, clipped=clipped_one_late), "laplace"),
     Fault("clipped_laplace: budget not split", method("clipped_laplace", {**B, "share": 0.5}, split=not_split), "laplace"),
-    Fault("clipped_laplace: m without randomness", step("clipped_laplace", "choose", without, **B), "", quick=True),
+    Fault("clipped_laplace: m without randomness", step("clipped_laplace", "choose", without, **B), "scale of laplace", quick=True),
     Fault(
         "clipped_laplace: clipped rows published",
         method("clipped_laplace", B, publish=shown("clipped_rows")),
