@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpbench.privacy import Law, Noise
 
-
 NUMBERS = ("laplace", "geometric", "gaussian", "ball")
 """The steps that give a noisy number for each value."""
 

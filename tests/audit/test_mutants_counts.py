@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def two_of_each_row(right: Any, indptr: Any, indices: Any, rng: Any) -> np.ndarr
 def most_frequent_of_each_row(right: Any, indptr: Any, indices: Any, rng: Any) -> np.ndarray:
     """The column that the row's others hold most often, too: what is taken of one row follows all rows."""
     counts = np.bincount(indices)
-    rows = [indices[a:b] for a, b in zip(indptr[:-1], indptr[1:], strict=True) if b > a]
+    rows = [indices[a:b] for a, b in itertools.pairwise(indptr) if b > a]
     return np.array([row[np.argmax(counts[row])] for row in rows], dtype=np.int64)
 
 
@@ -170,7 +171,9 @@ BASELINES = [
         "laplace",
     ),
     Fault("fpa: no noise on imaginary parts", step("fpa", "laplace", imaginary_without, rho=2, **B), "laplace", True),
-    Fault("fpa: L2 sensitivity without repeats", method("fpa", {**B, "rho": 1}, l2_sensitivity=root_for_repeats), "lap"),
+    Fault(
+        "fpa: L2 sensitivity without repeats", method("fpa", {**B, "rho": 1}, l2_sensitivity=root_for_repeats), "lap"
+    ),
     Fault(
         "fpa: dropped energy published",
         method("fpa", {**B, "rho": 1}, publish_columns=shows(dropped=lambda c, r: r.diagnostics["dropped"])),
@@ -192,6 +195,11 @@ BASELINES = [
         "ball",
     ),
     Fault("gaussian_correlated: no cap on k", method("gaussian_correlated", deviations=without_cap), "gaussian"),
+    Fault(
+        "gaussian_correlated: δ not split over items and edges",
+        method("gaussian_correlated", {**B, "delta": 0.5}, _of_each=lambda right, self, data: self),
+        "gaussian",
+    ),
     Fault(
         "gaussian_correlated: only the common noise",
         method("gaussian_correlated", B, deviations=lambda right, self, *given: (0.0, sum(right(self, *given)))),
@@ -227,8 +235,15 @@ GROUPED = [
         "sample",
         quick=True,
     ),
-    Fault("gs_s: smaller groups under the same noise", patched("gs_s", f"{GROUPING}:smooth", smaller_groups, **B), "av"),
-    Fault("gs: w tuned on the true counts", method("gs", B, publish_columns=gs_with(tuned=lambda counts: np.sort(counts) * 1.0)), "averages", True),
+    Fault(
+        "gs_s: smaller groups under the same noise", patched("gs_s", f"{GROUPING}:smooth", smaller_groups, **B), "av"
+    ),
+    Fault(
+        "gs: w tuned on the true counts",
+        method("gs", B, publish_columns=gs_with(tuned=lambda counts: np.sort(counts) * 1.0)),
+        "averages",
+        True,
+    ),
     Fault(
         "gs: groups of like true counts",
         method("gs", B, publish_columns=gs_with(order=lambda c, t: np.argsort(c, kind="stable"))),
@@ -239,7 +254,11 @@ GROUPED = [
         method("gs", B, publish_columns=gs_with(order=lambda c, t: np.lexsort((c, np.round(t / 4))))),
         "published",
     ),
-    Fault("gs: two columns of each row under the noise of one", patched("gs", f"{GROUPING}:sample_columns", two_of_each_row, **B), "sample"),
+    Fault(
+        "gs: two columns of each row under the noise of one",
+        patched("gs", f"{GROUPING}:sample_columns", two_of_each_row, **B),
+        "sample",
+    ),
     Fault(
         "gs: each row's most frequent column",
         patched("gs", f"{GROUPING}:sample_columns", most_frequent_of_each_row, **B),
@@ -263,7 +282,10 @@ GROUPED = [
     ),
     Fault(
         "gs_private: total and rows share no budget",
-        both(step("gs_private", "total", less(1 / 0.9), mean_share=0.5, **B), lambda m: altered(m, "rows with ones", less(10))),
+        both(
+            step("gs_private", "total", less(1 / 0.9), mean_share=0.5, **B),
+            lambda m: altered(m, "rows with ones", less(10)),
+        ),
         "laplace",
         quick=True,
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def sum_for_mean(right: Any, self: Any, data: Any, epsilon: float) -> np.ndarray
 def keeps_the_frequent(right: Any, indptr: Any, indices: Any, counts: Any, theta: int, rng: Any) -> np.ndarray:
     """Of a row that is too large, the columns that most rows hold."""
     out = np.zeros(counts.size)
-    for a, b in zip(indptr[:-1], indptr[1:], strict=True):
+    for a, b in itertools.pairwise(indptr):
         row = indices[a:b]
         out[row[np.argsort(-counts[row], kind="stable")[:theta]]] += 1
     return out
@@ -159,19 +160,27 @@ def spends_more(right: Any, self: Any, data: Any, epsilon: float, noise: Any) ->
 
 RECORDS = [
     Fault("sra: edges a twentieth too exact", step("sra", "edges", less(1.05), l=2), "edges"),
-    Fault("sra: without its limit l", patched("sra", f"{SAMPLES}:random_sample", unlimited, l=2), "laplace", quick=True),
+    Fault(
+        "sra: without its limit l", patched("sra", f"{SAMPLES}:random_sample", unlimited, l=2), "laplace", quick=True
+    ),
     Fault("sra: budget not split", patched("sra", f"{SAMPLING}:_publish_sample", budget_for_both, l=2), "laplace"),
-    Fault("sra: noise for one record", patched("sra", f"{SAMPLING}:_publish_sample", noise_for_one_record, l=3), "lap"),
+    Fault(
+        "sra: noise for one record", patched("sra", f"{SAMPLING}:_publish_sample", noise_for_one_record, l=3), "laplace"
+    ),
     Fault(
         "sra: the noise of items on all their edges",
         patched("sra", f"{SAMPLING}:_publish_sample", noise_of_items_on_edges, l=2),
         "published 'edges'",
         quick=True,
     ),
-    Fault("sra: the most frequent items by true counts", method("sra", {"l": 1}, publish=by_true_popularity), "laplace"),
+    Fault(
+        "sra: the most frequent items by true counts", method("sra", {"l": 1}, publish=by_true_popularity), "laplace"
+    ),
     Fault("sra: size of the sample published", method("sra", {"l": 2}, publish=shown("sample")), "chosen.sample"),
     Fault("hpa: no noise on the popularity", step("hpa", "popularity", without, **HPA), "laplace", quick=True),
-    Fault("hpa: popularity noise for one record", step("hpa", "popularity", less(3.0), **{**HPA, "d": 3}), "popularity"),
+    Fault(
+        "hpa: popularity noise for one record", step("hpa", "popularity", less(3.0), **{**HPA, "d": 3}), "popularity"
+    ),
     Fault("hpa: without its limit l", patched("hpa", f"{SAMPLES}:greedy_sample", unlimited, **HPA), "laplace"),
     Fault("hpa: ties by true popularity", patched("hpa", f"{SAMPLES}:greedy_sample", ties_by_truth, **HPA), "laplace"),
     Fault("hpa: d of the smallest user, undeclared", method("hpa", HPA, records_taken=smallest_user), "popularity"),
@@ -185,9 +194,16 @@ RECORDS = [
 
 LIMITED = [
     Fault("dpsense: choice of θ a twentieth too sure", step("dpsense", "choose", less(1.05), bound=60), "choose"),
-    Fault("dpsense: the best θ without randomness", step("dpsense", "choose", without, **B), "scale of laplace", quick=True),
+    Fault(
+        "dpsense: the best θ without randomness",
+        step("dpsense", "choose", without, **B),
+        "scale of laplace",
+        quick=True,
+    ),
     Fault("dpsense: θ is not applied", method("dpsense", B, limited=all_counts), "laplace"),
-    Fault("dpsense: rows cut to θ + 1", method("dpsense", {**B, "theta": 2}, limited=one_too_many), "laplace", quick=True),
+    Fault(
+        "dpsense: rows cut to θ + 1", method("dpsense", {**B, "theta": 2}, limited=one_too_many), "laplace", quick=True
+    ),
     Fault("dpsense: budget not split", method("dpsense", B, split=not_split), "laplace"),
     Fault("dpsense: quality not divided by d", method("dpsense", B, quality=sum_for_mean), "choose"),
     Fault("dpsense: candidates up to the largest row", method("dpsense", B, sensitivity=observed), "choose"),
@@ -211,20 +227,33 @@ LIMITED = [
     ),
     Fault("dpsense_s: noise for θ - 1", step("dpsense_s", "laplace", less(1.5), alphas=2, **B), "laplace"),
     Fault("clipped_laplace: rows are not clipped", method("clipped_laplace", B, clipped=all_counts), "laplace"),
-    Fault("clipped_laplace: clipped to m + 1", method("clipped_laplace", {"m": 2}, clipped=clipped_one_late), "laplace"),
-    Fault("clipped_laplace: budget not split", method("clipped_laplace", {**B, "share": 0.5}, split=not_split), "laplace"),
-    Fault("clipped_laplace: m without randomness", step("clipped_laplace", "choose", without, **B), "scale of laplace", quick=True),
+    Fault(
+        "clipped_laplace: clipped to m + 1", method("clipped_laplace", {"m": 2}, clipped=clipped_one_late), "laplace"
+    ),
+    Fault(
+        "clipped_laplace: budget not split", method("clipped_laplace", {**B, "share": 0.5}, split=not_split), "laplace"
+    ),
+    Fault(
+        "clipped_laplace: m without randomness",
+        step("clipped_laplace", "choose", without, **B),
+        "scale of laplace",
+        quick=True,
+    ),
     Fault(
         "clipped_laplace: clipped rows published",
         method("clipped_laplace", B, publish=shown("clipped_rows")),
         "chosen.clipped_rows",
     ),
-    Fault("clipped_gaussian: norm of rows without repeats", method("clipped_gaussian", B, sizes=whole_sizes), "gaussian"),
+    Fault(
+        "clipped_gaussian: norm of rows without repeats", method("clipped_gaussian", B, sizes=whole_sizes), "gaussian"
+    ),
 ]
 
 PERSONAL = [
     Fault("laplace_categories: noise of one category", step("laplace_categories", "laplace", less(2.0)), "laplace"),
-    Fault("laplace_categories: noise for own items", method("laplace_categories", publish=calibrated_to_own), "laplace"),
+    Fault(
+        "laplace_categories: noise for own items", method("laplace_categories", publish=calibrated_to_own), "laplace"
+    ),
     Fault("s_dpdp: scale a twentieth too small", step("s_dpdp", "laplace", less(1.05)), "laplace"),
     Fault("s_dpdp: own items first", method("s_dpdp", publish=own_items_first), "published", quick=True),
     Fault("s_dpdp: as many items as the user has", method("s_dpdp", publish=within_own_number), "published 'history'"),

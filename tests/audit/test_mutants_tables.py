@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpbench
 from dpbench import Counts, Incidence, Mechanism
 
 from support.faults import Fault, cases, method, must_find, patched, step
-from support.planting import less, replaced, without
+from support.planting import less, without
 
 BASE = "sparse.base"
 
@@ -197,22 +196,54 @@ TABLES = [
         "table",
     ),
     Fault("geometric: no noise on zeros", patched("geometric", f"{BASE}:Table.dense", noise_on_nonzeros_only), "table"),
-    Fault("geometric: no noise on the last half", patched("geometric", f"{BASE}:Table.dense", no_noise_on_the_last_half), "published"),
-    Fault("geometric: the same noise in all cells", patched("geometric", f"{BASE}:Table.dense", same_noise_in_all_cells), "published"),
-    Fault("filter: no noise on zeros", patched("filter", f"{BASE}:Table.dense", noise_on_nonzeros_only, theta=2), "table"),
-    Fault("filter: passes by the true count", patched("filter", "sparse.filters:chosen_of_all", kept_by_truth, theta=2), "published", quick=True),
+    Fault(
+        "geometric: no noise on the last half",
+        patched("geometric", f"{BASE}:Table.dense", no_noise_on_the_last_half),
+        "published",
+    ),
+    Fault(
+        "geometric: the same noise in all cells",
+        patched("geometric", f"{BASE}:Table.dense", same_noise_in_all_cells),
+        "published",
+    ),
+    Fault(
+        "filter: no noise on zeros", patched("filter", f"{BASE}:Table.dense", noise_on_nonzeros_only, theta=2), "table"
+    ),
+    Fault(
+        "filter: passes by the true count",
+        patched("filter", "sparse.filters:chosen_of_all", kept_by_truth, theta=2),
+        "published",
+        quick=True,
+    ),
     Fault("filter: θ from the true counts", method("filter", {"theta": 2}, publish=theta_from_data), "published"),
     Fault(
         "filter: empty nodes dropped for consistency",
         method("filter", {"theta": 2, "transform": "dyadic", "consistent": True}, publish=consistent_with_truth),
         "published",
     ),
-    Fault("threshold: samples by true counts", patched("threshold", "sparse.samples:chosen_of_all", kept_by_truth, tau=3), "published"),
-    Fault("threshold: number of non-zeros published", method("threshold", {"tau": 3}, publish=true_number_of_entries), "chosen.n"),
+    Fault(
+        "threshold: samples by true counts",
+        patched("threshold", "sparse.samples:chosen_of_all", kept_by_truth, tau=3),
+        "published",
+    ),
+    Fault(
+        "threshold: number of non-zeros published",
+        method("threshold", {"tau": 3}, publish=true_number_of_entries),
+        "chosen.n",
+    ),
     Fault("priority: by true weights", method("priority", {"s": 2}, publish=true_priorities), "published", quick=True),
     Fault("priority: s from the data", method("priority", {"s": 2}, publish=size_from_data), "published"),
-    Fault("filter_priority: passes by the true count", patched("filter_priority", "sparse.samples:chosen_of_all", kept_by_truth, s=2, theta=2), "published"),
-    Fault("sketch: hash functions from the data", method("sketch", {"buckets": 4}, publish=hashed_by_data), "published", quick=True),
+    Fault(
+        "filter_priority: passes by the true count",
+        patched("filter_priority", "sparse.samples:chosen_of_all", kept_by_truth, s=2, theta=2),
+        "published",
+    ),
+    Fault(
+        "sketch: hash functions from the data",
+        method("sketch", {"buckets": 4}, publish=hashed_by_data),
+        "published",
+        quick=True,
+    ),
     Fault("sketch: noise of one row for two", method("sketch", {"buckets": 4}, alpha=one_row_of_buckets), "buckets"),
     Fault("sketch: no noise on the buckets", step("sketch", "buckets", without, buckets=4), "published"),
     Fault(
@@ -226,19 +257,64 @@ TABLES = [
         patched("synthesizer", "sparse._synthesis:prior_for", lambda right, e, delta, *given: right(e, 0.1, *given)),
         "draw",
     ),
-    Fault("hb: all of the budget for each level", tree(patched("hb", "histograms._tree:noisy_leaves", whole_budget_for_each_level)), "level"),
+    Fault(
+        "hb: all of the budget for each level",
+        tree(patched("hb", "histograms._tree:noisy_leaves", whole_budget_for_each_level)),
+        "level",
+    ),
+    Fault("hb: scale a twentieth too small", step("hb", "level 0", less(1.05)), "level 0"),
+    Fault("dawa: totals of buckets without noise", step("dawa", "level 0", without), "published"),
+    Fault(
+        "alp: bits flipped half as often",
+        patched(
+            "alp", "histograms.alp:flip_probability", lambda right, *given: right(*given) / 2, largest=9, buckets=4
+        ),
+        "draw",
+        pairs=20,
+    ),
+    Fault("alp: the exact maximum", step("alp", "largest", without, buckets=4), "chosen.largest"),
+    Fault(
+        "gaussian_sketch: noise of one row for three",
+        method("gaussian_sketch", {"buckets": 4, "rows": 3}, sensitivity=lambda right, self, data: 1.0),
+        "buckets",
+    ),
     Fault("hb: leaves without noise", tree(step("hb", "level 0", without)), "published", quick=True),
 ]
 
 CHOICES = [
-    Fault("pf_peeling: the largest without randomness", patched("pf_peeling", "baselines._topk:Peeling.draw", lambda right, self, rng: self.order[: self.k].copy(), k=2), "draw", quick=True),
-    Fault("pf_peeling: budget not split over rounds", method("pf_peeling", {"k": 2}, publish=with_budget(2.0)), "draw", quick=True),
-    Fault("pf_peeling: the last round without noise", patched("pf_peeling", "baselines._topk:Peeling.draw", largest_first, k=2), "draw"),
+    Fault(
+        "pf_peeling: the largest without randomness",
+        patched(
+            "pf_peeling", "baselines._topk:Peeling.draw", lambda right, self, rng: self.order[: self.k].copy(), k=2
+        ),
+        "draw",
+        quick=True,
+    ),
+    Fault(
+        "pf_peeling: budget not split over rounds",
+        method("pf_peeling", {"k": 2}, publish=with_budget(2.0)),
+        "draw",
+        quick=True,
+    ),
+    Fault(
+        "pf_peeling: the last round without noise",
+        patched("pf_peeling", "baselines._topk:Peeling.draw", largest_first, k=2),
+        "draw",
+    ),
     Fault("pf_peeling: in their true order", method("pf_peeling", {"k": 2}, publish=ranked_by_truth), "published"),
     Fault("pf_peeling: with the largest count", method("pf_peeling", {"k": 2}, publish=with_counts), "published"),
     Fault("joint_topk: exponent without 1/2", method("joint_topk", {"k": 2}, publish=with_budget(2.0)), "draw"),
-    Fault("joint_topk: ties in the order of the columns", patched("joint_topk", "baselines._topk:Joint.draw", ties_in_order, k=2), "draw"),
-    Fault("gumbel_topk: budget not split over rounds", method("gumbel_topk", {"k": 3}, publish=with_budget(3.0)), "draw", quick=True),
+    Fault(
+        "joint_topk: ties in the order of the columns",
+        patched("joint_topk", "baselines._topk:Joint.draw", ties_in_order, k=2),
+        "draw",
+    ),
+    Fault(
+        "gumbel_topk: budget not split over rounds",
+        method("gumbel_topk", {"k": 3}, publish=with_budget(3.0)),
+        "draw",
+        quick=True,
+    ),
     Fault("gumbel_topk: in their true order", method("gumbel_topk", {"k": 2}, publish=ranked_by_truth), "published"),
 ]
 

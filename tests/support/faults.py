@@ -1,7 +1,7 @@
 """Tables of changes to plant in mechanisms, one at a time, and what the audit must say of each.
 
-A `Fault` breaks privacy: the audit finds it and names its step. A `Harmless` change is post-processing only: nothing is found. The
-plants are made by `step` (noise of one step), `method` (a method of the class) and `patched` (a kernel or a helper).
+A `Fault` breaks privacy: the audit finds it and names its step. A `Harmless` change is post-processing only: nothing is found.
+The plants are made by `step` (noise of one step), `method` (a method of the class) and `patched` (a kernel or a helper).
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def must_find(fault: Fault, patch: pytest.MonkeyPatch) -> None:
     assert finding.loss > EPSILON or finding.method == "sequential test", said
     assert fault.named in f"{finding.step}: {finding.reason}", said
     assert finding.pair, said
+    assert finding.step, said
 
 
 def must_hold(change: Harmless, patch: pytest.MonkeyPatch) -> None:
