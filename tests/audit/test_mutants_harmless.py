@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.faults import Harmless, cases, method, must_hold, patched, step
+from support.faults import Fault, Harmless, cases, method, must_find, must_hold, patched, step
 from support.planting import less
 
 B = {"bound": 3}
@@ -177,3 +177,13 @@ HARMLESS = [
 @pytest.mark.parametrize("change", cases(HARMLESS))
 def test_post_processing_is_not_flagged(change: Harmless, monkeypatch: pytest.MonkeyPatch) -> None:
     must_hold(change, monkeypatch)
+
+
+def test_both_checks_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounded, faulty = method("lpa", B, publish=counts(np.round)), step("lpa", "laplace", less(1.05), **B)
+    with pytest.raises(AssertionError, match="loss 1 "):
+        must_find(Fault("no fault", rounded, "laplace", pairs=30), monkeypatch)
+    with pytest.raises(AssertionError, match=r"loss 1\.05 "):
+        must_hold(Harmless("not harmless", faulty, pairs=30), monkeypatch)
+    with pytest.raises(AssertionError, match="laplace"):
+        must_find(Fault("named wrongly", faulty, "choose", pairs=30), monkeypatch)
