@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dpbench.audit.row_shapes import CROWD
 from dpbench.data import Contingency
 
 MANY_CELLS = "many cells"
+CROWDED = "many in the other cell"
 TREE = 50
 """Least number of these: there a hierarchy has more than one level."""
 LARGE = 1600
@@ -30,7 +32,7 @@ CONTINGENCY_SHAPES = (
     "the last cell",
 )
 
-MOVED_SHAPES = ("one attribute", "to an empty cell", "the cell holds others", "two attributes")
+MOVED_SHAPES = ("one attribute", "to an empty cell", "the cell holds others", "two attributes", CROWDED)
 
 
 def contingency_pair(
@@ -79,12 +81,18 @@ def moved_pair(
 ) -> tuple[Contingency, Contingency, str]:
     """One individual goes to another cell of the same first attribute. So few that every outcome can be listed."""
     sides = (int(rng.integers(2, 4)),) if shape == "one attribute" else (2, int(rng.integers(2, 4)))
+    sides = (2,) if shape == CROWDED else sides
     width = sides[-1]
     counts = np.zeros(int(np.prod(sides)), dtype=np.int64)
     first = int(rng.integers(counts.size // width)) * width
     source, target = (first + rng.permutation(width)[:2]).tolist()
-    for _ in range(rng.integers(0, 3)):
-        counts[source if shape == "the cell holds others" else rng.integers(counts.size)] += 1
+    # A δ only matters where a group is not tiny; two cells have few outcomes however many are in them.
+    others = int(rng.integers(4, CROWD // 2)) if shape == CROWDED else int(rng.integers(0, 3))
+    for _ in range(others):
+        if shape == CROWDED:
+            counts[target] += 1
+        else:
+            counts[source if shape == "the cell holds others" else rng.integers(counts.size)] += 1
     if shape == "to an empty cell":
         counts[target] = 0
     counts[source] += 1

@@ -17,6 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpbench.privacy import Law, Noise
 
+NUMBERS = ("laplace", "geometric", "gaussian", "ball")
+"""The steps that give a noisy number for each value."""
+
 
 class Differs(Exception):
     """Something that must be equal on both neighbours is not. `step` names where."""
@@ -58,6 +61,7 @@ class Recorder(Noise):
     given: a transcript whose outputs are handed out instead of fresh noise. Whatever must agree with it and does not raises
     `Differs`.
     forced: outcomes of `choose`, by the number of the step.
+    low: every noisy number comes out below zero, as it may: whatever is cut off there is equal then, and ties are common.
     newcomers: the numbers of `rows` steps at which the row that the transcript's data do not have is in the sample.
     """
 
@@ -68,8 +72,10 @@ class Recorder(Noise):
         given: Sequence[Step] | None = None,
         forced: Mapping[int, int] | None = None,
         newcomers: Collection[int] = (),
+        low: bool = False,
     ) -> None:
         super().__init__(rng)
+        self.low = low
         self.given, self.forced, self.newcomers = given, forced or {}, newcomers
         self.steps: list[Step] = []
 
@@ -141,6 +147,8 @@ class Recorder(Noise):
         exact = np.array(values)
         step = Step(kind, name or kind, exact, {key: np.array(value) for key, value in parameters.items()}, None, law)
         output = draw() if self.given is None else self._recorded(step)
+        if self.low and self.given is None and kind in NUMBERS:
+            output = -np.abs(output) - 1
         self.steps.append(Step(kind, step.name, exact, step.parameters, copy.deepcopy(output), law))
         return output
 

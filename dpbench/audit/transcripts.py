@@ -35,6 +35,8 @@ FORCED = 48
 """Most combinations of outcomes of `choose` that are forced on one pair."""
 TRANSCRIPTS = 2
 """Recorded runs of each neighbour, where there are several steps and a later one may depend on an earlier output."""
+MORE = 8
+"""Draws of a law on each transcript, beside the one that counts: whether they follow it shows sooner."""
 UNPUBLISHED = ("chosen", "diagnostics", "sample")
 """Fields of a release besides its numbers: the first is among its parts, the others are for studies only."""
 
@@ -97,9 +99,11 @@ def published(release: Any) -> Mapping[str, bytes]:
     return shown
 
 
-def record(mechanism: Any, data: Data, epsilon: float, seed: int, forced: Mapping[int, int] | None = None) -> Trace:
+def record(
+    mechanism: Any, data: Data, epsilon: float, seed: int, forced: Mapping[int, int] | None = None, low: bool = False
+) -> Trace:
     try:
-        return run(mechanism, data, epsilon, seed, forced=forced)
+        return run(mechanism, data, epsilon, seed, forced=forced, low=low)
     except Exception as error:  # a stranger's code: whatever it raises, the pair tells nothing
         raise Refused(f"it fails on a pair: {type(error).__name__}: {error}") from error
 
@@ -131,6 +135,10 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
             recorded = first if (data, bits, outcomes) == (pair.before, seed, {}) else None
             recorded = recorded or record(mechanism, data, epsilon, bits, outcomes)
             found = _transcript(mechanism, pair, epsilon, delta, bits, data is pair.before, recorded, notes)
+            worst = max(worst, found, key=lambda judged: judged.weight(epsilon))
+        if again > 1:
+            low = record(mechanism, pair.before, epsilon, seed, low=True)
+            found = _transcript(mechanism, pair, epsilon, delta, seed, True, low, notes)
             worst = max(worst, found, key=lambda judged: judged.weight(epsilon))
     except Differs as differs:
         return Judged(math.inf, differs.step, pair.name, differs.what)
@@ -233,8 +241,11 @@ def _draw_cost(one: Step, other: Step, notes: Notes, fresh: bool, from_before: b
             return Cost()
     notes.enumerated = True
     if fresh:
+        law, stated = (one.law, laws.one) if from_before else (other.law, laws.other)
+        drawn = [one.output, *(law.draw(notes.samplers.rng) for _ in range(MORE) if law is not None)]
         try:
-            notes.samplers.note(str(one), laws.one if from_before else laws.other, laws.place(one.output))
+            for outcome in drawn:
+                notes.samplers.note(str(one), stated, laws.place(outcome))
         except KeyError:
             raise Differs(str(one), f"{one} drew an outcome that its law does not have") from None
     return Cost(laws=(laws.one, laws.other))

@@ -15,7 +15,7 @@ from dpbench.mechanisms.base import MECHANISMS
 
 Parameters = Mapping[str, Any]
 
-LEAST = 51
+LEAST = 57
 """Pairs of one choice of parameters, however many there are: all shapes of rows, three times."""
 WIDE = 60
 """A bound at which choices of θ cost nearly all of their budget."""
