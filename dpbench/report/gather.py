@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench.claims.judge import Judge, Verdict
+from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
+from dpbench.claims.verdicts import Verdict
 from dpbench.config import catalogue
 from dpbench.config.catalogue import options
 from dpbench.mechanisms.base import MECHANISMS
