@@ -25,7 +25,7 @@ def by_audit(claim: Claim, asked: Replay) -> Verdict:
     pairs = sum(each.pairs for each in found)
     on = f"{pairs} {'pair' if pairs == 1 else 'pairs'}{' in all' if len(found) > 1 else ''}"
     reason = one.undecided if decider.verdict == INCONCLUSIVE else ""
-    if decider.verdict == CONTRADICTED:
+    if decider.verdict == CONTRADICTED or one.reason:  # what was found beyond the guarantee can be looked up
         reason = ": ".join(filter(None, [", ".join(filter(None, [one.pair, one.step])), one.reason]))
     return Verdict(
         claim, decider.verdict, reason, tuple(group for group, _ in groups), decider, evidence=f"{one.method} on {on}"
