@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from dpbench.check.comparison import ORDER, SAME, Comparison, Entry
-from dpbench.claims.judge import describe
+from dpbench.claims.verdicts import describe
 
 
 def write(path: Path, found: Comparison, bad: set[str]) -> None:

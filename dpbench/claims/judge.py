@@ -1,14 +1,15 @@
 """Whether the stored trials bear out what the papers say.
 
 A verdict compares a 95 % interval of a claim's measure with the region where the paper expects it. Intervals are about
-the mechanisms' noise: the data are one fixed draw. Imports the ledger and the frame; the verbs and the report import it.
+the mechanisms' noise: the data are one fixed draw. Claims of privacy need no trials: `privacy.py` decides them. Imports the
+ledger and the frame; the verbs and the report import it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,74 +18,15 @@ import numpy as np
 from dpbench.claims.cells import Cell, cells_of
 from dpbench.claims.expression import Missing, Scope, evaluate, fits
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.claims.privacy import by_audit
+from dpbench.claims.verdicts import RANK, Group, Verdict, describe
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError
 from dpbench.results import commands, frame
-from dpbench.results.commands import RESULTS, run_command
 from dpbench.results.run import DatasetUse, Run
 
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Group:
-    """The measure in one group of cells, with its interval."""
-
-    labels: Mapping[str, Any]
-    value: float
-    low: float
-    high: float
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came of a claim. `value`, `low`, `high` are those of the deciding group."""
-
-    claim: Claim
-    verdict: str
-    reason: str = ""
-    groups: tuple[Group, ...] = ()
-    decider: Group | None = None
-    scale: str = ""
-    trials: int = 0
-    """Fewest trials of a cell that was used."""
-    results: Path = RESULTS
-
-    @property
-    def measured(self) -> str:
-        return self.claim.region.show(self.decider.value) if self.decider else ""
-
-    @property
-    def interval(self) -> str:
-        if self.decider is None or self.decider.low == self.decider.high:
-            return ""
-        low, high = (self.claim.region.show(end) for end in (self.decider.low, self.decider.high))
-        return f"at least {low}" if np.isinf(self.decider.high) else f"{low} to {high}"
-
-    @property
-    def where(self) -> str:
-        """Which group decided, out of how many."""
-        if self.decider is None or len(self.groups) < 2:
-            return ""
-        found = self.decider.verdict
-        alike = sum(group.verdict == found for group in self.groups)
-        rank = "best" if self.claim.some else "closest" if found == REPRODUCED else f"{alike} such"
-        return f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
-
-    @property
-    def command(self) -> str:
-        """What would make it testable."""
-        claim = self.claim
-        if self.verdict != UNTESTABLE or not claim.experiment or claim.untestable:
-            return ""
-        return run_command(claim.experiment, self.results, claim.scale if claim.scale != "smoke" else None)
-
-
-def describe(labels: Mapping[str, Any]) -> str:
-    parts = (f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in labels.items())
-    return ", ".join(parts)
 
 
 class Judge:
@@ -144,6 +86,8 @@ class Judge:
     def _verdict(self, claim: Claim) -> Verdict:
         if claim.untestable:
             return Verdict(claim, UNTESTABLE, claim.untestable)
+        if claim.audit is not None:
+            return by_audit(claim, claim.audit)
         if not claim.experiment:
             return self._decide(claim, Scope([], claim.numbers), "", [])
         run = self.run_for(claim)
@@ -183,7 +127,7 @@ class Judge:
         if trials == 1 and not claim.exact:
             reason = "one trial gives no interval"
             return Verdict(claim, INCONCLUSIVE, reason, groups, groups[0], scale, trials)
-        order: Callable[[Group], Any] = lambda g: (_RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
+        order: Callable[[Group], Any] = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
         decider = max(groups, key=order) if claim.some else min(groups, key=order)
         lacking = lacking + holes
         if lacking and decider.verdict != (REPRODUCED if claim.some else CONTRADICTED):
@@ -250,10 +194,6 @@ def _has_size(dataset: DatasetUse, scale: str) -> bool:
     return all(
         dataset.params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items()
     )
-
-
-# From worst to best: the worst group decides what must hold for each, the best one what must hold for some.
-_RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
 
 
 def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], np.ndarray]], list[str]]:

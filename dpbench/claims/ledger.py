@@ -1,6 +1,7 @@
 """The ledger of claims: what the papers say, as data. One YAML a paper in conf/claims; knows no results.
 
-A claim names the experiment it needs, a measure over its results (`expression.py`) and where the paper expects it.
+A claim names the experiment it needs, a measure over its results (`expression.py`) and where the paper expects it. A claim
+of privacy names an audit instead (`replays.py`), which needs no results.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.claims.expression import choices, parse
+from dpbench.claims.replays import BadAudit, Replay, read_audit
 from dpbench.config import catalogue
 from dpbench.config.catalogue import SCALES
 from dpbench.errors import UserError, one_of, unknown
@@ -33,6 +35,7 @@ BASES = {
 
 
 AUDIT = "audit of the mechanisms"
+REPLAY = "audit by replay"
 ARITHMETIC = "arithmetic, nothing measured"
 
 
@@ -80,8 +83,10 @@ class Region:
 
     def show(self, value: float) -> str:
         """A number in the paper's unit."""
-        if self.percent:
+        if self.percent and np.isfinite(value):
             return f"{100 * value:.0f} %" if abs(value) >= 10 else f"{100 * value:.3g} %"
+        if np.isinf(value):
+            return "∞" if value > 0 else "-∞"
         if 1e3 <= abs(value) < 1e6:
             return f"{value:.0f}"  # a size, whose last digit may be the point
         return f"{value:.4g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.2e}"
@@ -116,6 +121,8 @@ class Claim:
     """It must hold for each value of these labels,"""
     some: tuple[str, ...] = ()
     """or for some ("up to")."""
+    audit: Replay | None = None
+    """What decides a claim of privacy; its measure is the loss, or the sensitivity, that the audit finds."""
     measure: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constants of the measure."""
@@ -146,7 +153,16 @@ class Claim:
                 raise UserError(f"claim {self.id}: numbers: {number}={value!r} is not valid: expected a number")
         if self.each and self.some:
             raise UserError(f"claim {self.id}: give `each` or `some`, not both")
-        if not self.untestable:
+        if self.audit is not None:
+            idle = [
+                f.name for f in dataclasses.fields(self) if f.name in _RUNS and getattr(self, f.name) != _RUNS[f.name]
+            ]
+            if idle:
+                raise UserError(f"claim {self.id}: {idle[0]} has no effect beside `audit`")
+            if not self.expect:
+                raise UserError(f"claim {self.id}: needs `expect` beside `audit`")
+            _ = self.region
+        elif not self.untestable:
             if not self.measure or not self.expect:
                 raise UserError(f"claim {self.id}: needs `measure` and `expect`, or `untestable` with the reason")
             _ = self.region
@@ -177,7 +193,25 @@ class Claim:
         """What decides it: an experiment, an audit, or nothing that was measured."""
         if self.experiment or self.untestable:
             return self.experiment
+        if self.audit is not None:
+            return REPLAY
         return AUDIT if re.search(r"\bloss\(", self.measure) else ARITHMETIC
+
+
+# What a claim says about runs, with its default: without effect beside an audit.
+_RUNS: dict[str, Any] = {
+    "experiment": "",
+    "scale": "smoke",
+    "where": {},
+    "each": (),
+    "some": (),
+    "measure": "",
+    "numbers": {},
+    "original": "",
+    "exact": False,
+    "made": False,
+    "untestable": "",
+}
 
 
 def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> list[Claim]:
@@ -201,6 +235,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "where": (dict, list),
     "each": (str, list),
     "some": (str, list),
+    "audit": (dict,),
     "numbers": (dict,),
     "exact": (bool,),
     "made": (bool,),
@@ -222,10 +257,14 @@ def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> C
                 raise UserError(f"{at}={value!r} is not valid: expected {expected}")
         at = ""
         given = dict(entry)
+        if "audit" in given:
+            given["audit"] = read_audit(given["audit"])
         for key in ("each", "some"):
             value = given.get(key, [])
             given[key] = tuple(map(str, [value] if isinstance(value, str) else value))
         return Claim(id=f"{paper}/{name}", paper=paper, **given)
+    except BadAudit as error:
+        raise UserError(f"claim {paper}/{name}: {error} ({document.place(name, 'audit', error.key)})") from None
     except (UserError, TypeError) as error:
         told = str(error).removeprefix(f"claim {paper}/{name}: ")
         at = at or next((key for key in valid if re.match(rf"(cannot read the )?{key}\b", told)), "")

@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dpbench.cli.common import console, notes
-from dpbench.errors import UserError, output_file, positive, unknown
+from dpbench.errors import UserError, output_file, output_folder, positive, unknown
+from dpbench.results.commands import RESULTS
 
 OWN_PAIRS = 8
 """Users of --data that are left out in turn, where --pairs is not given."""
@@ -40,6 +41,11 @@ def main(argv: list[str]) -> int:
     add("--json", type=Path, help="write all findings to this file, too")
     add(
         "--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it"
+    )
+    add(
+        "--results",
+        type=Path,
+        help="folder where the findings are kept for the report (default: results; not with --data, which shows them only)",
     )
     args = parser.parse_args(argv)
 
@@ -65,6 +71,10 @@ def main(argv: list[str]) -> int:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(as_json(found, args.seed) + "\n", encoding="utf-8")
     console().print(_table(found, options.epsilon))
+    if args.data is None:
+        from dpbench.audit.stored import store
+
+        store(args.results or RESULTS, found, args.seed, anew=not args.mechanism)
     console().print(_summary(found))
     return 1 if any(one.verdict == "violated" or not one.pairs for one in found) else 0
 
@@ -80,6 +90,10 @@ def _check(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
     output_file("--json", args.json)
+    if args.data is not None and args.results is not None:
+        raise UserError("--results has no effect with --data: only findings on random pairs are kept")
+    if args.data is None:
+        output_folder("--results ", args.results or RESULTS)
 
 
 def _found(asked: Sequence[Any], options: Any, path: Path | None, findings: Any) -> Iterator[Any]:

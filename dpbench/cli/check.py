@@ -35,7 +35,7 @@ from dpbench.check.comparison import (
     Entry,
     compare,
 )
-from dpbench.claims.judge import describe
+from dpbench.claims.verdicts import describe
 from dpbench.cli import common
 from dpbench.config.words import Value
 from dpbench.errors import UserError, output_file, output_folder, unknown

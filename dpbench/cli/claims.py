@@ -15,8 +15,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dpbench.claims.judge import Judge, Verdict
+from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
+from dpbench.claims.verdicts import Verdict
 from dpbench.cli import common
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_folder

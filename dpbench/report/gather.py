@@ -13,8 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench.claims.judge import Judge, Verdict
+from dpbench.audit.stored import Stored, stored
+from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
+from dpbench.claims.verdicts import Verdict
+from dpbench.compare.audits import verdicts as audited
 from dpbench.config import catalogue
 from dpbench.config.catalogue import options
 from dpbench.mechanisms.base import MECHANISMS
@@ -35,6 +38,8 @@ PAPERS = {
     "epicrec": "Shen and Jin: EpicRec, CCS 2016",
     "cross": "Across the papers: what none of them compares",
 }
+COMPARED = "cross"
+"""Where mechanisms are ranked against each other."""
 OWN = "own"
 """Where runs with names of their own stand: variations of experiments, and ad-hoc ones."""
 OWN_TITLE = "Runs of your own: variations, and chosen datasets and mechanisms. No figures of a paper"
@@ -64,6 +69,8 @@ class Experiment:
     verdicts: list[Verdict] = field(default_factory=list)
     own: bool = False
     """A variation or an ad-hoc run."""
+    audited: Mapping[str, str] = field(default_factory=dict)
+    """By mechanism, what the audit found: where mechanisms are compared."""
 
     @property
     def paper(self) -> str:
@@ -104,6 +111,8 @@ class Facts:
     environment: dict[str, str]
     results: Path
     written: str
+    audit: list[Stored] = field(default_factory=list)
+    """What the last audit of the mechanisms found; empty when there was none."""
 
     @property
     def missing(self) -> list[Experiment]:
@@ -132,7 +141,11 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
             experiments[-1].verdicts = [v for v in verdicts if v.claim.experiment == name]
     experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Facts(experiments, verdicts, _datasets(runs), _mechanisms(), Environment.here().lines(), results, written)
+    for experiment in experiments:
+        if experiment.paper == COMPARED:
+            experiment.audited = audited(results)
+    machine = Environment.here().lines()
+    return Facts(experiments, verdicts, _datasets(runs), _mechanisms(), machine, results, written, stored(results))
 
 
 def _rank(paper: str) -> int:

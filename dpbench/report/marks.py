@@ -80,6 +80,21 @@ def notes(uses: Sequence[MechanismUse]) -> list[Note]:
     return found
 
 
+def audit_notes(uses: Sequence[MechanismUse], audited: Mapping[str, str]) -> list[Note]:
+    """What the audit found about the mechanisms of a comparison, those with one verdict together."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(use.name for use in uses):
+        words = audited.get(name, "not audited")
+        # How many pairs stands in the section of the audit.
+        groups.setdefault("holds" if words.startswith("holds") else words, []).append(name)
+    if not audited or not groups:
+        return []
+    broken = tuple((tuple(who), words) for words, who in groups.items() if words.startswith("violated"))
+    others = tuple((tuple(who), words) for words, who in groups.items() if not words.startswith("violated"))
+    found = [Note("guarantee violated in the audit", broken)] if broken else []
+    return [*found, Note("audited", others, warn=False)] if others else found
+
+
 def _mark(uses: Sequence[MechanismUse]) -> Mark | None:
     if not uses:
         return None

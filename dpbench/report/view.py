@@ -14,6 +14,7 @@ from dpbench.claims.ledger import VERDICTS
 from dpbench.report.gather import Dataset, Facts, MechanismFacts
 from dpbench.report.tables import Cell, Head, Table, heads, table
 from dpbench.report.text import anchor, listed
+from dpbench.report.view_audit import AuditView, audit_view
 from dpbench.report.view_claims import ClaimsView, ErrataView, claims_view, errata_view
 from dpbench.report.view_experiments import LEADERBOARD, PaperView, paper_view, papers_view
 
@@ -36,6 +37,7 @@ SECTIONS = (
     Section("leaderboard", "Leaderboard"),
     Section("datasets", "Datasets"),
     Section("mechanisms", "Mechanisms"),
+    Section("audit", "Audit of privacy", "Audit"),
     Section("errata", "Errata"),
     Section("environment", "Environment and seeds", "Environment"),
 )
@@ -118,6 +120,7 @@ class PageView:
     leaderboard: PaperView
     datasets: tuple[DatasetView, ...]
     mechanisms: MechanismsView
+    audit: AuditView
     errata: ErrataView
     environment: EnvironmentView
 
@@ -132,6 +135,7 @@ def page_view(facts: Facts) -> PageView:
         leaderboard=paper_view(LEADERBOARD, facts.experiments),
         datasets=tuple(map(_dataset, facts.datasets)),
         mechanisms=_mechanisms(facts.mechanisms),
+        audit=audit_view(facts),
         errata=errata_view(facts),
         environment=_environment(facts),
     )

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpbench.claims.judge import Verdict
 from dpbench.claims.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
+from dpbench.claims.verdicts import Verdict
 from dpbench.config.schema import SCALES
 from dpbench.paths import EXPERIMENTS
 from dpbench.report.gather import PAPERS, Facts

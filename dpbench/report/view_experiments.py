@@ -9,8 +9,8 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpbench.report.gather import OWN, OWN_TITLE, PAPERS, Experiment
-from dpbench.report.marks import Marks, Note, notes
+from dpbench.report.gather import COMPARED, OWN, OWN_TITLE, PAPERS, Experiment
+from dpbench.report.marks import Marks, Note, audit_notes, notes
 from dpbench.report.runs import RunFacts
 from dpbench.report.tables import Table, rows_of, table
 from dpbench.report.text import anchor
@@ -19,7 +19,7 @@ from dpbench.report.view_claims import Beside, beside
 MOST_ROWS = 400  # of one table of numbers
 WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
 PER_PIXEL = 1.45  # pixels of the picture for one of the page: sharp on dense screens, with text as large as the page's
-LEADERBOARD = "cross"
+LEADERBOARD = COMPARED
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def experiment_view(e: Experiment, run: RunFacts) -> ExperimentView:
         title=e.title,
         command=e.command,
         facts=_facts(run),
-        privacy=tuple(notes(run.mechanisms)),
+        privacy=(*notes(run.mechanisms), *audit_notes(run.mechanisms, e.audited)),
         remarks=tuple(e.remarks),
         problem=e.problem,
         picture=_picture(e.picture, f"{e.id}: {e.title}") if e.picture else None,

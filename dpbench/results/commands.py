@@ -21,6 +21,12 @@ def run_command(experiment: str | None, results: Path, scale: str | None = None)
     return shlex.join(["python", "-m", "dpbench", "run", *words])
 
 
+def audit_command(results: Path) -> str:
+    """What to type to have the audit of all mechanisms in this folder."""
+    words = ["--results", str(results)] if results != RESULTS else []
+    return shlex.join(["python", "-m", "dpbench", "audit", *words])
+
+
 def own_command(run: Run) -> str:
     """What to type to have this run again: an experiment with the files that were read, or what an ad-hoc run is made of."""
     words = shlex.split(run_command(run.experiment, run.results, run.scale))

@@ -2,6 +2,7 @@
 
 runs/EXPERIMENT@SCALE.json      what was run (sealed)
 trials/AB/ID/FIRST-LAST.CHECKSUM.parquet   the trials of one setting
+audit.json                      what the audit of the mechanisms found (sealed)
 figures/, report.html, mlflow.db           what is made from them
 failures/RUN-KIND-HASH.txt      the traceback of each distinct failure
 damaged/                        files that did not hold what they should

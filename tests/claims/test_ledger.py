@@ -13,8 +13,9 @@ import pytest
 
 from dpbench.check import baselines as utility
 from dpbench.claims.cells import Cell, cells_of
-from dpbench.claims.judge import Judge, Verdict
+from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import CONTRADICTED, UNTESTABLE, Claim, ledger
+from dpbench.claims.verdicts import Verdict
 from dpbench.config.catalogue import options
 from dpbench.errors import UserError
 from dpbench.paths import BASELINES, CONF

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dpbench import seals
-from dpbench.claims.judge import Group, Verdict
 from dpbench.claims.ledger import CONTRADICTED, Claim
+from dpbench.claims.verdicts import Group, Verdict
 from dpbench.report.gather import Dataset, Experiment, Facts
 from dpbench.report.page import markdown, page, prose, write
 from dpbench.report.runs import MechanismUse, RunFacts

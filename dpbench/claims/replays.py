@@ -1,0 +1,158 @@
+"""Claims of privacy: the audit that a claim asks for, read from its YAML, and what the audit finds.
+
+    audit: {mechanism: gs_s, parameters: {bound: 3, sampling: column}, epsilon: 1, pairs: 300}
+
+A mechanism or its parameters may be a list: all of them must hold. With `step`, what that step alone costs; with `quantity:
+sensitivity`, how far its exact values move. Imported by the ledger and the judge; calls the audit.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpbench.errors import UserError, one_of, positive, unknown
+from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+
+Quantity = Literal["loss", "sensitivity"]
+QUANTITIES = ("loss", "sensitivity")
+KEYS = ("mechanism", "parameters", "epsilon", "pairs", "step", "quantity")
+MOST_PAIRS = 100_000
+
+Parameters = tuple[tuple[str, Any], ...]
+
+
+class BadAudit(UserError):
+    """A wrong entry of `audit`; `key` says which."""
+
+    def __init__(self, key: str, message: object) -> None:
+        super().__init__(str(message))
+        self.key = key
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One mechanism with its parameters."""
+
+    mechanism: str
+    parameters: Parameters
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism, **dict(self.parameters)}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What to audit for a claim."""
+
+    choices: tuple[Choice, ...]
+    epsilon: float
+    pairs: int
+    """Random pairs of neighbours of each choice."""
+    step: str = ""
+    quantity: Quantity = "loss"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What was found about one choice."""
+
+    choice: Choice
+    value: float
+    """The largest over all pairs; infinite where something that must be equal on both neighbours is not."""
+    pairs: int
+    """Looked at: the first that shows an infinite value is the last."""
+    method: str
+    pair: str = ""
+    step: str = ""
+    reason: str = ""
+    """What differs on the pair."""
+    undecided: str = ""
+    """Why a value that was not found proves nothing."""
+
+
+def read_audit(entry: Mapping[str, Any]) -> Replay:
+    """The `audit` of a claim. BadAudit: a key is unknown or missing, or its value is not valid."""
+    for key in entry:
+        if key not in KEYS:
+            raise BadAudit(str(key), unknown("key", str(key), KEYS))
+    for key in ("mechanism", "epsilon", "pairs"):
+        if key not in entry:
+            raise BadAudit("", f"audit: {key} is missing: expected mechanism, epsilon and pairs")
+    key = "mechanism"
+    try:
+        names = _several(entry["mechanism"])
+        for name in names:
+            MECHANISMS.get(name)
+        key = "parameters"
+        ways = [_parameters(way) for way in _several(entry.get("parameters", {}))]
+        choices = tuple(Choice(name, way) for name, way in itertools.product(names, ways))
+        for choice in choices:
+            MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
+        key = "epsilon"
+        epsilon = parse_epsilon(entry["epsilon"])
+        key = "pairs"
+        positive("pairs", entry["pairs"], whole=True)
+        if entry["pairs"] > MOST_PAIRS:
+            raise UserError(f"pairs={entry['pairs']} is not valid: expected at most {MOST_PAIRS}")
+        key = "step"
+        step = entry.get("step", "")
+        if not isinstance(step, str):
+            raise UserError(f"step={step!r} is not valid: expected the name of a step")
+        key = "quantity"
+        quantity = entry.get("quantity", "loss")
+        one_of("quantity", quantity, QUANTITIES)
+        if quantity == "sensitivity" and not step:
+            raise UserError("quantity=sensitivity is that of one step: expected `step`, too")
+    except UserError as error:
+        raise BadAudit(key, error) from None
+    return Replay(choices, epsilon, int(entry["pairs"]), step, quantity)
+
+
+def _several(value: Any) -> list[Any]:
+    found = value if isinstance(value, list) else [value]
+    if not found:
+        raise UserError("[] is not valid: expected at least one")
+    return found
+
+
+def _parameters(way: Any) -> Parameters:
+    if not isinstance(way, Mapping):
+        raise UserError(f"parameters={way!r} is not valid: expected parameters and their values, or a list of such")
+    for name, value in way.items():
+        if not isinstance(value, str | int | float):
+            raise UserError(f"parameters: {name}={value!r} is not valid: expected a word or a number")
+    return tuple((str(name), value) for name, value in way.items())
+
+
+def replayed(asked: Replay) -> list[Replayed]:
+    """What the audit finds about each choice. UserError: there is no such step."""
+    return [_replayed(one, asked.epsilon, asked.pairs, asked.step, asked.quantity) for one in asked.choices]
+
+
+@functools.cache
+def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity) -> Replayed:
+    """Kept for the process: several claims and pages may ask for the same audit."""
+    from dpbench.audit.replay import TOLERANCE, audit_by_replay, cannot_replay
+    from dpbench.audit.steps import step_on_pairs
+
+    mechanism = MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
+    if reason := cannot_replay(mechanism):
+        return Replayed(choice, 0.0, 0, "replay", undecided=reason)
+    if step:
+        alone = step_on_pairs(mechanism, epsilon, pairs, step, quantity)
+        why = "" if alone.pairs else alone.reason
+        return Replayed(choice, alone.value, alone.pairs, "replay", alone.pair, step, alone.reason, why)
+    found = audit_by_replay(mechanism, epsilon, pairs, name=choice.mechanism)
+    if found is None:
+        return Replayed(choice, 0.0, 0, "replay", undecided="it has randomness of its own, which cannot be replayed")
+    undecided = found.reason if found.verdict == "inconclusive" else ""
+    differs = found.reason if math.isinf(found.loss) or found.loss > epsilon + TOLERANCE else ""
+    return Replayed(
+        choice, found.loss, found.pairs, found.method, found.pair, found.step.replace("'", ""), differs, undecided
+    )

@@ -1,0 +1,17 @@
+"""What the audit says of the mechanisms that are compared: an error says little where the guarantee does not hold.
+
+Read from the sealed file that `python -m dpbench audit` writes. Imported by the report, for the leaderboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpbench.audit.stored import stored
+from dpbench.audit.summary import by_mechanism
+
+
+def verdicts(results: Path) -> Mapping[str, str]:
+    """By mechanism, what the stored audit found; nothing where there was none."""
+    return {one.mechanism: one.words for one in by_mechanism([each.finding for each in stored(results)])}
