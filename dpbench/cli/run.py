@@ -220,7 +220,7 @@ def _draw(run: Run, notes: Console) -> list[Path]:
         notes.print(f"[yellow]warning[/]: {run.name}: {escape(str(problem))}", soft_wrap=True)
         return []
     for path in files:
-        notes.print(f"wrote {path}")
+        notes.print(f"wrote {path}", soft_wrap=True)
     return files
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -98,10 +99,17 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***")
 
 LINES = ("-", "--", ":", "-.")
 
-# Mechanisms of one family have one place each in the palette; figures never mix the two.
-_FAMILIES = (
-    ("lpa", "fpa", "gs", "gs_r", "gs_s", "alpa", "sra", "hpa", "dpsense", "dpsense_s", "gs_mean"),
-    ("geometric", "filter", "priority", "filter_priority", "threshold", "sketch", "synthesizer"),
+# Mechanisms of one family have one place each in the palette; figures never mix the two. From the twelfth on the colours come
+# again, with other markers.
+_FAMILIES = tuple(
+    tuple(names.split())
+    for names in (
+        "lpa fpa gs gs_r gs_s alpa sra hpa dpsense dpsense_s gs_mean linf gaussian knorm_counts gaussian_correlated "
+        "clipped_laplace clipped_gaussian gs_private zero pf_peeling joint_topk "
+        "gumbel_topk gumbel_topk_delta gumbel_topk_unknown",
+        "geometric filter priority filter_priority threshold sketch synthesizer "
+        "gshm stability_laplace gaussian_sketch alp hb dawa",
+    )
 )
 
 
@@ -144,22 +152,29 @@ def epsilon_name(value: float) -> str:
 
 def look(key: object, position: int) -> dict[str, str]:
     """Colour and marker: a mechanism, by its key or its name, has its own; others go by position in their figure."""
-    for family in _FAMILIES:
-        for index, member in enumerate(family):
-            if str(key).rstrip(MARK) in (member, NAMES[member]):
-                position = index
-    return {"color": COLOURS[position % len(COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
+    place = _place(key)
+    place = position if place is None else place
+    turn = place // len(COLOURS)
+    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[(place + 4 * turn) % len(MARKERS)]}
+
+
+def _place(key: object) -> int | None:
+    base = str(key).replace(MARK, "")
+    return next((family.index(m) for family in _FAMILIES for m in family if base in (m, NAMES[m])), None)
 
 
 def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
     """The looks of the lines of one figure. `Filter, dyadic` is a variant of `Filter`: its colour, and where both are
-    there, another dash and a hollow marker."""
+    there, another dash and a hollow marker. What has no place of its own does not take that of a mechanism beside it."""
+    bases = {member: str(member).replace(MARK, "").partition(",")[0] for member in members}
+    taken = {_place(base) for base in bases.values()}
+    free = (place for place in itertools.count() if place not in taken)
+    places = {base: next(free) for base in dict.fromkeys(bases.values()) if _place(base) is None}
     found: dict[Any, dict[str, str]] = {}
-    taken: dict[str, int] = {}
-    for position, member in enumerate(members):
-        base = str(member).replace(MARK, "").partition(",")[0]
-        variant = taken[base] = taken.get(base, -1) + 1
-        found[member] = {**look(base, position), "linestyle": LINES[variant % len(LINES)]}
+    variants: dict[str, int] = {}
+    for member, base in bases.items():
+        variant = variants[base] = variants.get(base, -1) + 1
+        found[member] = {**look(base, places.get(base, 0)), "linestyle": LINES[variant % len(LINES)]}
         if variant:
             found[member]["markerfacecolor"] = "white"
     return found
