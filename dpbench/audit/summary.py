@@ -39,7 +39,7 @@ class Summary:
         """The verdict in a few words."""
         one = self.decider
         if self.verdict == "holds":
-            return f"holds on {self.pairs} pairs"
+            return f"holds{' with private parameters' if self.declared else ''} on {self.pairs} pairs"
         if self.verdict == "violated":
             given = f" with {one.parameters}" if one.parameters else ""
             loss = shown_loss(one)

@@ -86,7 +86,7 @@ def audit_notes(uses: Sequence[MechanismUse], audited: Mapping[str, str]) -> lis
     for name in dict.fromkeys(use.name for use in uses):
         words = audited.get(name, "not audited")
         # How many pairs stands in the section of the audit.
-        groups.setdefault("holds" if words.startswith("holds") else words, []).append(name)
+        groups.setdefault(words.partition(" on ")[0] if words.startswith("holds") else words, []).append(name)
     if not audited or not groups:
         return []
     broken = tuple((tuple(who), words) for words, who in groups.items() if words.startswith("violated"))

@@ -63,12 +63,12 @@ def audit_view(facts: Facts) -> AuditView:
     known = {mechanism.name for mechanism in facts.mechanisms}
     rows = tuple(_row(one, known) for one in by_mechanism(found))
     kinds = [verdict for verdict in ORDER if any(row.verdict == verdict for row in rows)]
-    counts = [f"{sum(row.verdict == verdict for row in rows)} {verdict}" for verdict in kinds]
+    counts = [f"{verdict}: {sum(row.verdict == verdict for row in rows)}" for verdict in kinds]
     return AuditView(
         rows=rows,
         heads=heads("mechanism", "method", "states", "loss found", "verdict", "pair", "step"),
         choices={"verdict": kinds, "method": list(dict.fromkeys(row.method for row in rows))},
-        counts=listed(counts),
+        counts=", ".join(counts),
         made=_made(facts),
         every=_every(facts) if found else None,
         command=audit_command(facts.results),

@@ -89,6 +89,7 @@ def test_every_erratum_of_the_papers_is_there() -> None:
         "analytics/erratum-netflix-items",
         "analytics/erratum-fourier-repeats",
         "analytics/erratum-tenth-movie",
+        "analytics/erratum-smallest-user",
     }
     arithmetic = {name for name, evidence in errata.items() if evidence == "arithmetic, nothing measured"}
     assert arithmetic == {"gs/erratum-formula-18", "sparse/erratum-real-threshold"}

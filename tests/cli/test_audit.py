@@ -130,3 +130,22 @@ def test_everything_in_two_minutes(dpbench: Call, tmp_path: Path) -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 120
     assert {one["verdict"] for one in found} <= {"holds", "declared not private", "inconclusive"}
     assert len({one["mechanism"] for one in found}) >= 25
+
+
+def test_findings_are_kept_for_the_report(dpbench: Call, tmp_path: Path) -> None:
+    from dpbench.compare.audits import verdicts
+
+    assert dpbench("audit", "lpa", "--pairs", "20").returncode == 0
+    assert dpbench("audit", "alpa", "--pairs", "20", "--results", "results").returncode == 0
+    assert dict(verdicts(tmp_path / "results")) == {
+        "lpa": "holds with private parameters on 40 pairs",
+        "alpa": "holds on 40 pairs",
+    }
+    (tmp_path / "visits.csv").write_text("user,item\na,x\nb,x\nb,y\n")
+    own = dpbench("audit", "lpa(bound=3)", "--data", "visits.csv", "--results", "results")
+    assert own.returncode == 2
+    assert "--results has no effect with --data" in own.stderr
+    (tmp_path / "file").write_text("")
+    wrong = dpbench("audit", "lpa", "--results", "file")
+    assert wrong.returncode == 2
+    assert "expected a folder" in wrong.stderr

@@ -1,0 +1,83 @@
+"""The section of the audit: one row for each mechanism, nothing run for it, and the command where there is nothing."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from dpbench.audit.finding import Finding
+from dpbench.audit.stored import Stored
+from dpbench.report.gather import Facts, MechanismFacts
+from dpbench.report.marks import audit_notes
+from dpbench.report.page import page
+from dpbench.report.runs import MechanismUse
+from dpbench.report.view_audit import audit_view
+
+
+def facts(*findings: Finding, results: str = "results") -> Facts:
+    known = [MechanismFacts("lpa", "gs", "incidence", "ε", "", "")]
+    audit = [Stored(one, 0, "0.1.0", "2026-01-02 03:04 UTC") for one in findings]
+    return Facts([], [], [], known, {}, Path(results), "today", audit)
+
+
+def finding(mechanism: str, verdict: str, loss: float, parameters: str = "", **more: object) -> Finding:
+    given = {"method": "replay", "guarantee": "ε", "epsilon": 1.0, "delta": 0.0, "pairs": 20}
+    return Finding(mechanism=mechanism, parameters=parameters, verdict=verdict, loss=loss, **(given | more))  # type: ignore[arg-type]
+
+
+HOLDS = finding("lpa", "holds", 1.0, "bound=3", pair="any row", step="laplace")
+READS = finding("lpa", "declared not private", math.inf)
+BROKEN = finding("mine.<b>Bad</b>", "violated", math.inf, pair="the new row", step="count <1>", reason="scale differs")
+
+
+def test_without_an_audit_the_page_says_how_to_make_one() -> None:
+    text = page(facts(results="else where"))
+    section = text[text.index('<section id="audit">') :].partition("</section>")[0]
+    assert "python -m dpbench audit --results &#39;else where&#39;" in section
+    assert "audit-table" not in section
+
+
+def test_one_row_for_each_mechanism() -> None:
+    view = audit_view(facts(HOLDS, READS, BROKEN))
+    lpa, bad = view.rows
+    assert (lpa.verdict, lpa.loss, lpa.pairs, lpa.step, lpa.declared) == (
+        "holds",
+        "1",
+        "20 pairs",
+        "laplace",
+        "the defaults",
+    )
+    assert (bad.verdict, bad.loss, bad.pair, bad.known) == ("violated", "∞", "the new row", False)
+    assert view.counts == "violated: 1, holds: 1"
+    assert view.every is not None
+    assert len(view.every.rows) == 3
+    assert "dpbench 0.1.0, ε = 1" in view.made
+
+
+def test_the_page_shows_it_and_obeys_no_markup_in_it() -> None:
+    text = page(facts(HOLDS, READS, BROKEN))
+    section = text[text.index('<section id="audit">') :].partition("</section>")[0]
+    assert '<span class="chip violated">violated</span>' in section
+    assert '<span class="chip holds">holds</span>' in section
+    assert 'href="#mechanism-lpa"' in section
+    assert "<b>Bad" not in section
+    assert "count &lt;1&gt;" in section
+    assert '<a href="#audit">Audit</a>' in text
+
+
+def test_nothing_is_audited_for_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dpbench.audit.replay as replay
+
+    monkeypatch.setattr(replay, "audit_by_replay", None)
+    assert "audit-table" in page(facts(HOLDS))
+
+
+def test_the_leaderboard_says_what_was_found() -> None:
+    uses = [MechanismUse(name, {}, "ε", "") for name in ("lpa", "gs", "alpa", "linf", "lpa")]
+    assert audit_notes(uses, {}) == []
+    found = {"lpa": "holds on 20 pairs", "linf": "holds on 7 pairs", "gs": "violated: a loss of 2"}
+    bad, good = audit_notes(uses, found)
+    assert (bad.warn, bad.groups) == (True, ((("gs",), "violated: a loss of 2"),))
+    assert (good.warn, good.groups) == (False, ((("lpa", "linf"), "holds"), (("alpa",), "not audited")))
