@@ -164,7 +164,7 @@ BASELINES = [
     Fault("lpa: no noise on one half", step("lpa", "laplace", some_without, **B), "laplace"),
     Fault("lpa: the bound is not enforced", method("lpa", B, unfit=lambda right, self, data: ""), "laplace"),
     Fault("lpa: number of rows published", method("lpa", B, publish_columns=shows(n=lambda c, r: c.rows)), "chosen.n"),
-    Fault("alpa: noise of a mean of d numbers", step("alpa", "laplace", less(2.0)), "laplace"),
+    Fault("alpa: half of the noise", step("alpa", "laplace", less(2.0)), "laplace"),
     Fault(
         "fpa: one coefficient's noise for two",
         patched("fpa", "baselines.fourier:noise_scale", lambda right, rho, *given: right(1, *given), rho=2, **B),

@@ -118,7 +118,7 @@ def whole_sizes(right: Any, self: Any, columns: Any) -> np.ndarray:
     return columns.row_sizes
 
 
-def clipped_one_late(right: Any, self: Any, columns: Any, m: int) -> np.ndarray:
+def clipped_one_late(right: Any, self: Any, columns: Any, m: int, *form: str) -> np.ndarray:
     weights = self.weights(self.sizes(columns), m + 1)
     return weighed_counts(columns.indptr, columns.indices, columns.counts, weights)
 
@@ -225,7 +225,7 @@ LIMITED = [
         "choose",
         quick=True,
     ),
-    Fault("dpsense_s: noise for θ - 1", step("dpsense_s", "laplace", less(1.5), alphas=2, **B), "laplace"),
+    Fault("dpsense_s: two thirds of the noise", step("dpsense_s", "laplace", less(1.5), alphas=2, **B), "laplace"),
     Fault("clipped_laplace: rows are not clipped", method("clipped_laplace", B, clipped=all_counts), "laplace"),
     Fault(
         "clipped_laplace: clipped to m + 1", method("clipped_laplace", {"m": 2}, clipped=clipped_one_late), "laplace"
@@ -250,7 +250,7 @@ LIMITED = [
 ]
 
 PERSONAL = [
-    Fault("laplace_categories: noise of one category", step("laplace_categories", "laplace", less(2.0)), "laplace"),
+    Fault("laplace_categories: half of the noise", step("laplace_categories", "laplace", less(2.0)), "laplace"),
     Fault(
         "laplace_categories: noise for own items", method("laplace_categories", publish=calibrated_to_own), "laplace"
     ),

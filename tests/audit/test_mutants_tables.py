@@ -182,6 +182,12 @@ def whole_budget_for_each_level(right: Any, values: Any, epsilon: float, noise: 
     return right(values, epsilon * _tree.shape_for(values.size)[1], noise)
 
 
+def stability(change: Any) -> Any:
+    """Another scale or threshold."""
+    at = "histograms._stability:laplace_noise"
+    return patched("stability_laplace", at, lambda right, *given: change(*right(*given)))
+
+
 TABLES = [
     Fault("geometric: α a twentieth too small", step("geometric", "table", less(1.05)), "table", quick=True),
     Fault(
@@ -273,6 +279,24 @@ TABLES = [
         pairs=20,
     ),
     Fault("alp: the exact maximum", step("alp", "largest", without, buckets=4), "chosen.largest"),
+    Fault(
+        "dawa: a hundredth of the noise on costs",
+        patched("dawa", "histograms._partition:scale_for", lambda right, *given: right(*given) / 100),
+        "partition",
+    ),
+    Fault(
+        "gshm: no threshold",
+        patched("gshm", "histograms._stability:gaussian_noise", lambda right, *given: (right(*given)[0], 0.0)),
+        "nonzeros",
+        quick=True,
+    ),
+    Fault(
+        "gshm: noise of one cell for three",
+        patched("gshm", "histograms._stability:gaussian_noise", lambda right, e, delta, k: right(e, delta, 1), k=3),
+        "nonzeros",
+    ),
+    Fault("stability_laplace: scale a twentieth too small", stability(lambda b, tau: (b / 1.05, tau)), "nonzeros"),
+    Fault("stability_laplace: threshold a fifth too low", stability(lambda b, tau: (b, 0.8 * tau)), "nonzeros"),
     Fault(
         "gaussian_sketch: noise of one row for three",
         method("gaussian_sketch", {"buckets": 4, "rows": 3}, sensitivity=lambda right, self, data: 1.0),
