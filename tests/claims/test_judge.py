@@ -123,7 +123,7 @@ def test_runs_on_files_stand_beside_and_own_runs_decide_nothing(tmp_path: Path) 
     assert {*judge.each} == {"gs/fig9", "gs/fig9+small", "mine"}
     assert {*judge.runs} == {"gs/fig9"}
     for original, label in (("", "gs/fig9"), ("small", "gs/fig9+small"), ("other", "gs/fig9")):
-        decider = judge.run_for(claim(experiment="gs/fig9", original=original))
+        decider = judge.run_for(claim(experiment="gs/fig9", original=original, **RATIO))
         assert decider is not None
         assert decider.label == label
 
