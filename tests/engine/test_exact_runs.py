@@ -40,7 +40,7 @@ def test_a_run_with_exact_noise(dpbench: Call, home: Path) -> None:
     assert "Exact noise, drawn from whole numbers only" in done.stdout
     run = only_run(home / "results")
     assert {setting.noise for setting in run.settings} == {"exact"}
-    assert "exact noise" in notes(run)[0]
+    assert "exact noise" in " ".join(notes(run))
     assert set(trials(home / "results")["noise"]) == {"exact"}
     # Errors of whole counts are whole: in steps of 1/25, the number of columns.
     maes = run.trials()["metric.mae"].to_numpy() * 25

@@ -42,6 +42,9 @@ class Project:
         """An object, `module:Name`, with all modules of this folder loaded anew, as another process would."""
         self.forget()
         module, _, name = path.partition(":")
+        for known in list(sys.modules):  # another test may have left a module of the same name
+            if known.partition(".")[0] in {file.stem for file in self.folder.iterdir()}:
+                del sys.modules[known]
         return getattr(importlib.import_module(module), name)
 
     def code(self, path: str) -> Code:
