@@ -107,6 +107,8 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         return _CONTROL.sub("?", value)
     if hint is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
+    if hint is bool and type(value) is bool:
+        return value
     if hint is int and type(value) is int:
         return value
     raise ValueError(f"{name} is not of its type")

@@ -26,7 +26,6 @@ OPEN = finding("lpa", "declared not private", math.inf, pair="the new row", step
 GS = finding("gs", "violated", 2.5, parameters="bound=3", pair="p", step="s")
 
 
-@pytest.mark.xfail(reason="stored findings do not know the field at_most yet", strict=False)
 def test_what_is_stored_comes_back(tmp_path: Path) -> None:
     assert stored(tmp_path) == []
     assert verdicts(tmp_path) == {}
@@ -37,7 +36,6 @@ def test_what_is_stored_comes_back(tmp_path: Path) -> None:
     assert "Infinity" not in (tmp_path / FILE).read_text(), "other readers of JSON know no such number"
 
 
-@pytest.mark.xfail(reason="stored findings do not know the field at_most yet", strict=False)
 def test_an_audit_of_some_replaces_theirs(tmp_path: Path) -> None:
     store(tmp_path, [LPA, OPEN, GS], 0, anew=True)
     fixed = finding("gs", parameters="bound=3")
@@ -47,7 +45,6 @@ def test_an_audit_of_some_replaces_theirs(tmp_path: Path) -> None:
     assert [each.finding for each in stored(tmp_path)] == [GS]
 
 
-@pytest.mark.xfail(reason="stored findings do not know the field at_most yet", strict=False)
 def test_one_verdict_for_each_mechanism(tmp_path: Path) -> None:
     more = finding("lpa", parameters="bound=1", pairs=30)
     store(tmp_path, [OPEN, LPA, more, GS, finding("zero", "inconclusive", 0.0, reason="too slow")], 0, anew=True)
@@ -101,7 +98,6 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert elsewhere.exists()
 
 
-@pytest.mark.xfail(reason="stored findings do not know the field at_most yet", strict=False)
 def test_texts_cannot_drive_a_terminal(tmp_path: Path) -> None:
     store(tmp_path, [finding("os.system", "inconclusive", reason="\x1b[2Jgone")], 0, anew=True)
     assert verdicts(tmp_path) == {"os.system": "inconclusive: ?[2Jgone"}

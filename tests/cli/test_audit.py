@@ -132,7 +132,6 @@ def test_everything_in_two_minutes(dpbench: Call, tmp_path: Path) -> None:
     assert len({one["mechanism"] for one in found}) >= 25
 
 
-@pytest.mark.xfail(reason="stored findings do not know the field at_most yet", strict=False)
 def test_findings_are_kept_for_the_report(dpbench: Call, tmp_path: Path) -> None:
     from dpbench.compare.audits import verdicts
 
