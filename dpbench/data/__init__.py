@@ -7,6 +7,7 @@ from dpbench.data.contingency import Contingency
 from dpbench.data.incidence import Incidence
 from dpbench.data.records import Records
 from dpbench.data.release import Counts, History, Release, Sample, TopK
+from dpbench.data.stages import Stage
 from dpbench.data.summary import Summary
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Records",
     "Release",
     "Sample",
+    "Stage",
     "Summary",
     "TopK",
 ]

@@ -1,6 +1,6 @@
 """What every data kind shares: frozen, read-only arrays, a kind name, and a memo for what is derived once.
 
-Data kinds import nothing of ours but errors; mechanisms, tasks, sources and the cache import them.
+Data kinds import errors, numerics and, for kept numbers, codes and seals; mechanisms, tasks, sources and the cache import them.
 """
 
 from __future__ import annotations
@@ -8,13 +8,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.data.labels import Labels
+from dpbench.data.shelf import Shelf
 from dpbench.errors import UserError
 
 T = TypeVar("T")
@@ -29,7 +31,7 @@ def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
     return view
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Data:
     """A dataset of one kind. Array fields are read-only and may be memory maps shared by all workers.
 
@@ -63,6 +65,18 @@ class Data:
                     table[key] = compute()
         return table[key]
 
+    def fact(self, key: Hashable, owner: type, compute: Callable[[], float]) -> float:
+        """A number derived from the data that takes long to compute: once for all processes that open the cached dataset.
+
+        `owner` is the class whose code computes it: changed code computes it again.
+        """
+        shelf: Shelf | None = self.__dict__.get("_shelf")
+        return self.memo(key, compute if shelf is None else lambda: shelf.get(key, owner, compute))
+
+    def put_shelf(self, shelf: Shelf) -> None:
+        """Keep facts there from now on."""
+        self.__dict__["_shelf"] = shelf
+
     @property
     def weight(self) -> int:
         """Number of stored array elements: what one pass over the data costs."""
@@ -71,6 +85,15 @@ class Data:
     def statistics(self) -> dict[str, float]:
         """The row of the paper's dataset table that this dataset stands for."""
         raise NotImplementedError
+
+    def facts(self) -> str:
+        """Its sizes in a few words, for `repr`."""
+        return ", ".join(
+            f"{_shown_number(value)} {name.replace('_', ' ')}" for name, value in self.statistics().items()
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.facts()})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Memo and cached properties stay behind: workers get paths, and a copy recomputes what it needs.
@@ -82,15 +105,41 @@ class Data:
 
 
 def arrays_of(data: Data) -> dict[str, NDArray[Any]]:
-    """The array fields of `data`, by name."""
-    pairs = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
-    return {name: value for name, value in pairs if isinstance(value, np.ndarray)}
+    """The array fields of `data`, by name; labels are two of them, `NAME.text` and `NAME.ends`."""
+    found: dict[str, NDArray[Any]] = {}
+    for field in dataclasses.fields(data):
+        value = getattr(data, field.name)
+        if isinstance(value, Labels):
+            found |= {f"{field.name}.text": value.text, f"{field.name}.ends": value.ends}
+        elif isinstance(value, np.ndarray):
+            found[field.name] = value
+    return found
+
+
+def fields_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The fields that `arrays_of` took apart: labels are put together again."""
+    named = {name.removesuffix(".text") for name in arrays if name.endswith(".text")}
+    found: dict[str, Any] = {name: array for name, array in arrays.items() if "." not in name}
+    return found | {name: Labels(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in named}
 
 
 def scalars_of(data: Data) -> dict[str, Any]:
-    """The other fields of `data` (sizes, labels), which must be plain JSON values or tuples of them."""
+    """The other fields of `data` that are set (sizes, names of contexts): plain JSON values or tuples of them."""
     pairs = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
-    return {name: value for name, value in pairs if not isinstance(value, np.ndarray)}
+    return {name: value for name, value in pairs if value is not None and not isinstance(value, np.ndarray | Labels)}
+
+
+def labelled(what: str, labels: Any, size: int) -> Labels | None:
+    """The names of `size` items, checked; None stays None."""
+    if labels is None:
+        return None
+    if len(labels) != size:
+        raise UserError(f"{what}: {len(labels)} item_labels, expected {size}")
+    return Labels.of(labels)
+
+
+def _shown_number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:,.4g}"
 
 
 def whole_numbers(where: str, values: Any, expected: str) -> NDArray[np.int64]:

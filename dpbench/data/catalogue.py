@@ -16,8 +16,10 @@ from dpbench.errors import UserError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+PARTS = ("items", "categories")
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Catalogue(Data, kind="catalogue"):
     """n items by c categories (the public matrix C) and users' item sets (each user's private d_r), both as CSR.
 
@@ -52,6 +54,63 @@ class Catalogue(Data, kind="catalogue"):
         )
         data.validate()
         return data
+
+    @classmethod
+    def from_pairs(cls, catalogue: tuple[Any, Any], histories: tuple[Any, Any]) -> Catalogue:
+        """From two lists of pairs of identifiers: (items, categories) of the public catalogue, (users, items) of the histories.
+
+        An item that somebody has must be in the catalogue.
+        """
+        import pyarrow.compute as pc
+
+        from dpbench.data import grouping
+        from dpbench.data.identifiers import arrow, numbered
+
+        items, categories = (numbered(f"Catalogue: {what}", ids) for what, ids in zip(PARTS, catalogue, strict=True))
+        users = numbered("Catalogue: users", histories[0])
+        held = arrow("Catalogue: items of histories", histories[1])
+        if getattr(held.type, "value_type", None) is not None:
+            held = held.dictionary_decode()
+        try:
+            places = pc.index_in(held.cast(items.values.type), items.values)
+        except Exception as error:  # Arrow's own
+            raise UserError(f"Catalogue: items of histories are not of the catalogue's type: {error}") from None
+        if places.null_count:
+            row = int(np.argmax(places.is_null().to_numpy(zero_copy_only=False)))
+            raise UserError(
+                f"Catalogue: row {row} of the histories has {held[row].as_py()!r}, which is not in the catalogue"
+            )
+        if len(places) != users.codes.size or items.codes.size != categories.codes.size:
+            raise UserError("Catalogue: two columns of one list of pairs differ in length")
+        public = grouping.incidence(items.codes, categories.codes, items.size, categories.size)
+        private = grouping.incidence(users.codes, places.to_numpy().astype(np.int32), users.size, items.size)
+        return cls(public.indptr, public.indices, categories.size, private.indptr, private.indices)
+
+    @classmethod
+    def from_pandas(
+        cls, catalogue: Any, histories: Any, *, item: str = "item", category: str = "category", user: str = "user"
+    ) -> Catalogue:
+        """From two tables: the public catalogue with `item` and `category`, the histories with `user` and `item`."""
+        from dpbench.data.identifiers import column
+
+        public, private = (
+            tuple(column(frame, name, f"Catalogue ({what})") for name in names)
+            for frame, what, names in (
+                (catalogue, "catalogue", (item, category)),
+                (histories, "histories", (user, item)),
+            )
+        )
+        return cls.from_pairs((public[0], public[1]), (private[0], private[1]))
+
+    @classmethod
+    def from_scipy(cls, items_by_categories: Any, users_by_items: Any) -> Catalogue:
+        """From two sparse 0/1 matrices."""
+        from dpbench.data.incidence import Incidence
+
+        public, private = Incidence.from_scipy(items_by_categories), Incidence.from_scipy(users_by_items)
+        if private.columns != public.rows:
+            raise UserError(f"Catalogue: histories of {private.columns} items for a catalogue of {public.rows}")
+        return cls(public.indptr, public.indices, public.columns, private.indptr, private.indices)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,6 +178,9 @@ class Catalogue(Data, kind="catalogue"):
             if same.any():
                 at = order[1:][same][0]
                 raise UserError(f"Catalogue: row {row[at]} of {what} holds {values[at]} twice")
+
+    def facts(self) -> str:
+        return f"{self.items:,} items x {self.categories:,} categories, {self.users:,} users, widest item {self.widest_item}"
 
     def statistics(self) -> dict[str, float]:
         sizes = np.diff(self.history_ptr)

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpbench.data.base import Data, is_whole, read_only, whole_numbers
 from dpbench.errors import UserError
+from dpbench.numerics import boxes
 
 LARGEST = 2**62
 """Cells are int64, and a tree over them has twice as many nodes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contingency(Data, kind="contingency"):
     """n non-zero cells of m: sorted `cells` in range(size) with positive whole `counts`. Nothing has the domain's size.
 
@@ -68,6 +69,45 @@ class Contingency(Data, kind="contingency"):
         first = np.flatnonzero(np.diff(cells, prepend=-1))
         return cls(cells[first], np.diff(first, append=cells.size), size, shape)
 
+    @classmethod
+    def from_pairs(
+        cls, cells: Any, counts: Any = None, *, size: int | None = None, shape: Sequence[int] | None = None
+    ) -> Contingency:
+        """From cells and how many individuals each row of them stands for (default: one).
+
+        `cells`: one column of numbers, or one column for each attribute of `shape`. A cell may occur in several rows.
+        """
+        from dpbench.data.cells import table
+
+        return table(cells, counts, size, shape)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: Any,
+        *,
+        cell: str | Sequence[str] = "cell",
+        count: str | None = None,
+        size: int | None = None,
+        shape: Sequence[int] | None = None,
+    ) -> Contingency:
+        """From a table: `cell` names the column of the cells, or one column for each attribute.
+
+        With `size` or `shape` these hold numbers from 0. Without, they hold any identifiers, and the domain is made of
+        those that occur: then who knows the domain knows something of the data.
+        """
+        from dpbench.data.cells import from_frame
+
+        return from_frame(frame, cell, count, size, shape)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> Contingency:
+        """From a sparse matrix of whole numbers: one attribute for its rows, one for its columns."""
+        from scipy.sparse import coo_array
+
+        found = coo_array(matrix)
+        return cls.from_pairs(list(found.coords), found.data, shape=found.shape)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         shape, size = _domain(self.size, self.shape or None)
@@ -97,6 +137,11 @@ class Contingency(Data, kind="contingency"):
         """True count of each range lo <= cell < hi."""
         return self.running[np.searchsorted(self.cells, hi)] - self.running[np.searchsorted(self.cells, lo)]
 
+    def rectangles(self, lo: ArrayLike, hi: ArrayLike) -> NDArray[np.int64]:
+        """True count of each rectangle lo <= x < hi; the last axis of both holds one coordinate per attribute."""
+        total = boxes.sums(self.sum, *boxes.checked(lo, hi, self.shape), self.shape)
+        return np.rint(total).astype(np.int64).reshape(np.broadcast_shapes(np.shape(lo), np.shape(hi))[:-1])[()]
+
     def subset(self, cells: ArrayLike) -> int:
         """True count of a set of cells."""
         asked = np.sort(np.asarray(cells, dtype=np.int64))
@@ -119,6 +164,9 @@ class Contingency(Data, kind="contingency"):
         if np.any(self.counts <= 0):
             at = int(np.argmax(self.counts <= 0))
             raise UserError(f"Contingency: count {self.counts[at]} of cell {self.cells[at]}: expected 1 or more")
+
+    def facts(self) -> str:
+        return f"{self.nonzeros:,} of {self.size:,} cells, {' x '.join(map(str, self.shape))}, total {self.total:,}"
 
     def statistics(self) -> dict[str, float]:
         """Table 1 of sparse: the density n/m, and what makes it up."""

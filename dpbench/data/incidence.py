@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.data.base import Data, check_csr, read_only, whole_numbers
+from dpbench.data.base import Data, check_csr, labelled, read_only, whole_numbers
 from dpbench.errors import UserError
 
 PART = 1 << 24  # ones counted at a time: bincount widens what it counts to 8 bytes each
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Incidence(Data, kind="incidence"):
     """n rows (users) by d columns, binary, as CSR: row i holds the columns `indices[indptr[i]:indptr[i+1]]`.
 
@@ -26,10 +26,49 @@ class Incidence(Data, kind="incidence"):
     indptr: NDArray[np.int64]
     indices: NDArray[np.integer[Any]]
     columns: int
+    item_labels: Sequence[str] | None = None
+    """The name of each column, where they have names."""
 
     derived = ("counts",)
     repeats: ClassVar[bool] = False
     """A row holds a column once."""
+
+    @classmethod
+    def from_pairs(cls, users: Any, items: Any) -> Incidence:
+        """From two columns of identifiers (words, numbers, dates), one pair of a user and an item in each row.
+
+        A pair that occurs again counts once. Rows and columns are in the order of the identifiers; the items' names
+        are kept as `item_labels`.
+        """
+        from dpbench.data import grouping
+        from dpbench.data.identifiers import numbered
+
+        rows, columns = numbered("Incidence: users", users), numbered("Incidence: items", items)
+        if rows.codes.size != columns.codes.size or not rows.codes.size:
+            raise UserError(f"Incidence: {rows.codes.size} users for {columns.codes.size} items: expected pairs")
+        return grouping.incidence(rows.codes, columns.codes, rows.size, columns.size, item_labels=columns.labels)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, *, user: str = "user", item: str = "item") -> Incidence:
+        """From a table with one row per pair; `user` and `item` name its columns."""
+        from dpbench.data.identifiers import column
+
+        return cls.from_pairs(column(frame, user, "Incidence"), column(frame, item, "Incidence"))
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, item_labels: Sequence[str] | None = None) -> Incidence:
+        """From a sparse matrix of users by items; every stored entry must be one or zero."""
+        from scipy.sparse import csr_array
+
+        binary = csr_array(matrix)
+        binary.sum_duplicates()
+        if (wrong := np.setdiff1d(binary.data, (0, 1))).size:
+            raise UserError(
+                f"Incidence: the matrix holds {wrong[0]}: expected zeros and ones only, such as matrix != 0"
+            )
+        binary.eliminate_zeros()
+        indices = binary.indices.astype(np.int32) if binary.shape[1] < 2**31 else binary.indices
+        return cls(binary.indptr.astype(np.int64), indices, int(binary.shape[1]), item_labels)
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]], *, columns: int) -> Incidence:
@@ -47,6 +86,7 @@ class Incidence(Data, kind="incidence"):
         super().__post_init__()
         _check_columns(self.columns)
         object.__setattr__(self, "columns", int(self.columns))
+        object.__setattr__(self, "item_labels", labelled("Incidence", self.item_labels, self.columns))
         if self.indptr.ndim != 1 or self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
             raise UserError("Incidence: offsets must run from 0 to the number of ones")
 
@@ -95,6 +135,9 @@ class Incidence(Data, kind="incidence"):
         if same.any():
             at = order[1:][same][0]
             raise UserError(f"Incidence: row {row[at]} holds column {self.indices[at]} twice")
+
+    def facts(self) -> str:
+        return f"{self.rows:,} rows x {self.columns:,} columns, {self.ones:,} ones, largest row {self.largest_row:,}"
 
     def statistics(self) -> dict[str, float]:
         """Table 2 of gs: rows, columns, largest row, average count."""

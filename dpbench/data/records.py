@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.data.base import Data, check_csr, read_only, whole_numbers
+from dpbench.data.base import Data, check_csr, labelled, read_only, whole_numbers
 from dpbench.data.incidence import PART, Incidence
 from dpbench.errors import UserError
 
+MOST_CONTEXTS = 256  # one byte for each record
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Records(Data, kind="records"):
     """n users; user k's records T_k are the items `items[indptr[k]:indptr[k+1]]` with the contexts at the same places.
 
@@ -31,10 +33,73 @@ class Records(Data, kind="records"):
     """h, the number of values of the context."""
     repeats: bool = True
     """Whether a user may hold an item more than once: a public fact of the service (check-ins yes, ratings no)."""
-    item_labels: tuple[str, ...] | None = None
+    item_labels: Sequence[str] | None = None
     context_labels: tuple[str, ...] | None = None
 
     derived = ("edges", "counts")
+
+    @classmethod
+    def from_pairs(cls, users: Any, items: Any, contexts: Any = None, *, repeats: bool = True) -> Records:
+        """From columns of identifiers (words, numbers, dates), one record of a user in each row.
+
+        Without `contexts` all records have the same one. `repeats=False` states that no user can hold an item twice.
+        """
+        from dpbench.data import grouping
+        from dpbench.data.identifiers import numbered
+
+        rows, columns = numbered("Records: users", users), numbered("Records: items", items)
+        n = rows.codes.size
+        of = None if contexts is None else numbered("Records: contexts", contexts)
+        for what, found in (("items", columns.codes.size), ("contexts", n if of is None else of.codes.size)):
+            if found != n or not n:
+                raise UserError(f"Records: {n} users for {found} {what}: expected records")
+        if of is not None and of.size > MOST_CONTEXTS:
+            raise UserError(f"Records: {of.size} different contexts are too many: expected at most {MOST_CONTEXTS}")
+        codes = np.zeros(n, dtype=np.uint8) if of is None else of.codes.astype(np.uint8)
+        names = ("all",) if of is None else tuple(of.labels)
+        return grouping.records(
+            rows.codes,
+            columns.codes,
+            codes,
+            rows.size,
+            columns.size,
+            names,
+            repeats=repeats,
+            item_labels=columns.labels,
+        ).checked()
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, *, user: str = "user", item: str = "item", context: str | None = None, repeats: bool = True
+    ) -> Records:
+        """From a table with one row per record; `user`, `item` and `context` name its columns."""
+        from dpbench.data.identifiers import column
+
+        chosen = [column(frame, name, "Records") for name in (user, item, *([context] if context else []))]
+        return cls.from_pairs(*chosen, repeats=repeats)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, item_labels: Sequence[str] | None = None, repeats: bool = True) -> Records:
+        """From a sparse matrix of users by items that says how often each user holds each item; one context."""
+        from scipy.sparse import csr_array
+
+        counts = csr_array(matrix)
+        counts.sum_duplicates()
+        wrong = counts.data[(counts.data < 0) | (counts.data != np.floor(counts.data))]
+        if wrong.size:
+            raise UserError(f"Records: the matrix holds {wrong[0]}: expected whole numbers of 0 or more")
+        times = counts.data.astype(np.int64)
+        users = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        sizes = np.bincount(users, weights=times, minlength=counts.shape[0]).astype(np.int64)
+        items = np.repeat(counts.indices.astype(np.int32), times)
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        contexts = np.zeros(items.size, dtype=np.uint8)
+        return cls(indptr, items, contexts, int(counts.shape[1]), 1, repeats, item_labels, ("all",)).checked()
+
+    def checked(self) -> Records:
+        """Itself, after the full check."""
+        self.validate()
+        return self
 
     @classmethod
     def from_rows(
@@ -47,13 +112,11 @@ class Records(Data, kind="records"):
         h = int(flat[:, 1].max(initial=0)) + 1 if contexts is None else contexts
         check_csr("Records", indptr, flat[:, 0], items)
         check_csr("Records (contexts)", indptr, flat[:, 1], h)
-        data = cls(indptr, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.uint8), items, h, repeats)
-        data.validate()
-        return data
+        return cls(indptr, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.uint8), items, h, repeats).checked()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, most in (("n_items", None), ("n_contexts", 256)):
+        for name, most in (("n_items", None), ("n_contexts", MOST_CONTEXTS)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1 or (most is not None and value > most):
                 limit = f" up to {most}" if most else ""
@@ -63,11 +126,11 @@ class Records(Data, kind="records"):
             raise UserError("Records: offsets must run from 0 to the number of records")
         if self.contexts.shape != self.items.shape:
             raise UserError(f"Records: {self.items.size} items but {self.contexts.size} contexts")
-        for name, size in (("item_labels", self.n_items), ("context_labels", self.n_contexts)):
-            labels = getattr(self, name)
-            if labels is not None and len(labels) != size:
-                raise UserError(f"Records: {len(labels)} {name}, expected {size}")
-            object.__setattr__(self, name, None if labels is None else tuple(labels))
+        object.__setattr__(self, "item_labels", labelled("Records", self.item_labels, self.n_items))
+        if self.context_labels is not None:
+            if len(self.context_labels) != self.n_contexts:
+                raise UserError(f"Records: {len(self.context_labels)} context_labels, expected {self.n_contexts}")
+            object.__setattr__(self, "context_labels", tuple(self.context_labels))
 
     @property
     def users(self) -> int:
@@ -162,6 +225,12 @@ class Records(Data, kind="records"):
             except UserError as error:
                 raise UserError(f"Records without repeats: {error}") from None
 
+    def facts(self) -> str:
+        return (
+            f"{self.users:,} users, {self.n_items:,} items x {self.n_contexts} contexts, {self.records:,} records, "
+            f"largest user {self.largest_user:,}"
+        )
+
     def statistics(self) -> dict[str, float]:
         """Table 4 of analytics: users, items, |D|, max, average and min |T_k|; the contexts, and the largest L2 norm."""
         return {
@@ -188,7 +257,7 @@ def _pairs(number: int, user: Sequence[Any]) -> NDArray[np.integer[Any]]:
     return np.column_stack([whole_numbers(where, [pair[at] for pair in pairs], expected) for at in (0, 1)])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Columns(Data):
     """Records seen as rows by columns: what mechanisms ask of an `Incidence`, but a row may hold a column repeatedly."""
 
@@ -196,6 +265,9 @@ class Columns(Data):
     by_edge: bool
 
     kind = "incidence"
+
+    def facts(self) -> str:
+        return f"{'edge' if self.by_edge else 'item'} counts of {self.records.facts()}"
 
     @property
     def repeats(self) -> bool:
@@ -233,6 +305,10 @@ class Columns(Data):
     @property
     def largest_row(self) -> int:
         return self.records.largest_user
+
+    def fact(self, key: Hashable, owner: type, compute: Callable[[], float]) -> float:
+        """Kept with the records, items and edges apart."""
+        return self.records.fact(("edges" if self.by_edge else "items", key), owner, compute)
 
     def item_columns(self) -> Columns:
         """The counts to publish: these columns themselves."""

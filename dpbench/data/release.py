@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.data.base import read_only
+from dpbench.data.stages import Stage
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +71,9 @@ class Counts(Release):
     edges: NDArray[np.float64] | None = None
     sample: Sample | None = None
     """Not published: the sample they were taken from, where the whole release is made from one."""
+    stages: tuple[Stage[NDArray[np.float64]], ...] | None = field(default=None, repr=False)
+    """Not published: how the counts came about before noise, step by step; () where noise is all there is. None: not told,
+    and the error has no split. Of records, those of the item counts."""
 
     numbers = ("counts", "edges")
 

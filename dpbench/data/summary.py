@@ -1,12 +1,14 @@
 """`Summary`: what is published of a `Contingency`, and how range and subset sums are answered from it.
 
 What is published belongs to places: the cells themselves, or the nodes and coefficients of a transform of them. A range
-is answered from prefix sums of cells, from at most two dyadic nodes a level, or from two paths of wavelets.
+is answered from prefix sums of cells, from at most two dyadic nodes per level, or from two paths of wavelets; a rectangle
+over several attributes from the ranges that its rows are, or from products of dyadic ranges.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -15,11 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpbench.data.base import read_only
 from dpbench.data.release import Release
+from dpbench.data.stages import Stage
 from dpbench.errors import UserError
-from dpbench.numerics import dyadic, haar, hashing, unary
+from dpbench.numerics import boxes, dyadic, grid, haar, hashing, unary
 
-ANSWERS = {"dyadic": dyadic.range_sum, "haar": haar.range_sum}
-TRANSFORMS = ("none", *ANSWERS)
+LINE = {"dyadic": dyadic.range_sum, "haar": haar.range_sum}
+"""Transforms of the line that the cells stand on, and how they answer ranges of it."""
+PRODUCT = "dyadic_product"
+"""The transform of every attribute of its own."""
+TRANSFORMS = ("none", *LINE, PRODUCT)
 
 WRITABLE = 2**25
 """A sketch of a domain up to this size may be written out in full when queries ask for more cells than that."""
@@ -31,6 +37,17 @@ class Summary(Release):
 
     size: int
     transform: str = "none"
+    shape: tuple[int, ...] = ()
+    """Number of values of each attribute; (size,) where none is given."""
+    stages: tuple[Stage[Summary], ...] | None = field(default=None, repr=False)
+    """Not published: what would be without noise, step by step; () where noise is all there is. None: not told, and the error
+    of a query has no split."""
+
+    def __post_init__(self) -> None:
+        shape = tuple(int(length) for length in self.shape) or (int(self.size),)
+        if math.prod(shape) != self.size:
+            raise UserError(f"shape={shape} has {math.prod(shape)} cells, not size={self.size}")
+        object.__setattr__(self, "shape", shape)
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """The published value of each place, zero where nothing is published."""
@@ -45,9 +62,23 @@ class Summary(Release):
         low, high = np.broadcast_arrays(np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64))
         if np.any(low < 0) or np.any(high > self.size) or np.any(low > high):
             raise UserError(f"a range must have 0 <= lo <= hi <= {self.size}")
-        a, b = low.ravel(), high.ravel()
-        answer = self.between(a, b) if self.transform == "none" else ANSWERS[self.transform](self.at, self.size, a, b)
-        return answer.reshape(low.shape)[()]
+        return self._ranges(low.ravel(), high.ravel()).reshape(low.shape)[()]
+
+    def rectangles(self, lo: ArrayLike, hi: ArrayLike) -> NDArray[np.float64]:
+        """Estimated count of each rectangle lo <= x < hi; the last axis of both holds one coordinate per attribute."""
+        low, high = boxes.checked(lo, hi, self.shape)
+        if self.transform == PRODUCT:
+            answer = grid.rectangle_sum(self.at, self.shape, low, high)
+        else:
+            answer = boxes.sums(self._ranges, low, high, self.shape)
+        return answer.reshape(np.broadcast_shapes(np.shape(lo), np.shape(hi))[:-1])[()]
+
+    def _ranges(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
+        if self.transform == "none":
+            return self.between(lo, hi)
+        if self.transform == PRODUCT:
+            return grid.range_sum(self.at, self.shape, lo, hi)
+        return LINE[self.transform](self.at, self.size, lo, hi)
 
     def subset(self, cells: ArrayLike) -> float:
         """Estimated count of a set of cells; neighbouring ones are asked for as one range."""
@@ -63,16 +94,19 @@ class Summary(Release):
 class Entries(Summary):
     """A list of chosen places: sorted `cells` and their `weights`, adjusted so that sums are unbiased where possible.
 
-    `values` are the noisy values before adjustment (None: the weights themselves).
+    `values` are the noisy values before adjustment (None: the weights themselves). Whoever answers takes `absent` for the
+    value of every place that is not listed.
     """
 
     cells: NDArray[np.int64]
     weights: NDArray[np.float64]
     values: NDArray[np.float64] | None = None
+    absent: float = 0.0
 
     numbers = ("cells", "weights", "values")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "cells", read_only(self.cells, dtype=np.int64))
         object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
         if self.values is not None:
@@ -90,12 +124,14 @@ class Entries(Summary):
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         if not self.cells.size:
-            return np.zeros(places.shape)
+            return np.full(places.shape, self.absent)
         entry = np.minimum(np.searchsorted(self.cells, places), self.cells.size - 1)
-        return np.where(self.cells[entry] == places, self.weights[entry], 0.0)
+        return np.where(self.cells[entry] == places, self.weights[entry], self.absent)
 
     def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self.running[np.searchsorted(self.cells, hi)] - self.running[np.searchsorted(self.cells, lo)]
+        begin, end = np.searchsorted(self.cells, lo), np.searchsorted(self.cells, hi)
+        listed = self.running[end] - self.running[begin]
+        return listed + self.absent * ((hi - lo) - (end - begin)) if self.absent else listed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,6 +143,7 @@ class Dense(Summary):
     numbers = ("weights",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "weights", read_only(self.weights, dtype=np.float64))
 
     @cached_property
@@ -188,6 +225,7 @@ class Sketched(Estimated):
     numbers = ("buckets", "seeds")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -213,6 +251,7 @@ class Projected(Estimated):
     numbers = ("bits", "starts", "seed", "unit")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "bits", read_only(self.bits, dtype=np.uint8))
         object.__setattr__(self, "starts", read_only(self.starts, dtype=np.int64))
 

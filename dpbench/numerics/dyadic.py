@@ -6,7 +6,7 @@ at place `offsets[l] + i`, so the leaves are places 0 to m - 1. Nodes over paddi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -35,17 +35,30 @@ def nodes(cells: np.ndarray, counts: np.ndarray, size: int) -> tuple[np.ndarray,
 
 
 def range_sum(at: At, size: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """The sum over each [lo, hi), as that of at most two nodes a level."""
-    starts = offsets(size)
-    hi = to_padded_end(hi, size)
+    """The sum over each [lo, hi), as that of at most two nodes per level."""
     total = np.zeros(lo.size)
-    for start, end in pairwise(starts):
+    for which, places in _chosen(lo, hi, size):
+        total[which] += at(places)
+    return total
+
+
+def cover(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes that make up each [lo, hi): the numbers of the ranges, rising, and the places of their nodes."""
+    found = list(_chosen(lo, hi, size))
+    which, places = (np.concatenate([part[i] for part in found]) for i in range(2))
+    order = np.argsort(which, kind="stable")
+    return which[order], places[order]
+
+
+def _chosen(lo: np.ndarray, hi: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Level by level, and at either end: which ranges take a node there, and its place."""
+    hi = to_padded_end(hi, size)
+    for start, end in pairwise(offsets(size)):
         open_ = lo < hi
         for odd, node in ((lo & 1, lo), (hi & 1, hi - 1)):
             chosen = np.flatnonzero(odd & open_ & (start + node < end))
-            total[chosen] += at(start + node[chosen])
+            yield chosen, start + node[chosen]
         lo, hi = (lo + 1) >> 1, hi >> 1
-    return total
 
 
 def to_padded_end(x: np.ndarray, size: int) -> np.ndarray:

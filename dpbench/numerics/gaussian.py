@@ -6,12 +6,17 @@ import math
 
 import numpy as np
 
+LARGE = 500.0
+"""From this ε on e^ε needs care."""
+
 
 def delta_of(epsilon: float, sigma: float) -> float:
     """The smallest δ that noise N(0, σ²) gives at ε for sensitivity 1: Φ(1/2σ - εσ) - e^ε Φ(-1/2σ - εσ)."""
-    from scipy.special import log_ndtr
+    from scipy.special import erfcx, log_ndtr, ndtr
 
     near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
+    if epsilon > LARGE:  # far² = near² + 2 ε takes e^ε away before it overflows
+        return float(ndtr(near) - math.exp(-(near**2) / 2) * erfcx(-far / math.sqrt(2)) / 2)
     return math.exp(log_ndtr(near)) - math.exp(epsilon + log_ndtr(far))
 
 

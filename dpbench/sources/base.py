@@ -31,6 +31,8 @@ class Source:
     name: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
     """Data kinds it can build."""
+    untold: ClassVar[tuple[str, ...]] = ("path", "kind")
+    """Parameters that say where the data are found, not what they are like: no table of results shows them."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

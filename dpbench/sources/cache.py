@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 import warnings
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from typing import Any
 from dpbench import fingerprints
 from dpbench.codes import code_of
 from dpbench.data.base import Data
+from dpbench.data.shelf import FOLDER as SHELF
+from dpbench.data.shelf import Shelf
 from dpbench.paths import cache
 from dpbench.sources import asides, inputs, stored
 from dpbench.sources.base import SOURCES, SkippedLines, Source
@@ -27,6 +30,7 @@ from dpbench.sources.stored import Damaged, Meta
 from dpbench.sources.streams import data_stream
 
 LAYOUT = 2  # version of the folder's layout
+GIVEN = "given"  # the source that stands for objects of a program
 STREAMS = "dpbench.sources.streams"  # data that were built with other streams are built again
 
 
@@ -46,6 +50,21 @@ class Opened:
 
 class OtherData(Exception):
     """The data that is here, or that can be built here, is not the data that was asked for."""
+
+
+def keep(data: Data, name: str = "") -> tuple[DatasetSpec, str]:
+    """Put a dataset that a program made into the cache, under its content; what workers open it by, and its fingerprint.
+
+    `name` is how it is shown (default: its kind and the beginning of its fingerprint).
+    """
+    aside = cache() / "data" / asides.name(asides.TEMPORARY)
+    fingerprint = stored.save(data, aside).fingerprint
+    spec = DatasetSpec(name or f"{data.kind}-{fingerprint[:6]}", GIVEN, {"content": fingerprint})
+    place = folder(spec)
+    with contextlib.suppress(OSError):  # the same content is there already
+        os.rename(aside, place)
+    shutil.rmtree(aside, ignore_errors=True)
+    return spec, fingerprint
 
 
 def make_source(spec: DatasetSpec) -> Source:
@@ -121,7 +140,7 @@ def _cached(
             with contextlib.suppress(OSError):  # next time nothing has to be hashed
                 stored.write_meta(place, replace(meta, files=files))
         also(one.path for one in files)
-    return _opened(meta, data, verify)
+    return _opened(place, meta, data, verify)
 
 
 def _built(spec: DatasetSpec, place: Path, verify: bool, say: Callable[[str], None]) -> Opened:
@@ -131,10 +150,11 @@ def _built(spec: DatasetSpec, place: Path, verify: bool, say: Callable[[str], No
     path = os.path.abspath(os.path.expanduser(given)) if isinstance(given, str) and given else None
     data, facts = _build(spec)
     stored.save(data, place, path=path, **facts)
-    return _opened(*stored.load(place, verify=verify), verify)
+    return _opened(place, *stored.load(place, verify=verify), verify)
 
 
-def _opened(meta: Meta, data: Data, verified: bool) -> Opened:
+def _opened(place: Path, meta: Meta, data: Data, verified: bool) -> Opened:
+    data.put_shelf(Shelf(place / SHELF, meta.fingerprint))
     return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped)
 
 

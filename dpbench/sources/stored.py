@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpbench import fingerprints
-from dpbench.data.base import KINDS, Data, arrays_of, scalars_of
+from dpbench.data.base import KINDS, Data, arrays_of, fields_of, scalars_of
 from dpbench.seals import Broken, file_digest, seal, unseal
 from dpbench.sources import asides
 from dpbench.sources.inputs import Input
@@ -136,7 +136,7 @@ def load(folder: Path, *, verify: bool) -> tuple[Meta, Data]:
                 raise Damaged(f"{name}.npy holds {array.dtype.str} {array.shape}, not {stored.dtype} {stored.shape}")
             arrays[name] = array
         scalars = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.scalars.items()}
-        data = cls(**{n: a for n, a in arrays.items() if n not in cls.derived}, **scalars)
+        data = cls(**fields_of({n: a for n, a in arrays.items() if n not in cls.derived}), **scalars)
         if folder.stat().st_ino != place:
             raise Damaged("it was replaced while it was opened")
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:

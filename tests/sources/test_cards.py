@@ -20,6 +20,7 @@ from support.paths import real_data
 # The files whose statistics a card states, and those its ratios are measured on where they are others (samples of it).
 COUNTED = {
     "adult": ("adult",),
+    "bms_webview": ("fimi", "BMS-WebView-1.dat.gz"),
     "kos": ("bagofwords",),
     "movielens": ("movielens-1m",),
     "movielens_genres": ("movielens-1m",),

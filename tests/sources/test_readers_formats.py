@@ -17,7 +17,7 @@ from dpbench.sources.readers import parsing
 from dpbench.sources.spec import DatasetSpec
 
 from naive import readers as naive
-from support.formats import ADULT, CHECKINS, HEADER, NETFLIX, TSMC, read, records_of, rows_of
+from support.formats import ADULT, CHECKINS, HEADER, LODES, NETFLIX, TSMC, read, records_of, rows_of
 from support.paths import real_data
 
 
@@ -248,3 +248,19 @@ def test_a_large_ratings_file_is_fast(write: Callable[..., Path]) -> None:
     open_dataset(spec)
     assert built < 5
     assert time.perf_counter() - began < built / 3
+
+
+def test_people_and_jobs_by_single_attributes(write: Callable[..., Path]) -> None:
+    """As incidence a row has one value of each attribute: every margin of the table is a part of the columns."""
+    one = ADULT + ADULT.replace("State-gov", "Private")
+    path = write("adult.data", one)
+    people, table = read("uci_adult", path, kind="incidence"), read("uci_adult", path)
+    shape = (9, 16, 7, 15, 6, 5, 2)
+    assert (people.rows, people.columns, set(people.row_sizes.tolist())) == (2, sum(shape), {7})
+    dense = np.zeros(shape)
+    dense[np.unravel_index(table.cells, shape)] = table.counts
+    margins = [dense.sum(axis=tuple(k for k in range(7) if k != axis)) for axis in range(7)]
+    assert people.counts.tolist() == np.concatenate(margins).tolist()
+    jobs = read("lodes_od", write("dc_od_main_JT00_2023.csv", LODES), kind="incidence")
+    pairs = read("lodes_od", write("dc_od_main_JT00_2023.csv", LODES))
+    assert (jobs.rows, jobs.largest_row, jobs.ones) == (pairs.counts.sum(), 2, 2 * pairs.counts.sum())

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpbench.data import grouping
 from dpbench.sources import SOURCES, SkippedLines
 from dpbench.sources.readers import assembly
 
@@ -19,7 +20,7 @@ DAYS = ("a", "b", "c")
 
 @pytest.fixture(params=[3, 1 << 20], ids=["parts of 3", "one part"])
 def part(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(assembly, "PART", request.param)
+    monkeypatch.setattr(grouping, "PART", request.param)
     return request.param
 
 
@@ -37,11 +38,11 @@ def test_grouped_by_user(part: int, order: str, repeats: bool) -> None:
         context = rng.integers(0, 3, item.size).astype(np.uint8)
         pairs = list(zip(user.tolist(), item.tolist(), context.tolist(), strict=True))
         before = user.copy(), item.copy(), context.copy()
-        data = assembly.incidence(user, item, users, items)
+        data = grouping.incidence(user, item, users, items)
         assert rows_of(data) == [tuple(sorted({i for u, i, _ in pairs if u == row})) for row in range(users)]
         assert (data.indptr.dtype, data.indices.dtype) == (np.int64, np.int32)
         assert assembly.has_repeats(data, item.size) == (len({p[:2] for p in pairs}) < len(pairs))
-        full = assembly.records(user, item, context, users, items, DAYS, repeats=True)
+        full = grouping.records(user, item, context, users, items, DAYS, repeats=True)
         expected = [sorted((i, c) for u, i, c in pairs if u == row) for row in range(users)]
         found = [sorted(counter.elements()) for counter in records_of(full)]
         assert found == expected
@@ -109,7 +110,7 @@ def test_bytes_a_pair(
 ) -> None:
     """At the peak of the reading; small blocks, as 400000 pairs are few beside a block of real size."""
     monkeypatch.setattr("dpbench.sources.readers.parsing.BLOCK", 1 << 14)
-    monkeypatch.setattr(assembly, "PART", 1 << 12, raising=False)
+    monkeypatch.setattr(grouping, "PART", 1 << 12)
     source = SOURCES.make(reader, path=str(make(write)), kind=kind)
     source.build(RNG)  # compiled now, if it was not
     tracemalloc.start()

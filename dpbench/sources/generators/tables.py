@@ -23,6 +23,21 @@ def nonzeros(cells: int, density: float) -> int:
     return max(1, round(cells * density))
 
 
+def layout(cells: int, attributes: int) -> tuple[int, ...]:
+    """A shape of so many attributes with just so many cells, as equal as they can be, the smaller ones first."""
+    shape, rest = [], cells
+    for left in range(attributes, 1, -1):
+        length = round(rest ** (1 / left))
+        while length > 1 and rest % length:
+            length -= 1
+        if length <= 1:
+            expected = "expected a number that can be divided"
+            raise UserError(f"cells={cells} cannot be laid out in {attributes} attributes: {expected}")
+        shape.append(length)
+        rest //= length
+    return (*shape, rest)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GaussianTable(Source, name="gaussian"):
     """Non-zero counts from a normal distribution, rounded to the nearest positive whole number, at random places."""
@@ -33,27 +48,37 @@ class GaussianTable(Source, name="gaussian"):
     """m."""
     density: float = 0.1
     """n/m."""
+    filled: int | None = None
+    """n itself, whatever m is; then `density` says nothing."""
     mean: float = 100.0
     sigma: float = 20.0
     places: str = "uniform"
     """uniform, or skewed: close together in some regions of the domain."""
     bias: float = 0.95
     """How skewed: the share of a region's non-zeros that falls in one half of it, and so on inside. 0.5: not at all."""
+    attributes: int = 1
+    """Attributes that the cells are laid out in, as equal as m can be divided: 1000 by 1000 for two of them."""
 
     def __post_init__(self) -> None:
         positive("cells", self.cells, whole=True)
+        positive("attributes", self.attributes, whole=True)
+        layout(int(self.cells), int(self.attributes))
         positive("mean", self.mean)
         nonzeros(self.cells, self.density)
+        if self.filled is not None:
+            positive("filled", self.filled, whole=True)
+            if self.filled > self.cells:
+                raise UserError(f"filled={self.filled} is above the number of cells {self.cells}")
         one_of("places", self.places, ("uniform", "skewed"))
         if self.sigma < 0 or not 0.5 <= self.bias < 1:
             raise UserError(f"sigma={self.sigma}, bias={self.bias} is not valid: expected sigma >= 0, 0.5 <= bias < 1")
 
     def build(self, rng: np.random.Generator) -> Contingency:
-        n = nonzeros(self.cells, self.density)
+        n = nonzeros(self.cells, self.density) if self.filled is None else int(self.filled)
         uniform = self.places == "uniform"
         cells = distinct(n, self.cells, rng) if uniform else cascade(n, self.cells, self.bias, rng)
         counts = np.maximum(1, np.rint(rng.normal(self.mean, self.sigma, n))).astype(np.int64)
-        return Contingency(cells, counts, self.cells)
+        return Contingency(cells, counts, self.cells, layout(int(self.cells), int(self.attributes)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,18 +1,19 @@
-"""Columns of ids to data kinds: who holds what, grouped by user, in bounded memory. Imported by the readers."""
+"""Columns of ids that come in chunks: collected, numbered, and looked through for repeats, in bounded memory.
+
+Imported by the readers. `dpbench.data.grouping` makes data kinds of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from dpbench.data import Incidence, Records
+from dpbench.data.grouping import parts
 from dpbench.errors import UserError
-from dpbench.sources.readers import _csr as csr
 
 IDS = ("seen", "all")
-PART = 1 << 20  # numbers worked on at a time
 MOST = 1 << 28
 """Rows or columns that are kept whether they occur or not: an array of so many counts takes 2 GB."""
 
@@ -30,11 +31,6 @@ class Column:
     def whole(self) -> np.ndarray:
         """All of them. Nothing can be added any more."""
         return np.frombuffer(self._bytes, dtype=self._dtype)
-
-
-def parts(size: int) -> Iterator[slice]:
-    """Slices of an array of this size: numpy widens the numbers it indexes by to 8 bytes, so not all at once."""
-    return (slice(start, start + PART) for start in range(0, size, PART))
 
 
 def taken(table: np.ndarray, places: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -81,61 +77,8 @@ def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
     return ids, names.size
 
 
-def incidence(users: np.ndarray, items: np.ndarray, n_users: int, n_items: int) -> Incidence:
-    """Who holds what; a pair that occurs again is one."""
-    _check_size(n_users, n_items)
-    indptr = np.zeros(n_users + 1, dtype=np.int64)
-    if csr.rising(users, items):  # nothing to sort, nothing to copy
-        csr.offsets(users, indptr)
-        return Incidence(indptr, items, n_items)
-    indices = _grouped(users, items, None, 1, indptr)
-    indices.resize(csr.drop_repeats(indptr, indices), refcheck=False)
-    return Incidence(indptr, indices, n_items)
-
-
-def records(
-    users: np.ndarray,
-    items: np.ndarray,
-    contexts: np.ndarray,
-    n_users: int,
-    n_items: int,
-    context_labels: tuple[str, ...],
-    *,
-    repeats: bool,
-    item_labels: tuple[str, ...] | None = None,
-) -> Records:
-    """Each user's (item, context) records, in the order of the items: the order of the lines does not matter."""
-    h = len(context_labels)
-    if n_items * h >= 2**31:
-        raise UserError(f"{n_items} items in {h} contexts are too many: expected fewer than 2^31 pairs")
-    _check_size(n_users, n_items)
-    indptr = np.zeros(n_users + 1, dtype=np.int64)
-    edges = _grouped(users, items, contexts, h, indptr)
-    found = np.empty(edges.size, dtype=np.uint8)
-    for part in parts(edges.size):
-        found[part] = edges[part] % h
-    edges //= h
-    return Records(indptr, edges, found, n_items, h, repeats, item_labels, context_labels)
-
-
-def _grouped(
-    rows: np.ndarray, columns: np.ndarray, contexts: np.ndarray | None, h: int, indptr: np.ndarray
-) -> np.ndarray:
-    """Each pair's column * h + context, row after row and rising in each; the offsets go to `indptr`."""
-    csr.offsets(rows, indptr)
-    placed = np.empty(rows.size, dtype=np.int32)
-    csr.place(rows, columns, np.empty(0, np.uint8) if contexts is None else contexts, h, indptr.copy(), placed)
-    csr.sort_rows(indptr, placed)
-    return placed
-
-
-def _check_size(n_rows: int, n_columns: int) -> None:
-    if n_rows < 1 or n_columns < 1:
-        raise UserError("there is nothing in these files: expected at least one good line")
-
-
 def has_repeats(data: Incidence | Records, pairs: int) -> bool:
-    """Whether `data`, made of so many pairs, was given a pair twice."""
+    """Whether some pair occurred twice among the `pairs` that `data` was made of."""
     if isinstance(data, Incidence):
         return data.ones < pairs
     same = data.items[1:] == data.items[:-1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbench.data import Incidence
+from dpbench.data import Incidence, grouping
 from dpbench.errors import one_of
 from dpbench.sources.readers import assembly
 from dpbench.sources.readers.base import Reader
@@ -41,7 +41,7 @@ class Fimi(Reader, name="fimi"):
             raise bad.nothing(self.path, self.word, self.what)
         bad.report()
         rows = np.repeat(np.arange(per_row.size, dtype=np.int32), per_row)
-        return assembly.incidence(rows, items, per_row.size, n_items)
+        return grouping.incidence(rows, items, per_row.size, n_items)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Incidence, Records
+from dpbench.data import Incidence, Records, grouping
 from dpbench.errors import UserError
 from dpbench.sources.contexts import GROUPS
 from dpbench.sources.readers import assembly
@@ -76,7 +76,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
 
         def assembled(users: np.ndarray, items: np.ndarray) -> Records:
             of = assembly.taken(contexts, users)
-            return assembly.records(
+            return grouping.records(
                 users, items, of, people.size, movies.size, GROUPS, repeats=False, item_labels=labels
             )
 

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpbench.data import Incidence, Records
+from dpbench.data import Incidence, Records, grouping
 from dpbench.errors import UserError, one_of
 from dpbench.sources.contexts import DAYS
 from dpbench.sources.readers import assembly
@@ -82,8 +82,8 @@ class PairReader(Reader):
         self, users: np.ndarray, items: np.ndarray, contexts: np.ndarray | None, n_users: int, n_items: int
     ) -> Incidence | Records:
         if self.kind == "incidence" or contexts is None:
-            return assembly.incidence(users, items, n_users, n_items)
-        return assembly.records(users, items, contexts, n_users, n_items, self.contexts, repeats=self.repeats)
+            return grouping.incidence(users, items, n_users, n_items)
+        return grouping.records(users, items, contexts, n_users, n_items, self.contexts, repeats=self.repeats)
 
     def _collect(self, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         users, items, contexts = assembly.Column(), assembly.Column(), assembly.Column(np.uint8)

@@ -50,9 +50,9 @@ class BadLines:
         self.skipped = 0
         self.first = ""
 
-    def found(self, path: Path, line: int, problem: str, number: int = 1) -> None:
-        """`number` bad lines, the first of them `line`."""
-        message = f"{path}, line {line}: {problem}"
+    def found(self, path: Path, line: int, problem: str, number: int = 1, unit: str = "line") -> None:
+        """`number` bad lines, the first of them `line`. `unit`: what the file has instead of lines."""
+        message = f"{path}, {unit} {line}: {problem}"
         if self.mode == "error":
             raise UserError(message)
         self.skipped += number

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Contingency
+from dpbench.data import Contingency, Incidence
 from dpbench.errors import UserError, positive
 from dpbench.sources.readers import assembly
 from dpbench.sources.readers.base import Reader
@@ -46,17 +46,21 @@ def _adult_field(name: str) -> Field:
 class UciAdult(Reader, name="uci_adult"):
     """UCI Adult on its seven categorical attributes, as sparse projects it: 907200 cells.
 
-    From a folder both adult.data and adult.test are read. A first line that begins with | is a comment.
+    From a folder both adult.data and adult.test are read. A first line that begins with | is a comment. As incidence a row is
+    a person, who has one value of each attribute.
     """
 
-    kinds = ("contingency",)
+    kind: str = "contingency"
+    """The table of all attributes, or people by single values: `contingency` or `incidence`."""
+
+    kinds = ("contingency", "incidence")
     what = "UCI Adult"
     names = ("adult.data", "adult.test")
     many = True
 
     LAYOUT = Layout(tuple(_adult_field(name) for name in _FIELDS), ",")
 
-    def build(self, rng: np.random.Generator) -> Contingency:
+    def build(self, rng: np.random.Generator) -> Contingency | Incidence:
         bad = self.bad_lines()
         shape = tuple(len(values.split()) for values in ADULT.values())
         found = [assembly.Column(np.int64) for _ in ADULT]
@@ -71,6 +75,8 @@ class UciAdult(Reader, name="uci_adult"):
         if not columns[0].size:
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
+        if self.kind == "incidence":
+            return by_attribute(columns, shape)
         return Contingency.from_records(columns, shape=shape)
 
     def _codes(self, block: Block, bad: BadLines) -> list[np.ndarray]:
@@ -95,13 +101,16 @@ class LodesOd(Reader, name="lodes_od"):
     """LODES origin-destination files (xx_od_main_JT00_YYYY.csv), one or many states: workplaces by homes.
 
     A location is the first digits of its block: 11 for a tract; 7 for the paper's county and two digits of the tract. A
-    cell is workplace x locations + home, over all locations that occur as either.
+    cell is workplace x locations + home, over all locations that occur as either. As incidence a row is a job, which has one
+    workplace and one home.
     """
 
     digits: int = 11
     """How many of the 15 digits of a block make a location."""
+    kind: str = "contingency"
+    """The table of workplaces by homes, or jobs by single places: `contingency` or `incidence`."""
 
-    kinds = ("contingency",)
+    kinds = ("contingency", "incidence")
     what = "LODES origin-destination files"
     names = ("*_od_*.csv",)
     many = True
@@ -140,7 +149,7 @@ class LodesOd(Reader, name="lodes_od"):
             if len(kinds) > 1 or other != name:
                 raise UserError(f"{self.path}: {other} and {name} count the same people: expected {wanted}")
 
-    def build(self, rng: np.random.Generator) -> Contingency:
+    def build(self, rng: np.random.Generator) -> Contingency | Incidence:
         bad = self.bad_lines()
         table = PairSums()
         for path in self.files():
@@ -153,6 +162,9 @@ class LodesOd(Reader, name="lodes_od"):
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
         cells, counts, number = table.sums()
+        if self.kind == "incidence":
+            jobs = np.repeat(cells, counts)
+            return by_attribute([jobs // number, jobs % number], (number, number))
         return Contingency(cells, counts, number * number, (number, number))
 
     def _layout(self, lines: Lines) -> Layout:
@@ -173,6 +185,14 @@ class LodesOd(Reader, name="lodes_od"):
             else:
                 fields.append(Field(name or f"column {place + 1}", "anything"))
         return Layout(tuple(fields), ",")
+
+
+def by_attribute(columns: list[np.ndarray], shape: tuple[int, ...]) -> Incidence:
+    """Records of several attributes as rows of one 1 per attribute: the columns are the values of all attributes."""
+    starts = np.cumsum([0, *shape[:-1]])
+    ones = np.stack([codes + start for codes, start in zip(columns, starts, strict=True)], axis=1)
+    indptr = np.arange(len(ones) + 1, dtype=np.int64) * len(shape)
+    return Incidence(indptr, ones.ravel().astype(np.int32), sum(shape))
 
 
 class PairSums:

@@ -1,0 +1,72 @@
+"""Columns of cells and counts to a `Contingency`. Imported by its own constructors and by the reader of a user's table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.data.base import whole_numbers
+from dpbench.data.contingency import Contingency, _domain
+from dpbench.data.identifiers import column, numbered, several
+from dpbench.errors import UserError
+
+
+def table(cells: Any, counts: Any, size: int | None, shape: Sequence[int] | None) -> Contingency:
+    """Cells given as numbers; rows of one cell are added up."""
+    lengths, total = _domain(size, shape)
+    listed = isinstance(cells, list | tuple) and bool(cells) and np.iterable(cells[0])
+    columns = list(cells) if listed else [cells]
+    if len(columns) != len(lengths):
+        raise UserError(f"Contingency: {len(columns)} columns of cells for a shape of {len(lengths)} attributes")
+    codes = []
+    for number, (values, length) in enumerate(zip(columns, lengths, strict=True)):
+        what = f"Contingency: column {number} of the cells"
+        found = whole_numbers(what, np.asarray(values), f"from 0 to {length - 1}")
+        outside = (found < 0) | (found >= length)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise UserError(f"{what}: row {row} is {found[row]}: expected a number from 0 to {length - 1}")
+        codes.append(found)
+    if len({found.size for found in codes}) > 1:
+        raise UserError(
+            f"Contingency: columns of {', '.join(str(c.size) for c in codes)} rows: expected the same number"
+        )
+    place = codes[0].astype(np.int64)
+    for found, length in zip(codes[1:], lengths[1:], strict=True):
+        place = place * length + found
+    return _summed(place, _amounts(counts, place.size), total, lengths)
+
+
+def from_frame(
+    frame: Any, cell: str | Sequence[str], count: str | None, size: int | None, shape: Sequence[int] | None
+) -> Contingency:
+    """A pandas frame; without a size the domain is made of the identifiers that occur."""
+    columns = [column(frame, name, "Contingency") for name in several(cell)]
+    counts = None if count is None else column(frame, count, "Contingency")
+    if size is not None or shape is not None:
+        return table(columns, counts, size, shape)
+    found = [numbered(f"Contingency: {name}", values) for name, values in zip(several(cell), columns, strict=True)]
+    return table([one.codes for one in found], counts, None, [one.size for one in found])
+
+
+def _amounts(counts: Any, rows: int) -> NDArray[np.int64]:
+    if counts is None:
+        return np.ones(rows, dtype=np.int64)
+    found = whole_numbers("Contingency: counts", np.asarray(counts), "0 or more")
+    if found.size != rows:
+        raise UserError(f"Contingency: {rows} cells but {found.size} counts")
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        raise UserError(f"Contingency: row {row} has the count {found[row]}: expected 0 or more")
+    return found
+
+
+def _summed(cells: NDArray[np.int64], amounts: NDArray[np.int64], size: int, shape: tuple[int, ...]) -> Contingency:
+    order = np.argsort(cells, kind="stable")
+    cells, amounts = cells[order], amounts[order]
+    first = np.flatnonzero(np.diff(cells, prepend=-1))
+    sums = np.add.reduceat(amounts, first) if first.size else amounts
+    return Contingency(cells[first][sums > 0], sums[sums > 0], size, shape)

@@ -1,0 +1,150 @@
+"""Identifiers of any type (words, numbers, dates) as numbers from 0, in their own order, with their names.
+
+Imported by the constructors of the data kinds and by the reader of a user's table; imports errors and labels only. The
+order of the rows does not matter: the same pairs give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.data.labels import Labels
+from dpbench.errors import UserError, nearest
+
+MOST = 2**31 - 1
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # a whole number as everybody writes it: 007 is a name
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A column of identifiers: the number of each row, and the identifiers that occur, in order."""
+
+    codes: NDArray[np.int32]
+    values: Any
+    """The identifiers as an Arrow array; `labels` names them."""
+
+    @property
+    def size(self) -> int:
+        """How many different ones there are."""
+        return len(self.values)
+
+    @property
+    def labels(self) -> Labels:
+        return labels_of(self.values)
+
+
+def column(frame: Any, name: str, what: str) -> Any:
+    """A column of a pandas frame; UserError with the nearest name when there is none."""
+    if name not in frame.columns:
+        raise UserError(f"{what}: the table has no column {name!r}: {nearest(name, [str(c) for c in frame.columns])}")
+    return frame[name]
+
+
+def numbered(what: str, values: Any) -> Numbered:
+    """Identifiers as numbers. `what` is what messages call them, such as `Incidence: users`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = arrow(what, values)
+    if array.null_count:
+        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        raise UserError(f"{what}: row {row} is empty: expected an identifier in every row")
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes, found = array.indices.to_numpy(), array.dictionary
+    used = np.flatnonzero(np.bincount(codes, minlength=len(found)))
+    if used.size < len(found):  # a column of categories may list some that do not occur
+        place = np.zeros(len(found), dtype=np.int32)
+        place[used] = np.arange(used.size)
+        codes, found = place[codes], found.take(pa.array(used))
+    if len(found) > MOST:
+        raise UserError(f"{what}: {len(found)} different identifiers are too many: expected fewer than 2^31")
+    order = pc.sort_indices(_sortable(found))
+    rank = np.empty(len(found), dtype=np.int32)
+    rank[order.to_numpy()] = np.arange(len(found), dtype=np.int32)
+    return Numbered(rank[codes], found.take(order))
+
+
+def arrow(what: str, values: Any) -> Any:
+    """A column as one Arrow array of a type that can name things; missing values are null."""
+    import pyarrow as pa
+
+    if isinstance(values, str | bytes) or not np.iterable(values):
+        raise UserError(f"{what}: expected a list of identifiers, found {values!r}")
+    try:
+        found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise UserError(f"{what}: expected identifiers of one type (words, numbers or dates): {error}") from None
+    if isinstance(found, pa.ChunkedArray):
+        found = found.unify_dictionaries().combine_chunks() if found.num_chunks != 1 else found.chunk(0)
+    kind = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
+    if pa.types.is_null(kind):
+        return found.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _whole_floats(found)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise UserError(f"{what}: values of type {kind} name nothing: expected words, numbers or dates")
+    return found
+
+
+def _whole_floats(array: Any) -> Any:
+    """Floats that are whole numbers as such: a table with gaps hands them out so."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return array
+
+
+def _sortable(values: Any) -> Any:
+    """What the identifiers are sorted by: themselves, or the numbers that words write."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_text(values.type):
+        return values
+    if pc.all(pc.match_substring_regex(values, WHOLE)).as_py():
+        return values.cast(pa.int64())
+    return values
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def labels_of(values: Any) -> Labels:
+    """The identifiers as names."""
+    import pyarrow as pa
+
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        for short in (pa.date32(), pa.timestamp("s", kind.tz), kind):  # 2024-05-01 where all of them are midnight
+            try:
+                values = values.cast(short)
+                break
+            except pa.ArrowInvalid:
+                continue
+    texts = values.cast(pa.large_string())
+    if texts.offset or len(texts) == 0:
+        return Labels.of(texts.to_pylist())
+    _, ends, text = texts.buffers()
+    stops = np.frombuffer(ends, dtype=np.int64)[1 : len(texts) + 1]
+    letters = np.frombuffer(text, dtype=np.uint8)[: stops[-1]] if text is not None else np.empty(0, np.uint8)
+    return Labels(letters, stops)
+
+
+def several(cell: str | Sequence[str]) -> list[str]:
+    """The attributes of a cell: one name, or several."""
+    return [cell] if isinstance(cell, str) else [str(name) for name in cell]

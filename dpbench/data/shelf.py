@@ -1,0 +1,80 @@
+"""Numbers derived from a dataset, kept beside it in the cache and shared by all processes that open it.
+
+One small sealed file per number. A number is named by the content of the data, by what it is, and by the code that computed
+it, so that changed data or code never finds an old one. Imported by the data kinds; the cache gives each opened dataset its
+shelf.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpbench.codes import code_of
+from dpbench.fingerprints import digest
+from dpbench.seals import Broken, seal, unseal
+
+FOLDER = "facts"
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The kept numbers of one dataset."""
+
+    folder: Path
+    fingerprint: str
+    """Of the content of the data: a dataset built again may be another one in the same place."""
+
+    def get(self, key: Any, owner: type, compute: Callable[[], float]) -> float:
+        """The number named by `key`: read, or else computed and kept. `owner` is the class whose code computes it.
+
+        Of several processes that ask at once, one computes and the others wait. Where nothing can be written, each computes.
+        """
+        code = code_of(owner)
+        if not code.resumable:
+            return compute()
+        name = digest([self.fingerprint, key, code.digest])
+        path = self.folder / f"{name}.json"
+        with self._alone(name):
+            found = _read(path)
+            if found is None:
+                found = compute()
+                _write(path, found)
+        return found
+
+    @contextlib.contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        try:
+            import fcntl
+
+            self.folder.mkdir(exist_ok=True)
+            lock = os.open(self.folder / f".{name}.lock", os.O_CREAT | os.O_WRONLY)
+        except (ImportError, OSError):
+            yield
+            return
+        try:
+            with contextlib.suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+def _read(path: Path) -> float | None:
+    try:
+        value = unseal(path.read_bytes())["value"]
+    except (OSError, Broken, KeyError):
+        return None
+    return value if isinstance(value, int | float) else None
+
+
+def _write(path: Path, value: float) -> None:
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    with contextlib.suppress(OSError):
+        aside.write_text(seal({"value": value}))
+        os.replace(aside, path)
