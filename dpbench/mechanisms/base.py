@@ -20,6 +20,9 @@ MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanism
 
 ROW = "add or remove one row (user)"
 
+SMALLEST, LARGEST = 1e-50, 1e50
+"""Of epsilon: beyond them noise, or the spread of its mean square over trials, leaves the range of doubles."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
@@ -64,6 +67,8 @@ class Mechanism:
             raise UserError(f"{self.name or type(self).__name__} has no exact noise: {reason}")
         if reason := self.unfit(data):
             raise UserError(f"{self.name or type(self).__name__}: {reason}")
+        if reason := self.refusal(data, budget):
+            raise UserError(f"{self.name or type(self).__name__}: {reason}")
         release = self.publish(data, budget, steps)
         if noise == "exact" and isinstance(release, Release):
             release = replace(release, noise=noise, randomness=steps.randomness)
@@ -82,6 +87,11 @@ class Mechanism:
         kind = getattr(data, "kind", type(data).__name__)
         if kind not in self.kinds:
             return f"takes {' or '.join(self.kinds)} data, not {kind}"
+        return ""
+
+    def refusal(self, data: Any, epsilon: float) -> str:
+        """Why it cannot take this budget for `data`, which it takes with others: a release too large for memory, noise beyond
+        its range. The plan shows it and leaves the cell out; empty when it can."""
         return ""
 
     def not_private(self) -> str:
@@ -140,6 +150,7 @@ class ColumnMechanism(Mechanism):
             edges=other.counts.reshape(items.columns, -1),
             chosen={**one.chosen, **_of_edges(other.chosen)},
             diagnostics={**one.diagnostics, **_of_edges(other.diagnostics)},
+            stages=one.stages,
         )
 
     def publish_columns(self, columns: Any, epsilon: float, noise: Noise) -> Counts:
@@ -212,4 +223,7 @@ def parse_epsilon(value: object) -> float:
             number = math.nan
     if not 0 < number < math.inf:
         raise UserError(f"epsilon={value!r} is not valid: expected a positive number, ln2 or ln3")
+    if not SMALLEST <= number <= LARGEST:
+        extreme = "small" if number < SMALLEST else "large"
+        raise UserError(f"epsilon={value!r} is too {extreme}: expected a number from {SMALLEST:g} to {LARGEST:g}")
     return number

@@ -61,8 +61,8 @@ class Noise:
         elif not isinstance(rng, np.random.Generator):
             raise UserError(f'rng={rng!r} is not valid: expected a numpy Generator, or "secure"')
         self.secure = isinstance(rng, str)
-        draw = secrets.randbits if isinstance(rng, str) else None
-        self._bits = [draw(32) for _ in range(4)] if draw else [int(word) for word in rng.integers(0, 2**32, 4)]  # type: ignore[union-attr]
+        bits = secrets.token_bytes(16) if isinstance(rng, str) else rng.bytes(16)
+        self._bits = np.frombuffer(bits, dtype="<u4").tolist()
         self._occurred: dict[str, int] = {}
 
     @property
@@ -88,7 +88,7 @@ class Noise:
         given, scales = np.asarray(values), np.asarray(scale, dtype=np.float64)
         if scales.ndim and scales.shape != given.shape:
             raise ValueError(f"scale has the shape {scales.shape}: expected one number or {given.shape}")
-        if not np.all(scales >= 0):
+        if not (scales >= 0).all():
             raise ValueError("scale must be 0 or more")
         if self.form == "exact":
             return steps.laplace(given, scales, parts, sensitivity, self._words(step or "laplace"))
@@ -182,7 +182,8 @@ class Noise:
     def _generator(self, name: str) -> np.random.Generator:
         occurrence = self._occurred.get(name, 0)
         self._occurred[name] = occurrence + 1
-        key = [*self._bits, *keyed.key(name), occurrence]
+        # As an array of 32-bit words: a list of the same numbers takes numpy five times as long to mix.
+        key = np.array([*self._bits, *keyed.key(name), occurrence], dtype=np.uint32)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
 
 

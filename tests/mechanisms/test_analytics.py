@@ -43,8 +43,16 @@ NAIVE = {
     "sra": lambda rng, lap: naive.sra(USERS, M, H, L, EPSILON, rng, lap),
     "hpa": lambda rng, lap: naive.hpa(USERS, M, H, L, D, EPSILON, rng, lap),
     "hpa_popularity": lambda rng, lap: (naive.popularity(USERS, M, D, EPSILON, rng, lap), []),
+    "sra, whole budget each": lambda rng, lap: naive.sra(USERS, M, H, L, EPSILON, rng, lap, 1.0),
+    "hpa, another reading": lambda rng, lap: naive.hpa(USERS, M, H, L, D, EPSILON, rng, lap, 0.9, 20.0),
 }
-PARAMETERS = {"sra": {"l": L}, "hpa": {"l": L, "d": D}, "hpa_popularity": {"d": D}}
+PARAMETERS = {
+    "sra": {"l": L},
+    "hpa": {"l": L, "d": D},
+    "hpa_popularity": {"d": D},
+    "sra, whole budget each": {"l": L, "per_query": True},
+    "hpa, another reading": {"l": L, "d": D, "per_query": True, "popularity_noise": 20.0},
+}
 
 
 def flat(counts, edges) -> np.ndarray:
@@ -54,7 +62,7 @@ def flat(counts, edges) -> np.ndarray:
 @functools.cache
 def ours(name: str) -> np.ndarray:
     rng = np.random.default_rng(31)
-    mechanism = dpbench.mechanism(name, **PARAMETERS[name])
+    mechanism = dpbench.mechanism(name.partition(",")[0], **PARAMETERS[name])
     releases = (mechanism.release(DATA, EPSILON, rng) for _ in range(TRIALS))
     return np.array([flat(r.counts, r.edges) for r in releases])
 
@@ -93,11 +101,37 @@ def test_same_law_as_the_pseudocode(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("sra", "items"), ("sra", "edges"), ("hpa", "items"), ("hpa", "edges"), ("hpa_popularity", "popularity")],
+    [
+        ("sra", "items"),
+        ("sra", "edges"),
+        ("hpa", "items"),
+        ("hpa", "edges"),
+        ("hpa_popularity", "popularity"),
+        ("sra, whole budget each", "items"),
+        ("hpa, another reading", "edges"),
+    ],
 )
 def test_planted_fault(name: str, place: str) -> None:
     """A tenth more noise in one place of the pseudocode is seen."""
     assert min(differences(ours(name), theirs(name, **{place: 1.1})).values()) < LEVEL
+
+
+def test_readings_say_what_they_cost() -> None:
+    for parameters in ({"per_query": True}, {"popularity_noise": 3.0}):
+        assert dpbench.mechanism("hpa", d=1, **parameters).not_private()
+    assert "twice" in dpbench.mechanism("sra", per_query=True).not_private()
+    assert dpbench.mechanism("sra").not_private() == dpbench.mechanism("hpa", d=1).not_private() == ""
+    with pytest.raises(UserError, match="popularity_noise=0 is not valid"):
+        dpbench.mechanism("hpa", popularity_noise=0)
+
+
+def test_without_edges_a_query_has_the_whole_budget_once() -> None:
+    data = Incidence.from_rows([[0, 1], [1, 2]], columns=3)
+    scales = [
+        dpbench.mechanism("sra", l=2, per_query=each).release(data, 1.0, np.random.default_rng(1)).chosen
+        for each in (False, True)
+    ]
+    assert scales[0] == scales[1] == {"scale": 2.0}
 
 
 def whole_users(users: int, most: int) -> Records:

@@ -9,17 +9,28 @@ from __future__ import annotations
 import dataclasses
 import math
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
 
 import dpbench
 from dpbench.data.base import Data, arrays_of
+from dpbench.data.stages import PARTS
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS, Mechanism
+from dpbench.tasks.base import TASKS
 
 from support.examples import CONSTANT, EXAMPLES, VARIANTS, example_of
 
+SPLIT_BY = {
+    "incidence": TASKS.make("column_counts"),
+    "records": TASKS.make("record_analytics"),
+    "contingency": TASKS.make("range_queries", share=0.1, queries=30),
+}
+UNSPLIT = {"synthesizer"}
+"""Mechanisms whose release is one draw: nothing is true of it before noise."""
 TRIALS = 60
 LOW, HIGH = 0.05, 5.0
 
@@ -149,10 +160,62 @@ def test_error_falls_as_epsilon_grows(name, parameters, kind):
 
 
 @every_mechanism
+def test_the_split_of_the_error_adds_up(name, parameters, kind):
+    """Every stage by definition: the mean of (its part) x (the whole error). Rankings and histories have no counts to split."""
+    if kind not in SPLIT_BY or name in UNSPLIT:
+        pytest.skip("has nothing to split")
+    data, mechanism, task = example_of(name, kind).data(), dpbench.mechanism(name, **parameters), SPLIT_BY[kind]
+    release = mechanism.release(data, 0.8, rng(2))
+    if isinstance(release, dpbench.TopK):
+        return
+    before = release.published()
+    scores = task.score(data, release, rng())
+    assert release.stages is not None, f"{name} does not tell its stages: () where noise is all there is"
+    told = [stage.part for stage in release.stages]
+    assert len({*told}) == len(told)
+    assert {*told} <= {*PARTS}
+    answers = (lambda x: task.answers(data, x)) if kind == "contingency" else np.asarray
+    truth = task.truth(data) if kind == "contingency" else data.counts.astype(float)
+    errors, so_far, expected = task.errors(data, release), 0.0, dict.fromkeys((*PARTS, "noise"), 0.0)
+    for stage in release.stages:
+        after = answers(stage.answers) - truth
+        assert after.shape == errors.shape
+        expected[stage.part] = float(np.mean((after - so_far) * errors))
+        so_far = after
+    expected["noise"] = float(np.mean((errors - so_far) * errors))
+    found = {part: scores[f"share_{part}"] for part in expected}
+    size = 1e-9 * max(map(abs, expected.values()))
+    assert found == pytest.approx(expected, rel=1e-9, abs=size)
+    assert math.fsum(found.values()) == pytest.approx(scores["mse"], rel=1e-9, abs=size)
+    assert np.array_equal(before, release.published()), "the split changes what is published"
+    assert np.array_equal(before, mechanism.release(data, 0.8, rng(2)).published())
+    assert pickle.loads(pickle.dumps(release)).published().size == before.size
+
+
+@every_mechanism
 @pytest.mark.parametrize("epsilon", [0, 0.0, -1, math.nan, math.inf])
 def test_wrong_epsilon_is_refused(name, parameters, kind, epsilon):
     with pytest.raises(UserError, match="epsilon"):
         dpbench.mechanism(name, **parameters).release(example_of(name, kind).data(), epsilon, rng())
+
+
+@every_mechanism
+def test_extreme_budgets_have_a_clear_answer(name, parameters, kind):
+    """Numbers that are finite, or a refusal that names epsilon; beyond 1e-50 and 1e50 always the refusal."""
+    data, mechanism = example_of(name, kind).data(), dpbench.mechanism(name, **parameters)
+    for epsilon in (1e-300, 5e-324, 1e-51, 1e51, 1e300, 1.7e308):
+        with pytest.raises(UserError, match=r"epsilon=.* is too (small|large): expected a number from 1e-50 to 1e\+50"):
+            mechanism.release(data, epsilon, rng())
+    for epsilon in (1e-50, 1e-30, 1e-9, 1e4, 1e50):
+        if refused := mechanism.refusal(data, epsilon):  # which is what the plan shows
+            assert f"epsilon={epsilon:g} is too small" in refused
+            with pytest.raises(UserError, match=re.escape(refused)):
+                mechanism.release(data, epsilon, rng())
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            release = mechanism.release(data, epsilon, rng())
+        assert np.isfinite(release.published()).all()
 
 
 @pytest.mark.parametrize("name", MECHANISMS.names())

@@ -21,6 +21,20 @@ def huge(size: int) -> Contingency:
     return Contingency(np.unique(rng.integers(0, size, 20_000)), np.ones(20_000, dtype=np.int64) * 80, size)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("gaussian_sketch", {"buckets": 10**10}, "about 5e\\+10 entries.*fewer buckets"),
+        ("alp", {"buckets": 10**10, "largest": 9}, "buckets=10000000000 is too much"),
+        ("hb", {}, "at most"),
+        ("dawa", {}, "at most"),
+    ],
+)
+def test_a_release_that_no_memory_holds_is_refused(name: str, parameters: dict, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        dpbench.mechanism(name, **parameters).release(huge(10**12), 0.1, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("name", SPARSE)
 @pytest.mark.parametrize("transform", ["none", "dyadic"])
 def test_a_domain_of_a_million_million_cells_costs_what_its_entries_cost(name: str, transform: str) -> None:

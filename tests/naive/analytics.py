@@ -49,25 +49,25 @@ def publish(sample, m, h, most, epsilon_1, epsilon_2, lap):
     return q1, q2
 
 
-def sra(D, m, h, most, epsilon, rng, lap):
-    """Algorithm 1."""
+def sra(D, m, h, most, epsilon, rng, lap, each=0.5):
+    """Algorithm 1; `each`: the share of either query, which is 1 where each of them has the whole budget."""
     sample = [record for user in D for record in random_records(user, most, rng)]
-    return publish(sample, m, h, most, epsilon / 2, epsilon / 2, lap)
+    return publish(sample, m, h, most, each * epsilon, each * epsilon, lap)
 
 
-def popularity(D, m, d, epsilon, rng, lap):
-    """Algorithm 2, Lines 1-6."""
+def popularity(D, m, d, epsilon, rng, lap, scale=None):
+    """Algorithm 2, Lines 1-6; `scale`: of the noise, where it is another than the paper's."""
     sample = [record for user in D for record in random_records(user, d, rng)]
-    return [c + lap("popularity", d / (epsilon / 10)) for c in item_counts(sample, m)]
+    return [c + lap("popularity", scale or d / (epsilon / 10)) for c in item_counts(sample, m)]
 
 
-def hpa(D, m, h, most, d, epsilon, rng, lap):
-    """Algorithm 2."""
-    noisy = [max(c, 0.0) for c in popularity(D, m, d, epsilon, rng, lap)]
+def hpa(D, m, h, most, d, epsilon, rng, lap, each=0.45, scale=None):
+    """Algorithm 2; `each` and `scale` as above."""
+    noisy = [max(c, 0.0) for c in popularity(D, m, d, epsilon, rng, lap, scale)]
     total = sum(noisy) or 1.0
     score = [c / total for c in noisy]
     sample = [record for user in D for record in best_records(user, most, score, rng)]
-    return publish(sample, m, h, most, 0.45 * epsilon, 0.45 * epsilon, lap)
+    return publish(sample, m, h, most, each * epsilon, each * epsilon, lap)
 
 
 def kl(released, true):

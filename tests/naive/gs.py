@@ -158,3 +158,16 @@ def gs_private(D, c, delta, epsilon, method, rng, lap, share=0.02):
     g = groups(order, best)
     t_g = [x + lap("output", 2 * delta / (rest * best)) for x in average(c, g)]
     return spread(t_g, g, len(c)), best, mean_row
+
+
+def gs_mean(D, c, delta, epsilon, method, rng, lap):
+    """GS with c̃ = t_s times the mean of the rows that hold any 1."""
+    mean_row = max(1.0, sum(c) / max(1, sum(any(row) for row in D)))
+    t_s = sample(D, c, delta, epsilon, method, rng, lap)
+    order = sorted(range(len(c)), key=lambda i: t_s[i])
+    estimate = [mean_row * x for x in t_s]
+    l1 = {w: simulated_l1(estimate, order, w, delta, epsilon, lap) for w in range(1, len(c) + 1)}
+    best = min(l1, key=lambda w: l1[w])
+    g = groups(order, best)
+    t_g = [x + lap("output", 2 * delta / (epsilon * best)) for x in average(c, g)]
+    return spread(t_g, g, len(c)), best, l1[best]

@@ -5,6 +5,7 @@ A summary is a dictionary place -> noisy value, with the threshold that weighs i
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -132,6 +133,39 @@ def consistent(places: set[int], size: int) -> set[int]:
         if ancestors <= places:
             kept.add(place)
     return kept
+
+
+def product(table: dict[tuple[int, ...], int], shape: tuple[int, ...]) -> dict[tuple[int, ...], int]:
+    """Sums over products of dyadic ranges, by one place per attribute: every combination of levels of every cell."""
+    nodes: dict[tuple[int, ...], int] = {}
+    for cell, count in table.items():
+        paths = [
+            [starts(m)[level] + x // 2**level for level in range(levels(m) + 1)]
+            for x, m in zip(cell, shape, strict=True)
+        ]
+        for places in itertools.product(*paths):
+            nodes[places] = nodes.get(places, 0) + count
+    return nodes
+
+
+def product_cover(lo: tuple[int, ...], hi: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The nodes that make up a rectangle: all products of those that make up its sides."""
+    sides = []
+    for a, b, m in zip(lo, hi, shape, strict=True):
+        # One node at a time is worth one: those that are not nought are in the cover.
+        sides.append([place for place in range(starts(m)[-1]) if dyadic_range({place: 1.0}, m, a, b)])
+    return list(itertools.product(*sides))
+
+
+def rectangle(table: dict[tuple[int, ...], int], lo: tuple[int, ...], hi: tuple[int, ...]) -> int:
+    inside = (c for cell, c in table.items() if all(a <= x < b for a, x, b in zip(lo, cell, hi, strict=True)))
+    return sum(inside)
+
+
+def mean_stopped(alpha: float, theta: float, terms: int = 4000) -> float:
+    """E[x | x < θ] of the noise, by its series."""
+    kept = [(x, (1 - alpha) / (1 + alpha) * alpha ** abs(x)) for x in range(-terms, math.ceil(theta))]
+    return sum(x * p for x, p in kept) / sum(p for _, p in kept)
 
 
 # The paper's formulas as written, at whole τ, and the series they stand for.

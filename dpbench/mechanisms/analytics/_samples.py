@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpbench.data import ColumnData
 from dpbench.numerics.compiled import kernel
+from dpbench.numerics.rows import weighed_counts
 
 
 def sample_offsets(indptr: np.ndarray, most: int) -> np.ndarray:
@@ -23,6 +25,16 @@ def random_sample(indptr: np.ndarray, most: int, rng: np.random.Generator) -> np
     offsets = sample_offsets(indptr, most)
     largest = int(np.diff(indptr).max(initial=0))
     return _random_sample(indptr, offsets, largest, rng)
+
+
+def expected_counts(columns: ColumnData, most: int) -> np.ndarray:
+    """The mean column counts over all random samples of `most` records per user: each of a user's n has the chance most/n."""
+
+    def weighed() -> np.ndarray:
+        weights = np.minimum(1.0, most / np.maximum(columns.row_sizes, 1))
+        return weighed_counts(columns.indptr, columns.indices, columns.counts, weights)
+
+    return columns.memo(("expected counts", most), weighed)
 
 
 def greedy_sample(

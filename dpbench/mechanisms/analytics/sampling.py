@@ -7,11 +7,13 @@ edge counts (Lemmas 3 and 5). Sampling user by user costs no privacy (Lemma 6).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence, Records, Sample
+from dpbench.data import ColumnData, Counts, Incidence, Records, Sample
+from dpbench.data.stages import Stage, known
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.analytics import _samples as samples
 from dpbench.mechanisms.base import Mechanism
@@ -35,6 +37,8 @@ class SRA(Mechanism, name="sra"):
     """Most records of a user in the sample D_R."""
     item_share: float = 0.5
     """ε1/ε, the part of the budget for the item counts; the edge counts get the rest."""
+    per_query: bool = False
+    """A reading of the paper's experiments: items and edges have the whole ε each, so that both together cost 2 ε."""
 
     paper, place = "analytics", "Section 4.1, Algorithm 1"
     kinds = ("records", "incidence")
@@ -44,18 +48,22 @@ class SRA(Mechanism, name="sra"):
         _share("item_share", self.item_share)
 
     def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
-        budget = Budget(epsilon)
-        epsilon_1, epsilon_2 = budget.take(self.item_share), budget.rest()
+        budgets = _budgets(Budget(epsilon), self.item_share, self.per_query)
         sample = samples.random_sample(data.indptr, int(self.l), noise.stream("sample"))  # D_R
-        return _publish_sample(data, sample, self.l, epsilon_1, epsilon_2, noise)
+        return _publish_sample(data, sample, self.l, budgets, noise)
+
+    def not_private(self) -> str:
+        return OVERSPENT if self.per_query else ""
 
     def expected_mse(self, data: Records, epsilon: float) -> float:
         """Expected mean squared error of the item counts: exact, for the users' true sizes and repeats."""
-        return sample_mse(data.item_columns(), self.l, self.l / (self.item_share * epsilon))
+        share = 1.0 if self.per_query else self.item_share
+        return sample_mse(data.item_columns(), self.l, self.l / (share * epsilon))
 
     def expected_edge_mse(self, data: Records, epsilon: float) -> float:
         """The same of the edge counts."""
-        return sample_mse(data.edge_columns(), self.l, self.l / ((1 - self.item_share) * epsilon))
+        share = 1.0 if self.per_query else 1 - self.item_share
+        return sample_mse(data.edge_columns(), self.l, self.l / (share * epsilon))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +77,8 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
     """Records of a user in the sample D_E. None: the smallest user's number, as the paper does."""
     popularity_share: float = 0.1
     """ε0/ε, the part of the budget for the popularity estimate."""
+    popularity_noise: float | None = None
+    """A reading of the paper's experiments: this scale of the noise in place of d/ε0, as if a user had one record there."""
 
     paper, place = "analytics", "Section 4.2, Algorithm 2, lines 1 to 7"
     kinds = ("records", "incidence")
@@ -77,23 +87,30 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
         if self.d is not None:
             positive("d", self.d, whole=True)
         _share("popularity_share", self.popularity_share)
+        if self.popularity_noise is not None:
+            positive("popularity_noise", self.popularity_noise)
 
     def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
         d, epsilon_0 = self.records_taken(data), Budget(epsilon).take(self.popularity_share)
-        counts, sample_size = self.popularity(data, d, epsilon_0, noise)
+        counts, q1, sample_size = self.popularity(data, d, epsilon_0, noise)
         return Counts(
             counts=counts,
-            chosen={"scale": d / epsilon_0, **self._given_d(d)},
+            chosen={"scale": self.popularity_scale(d, epsilon_0), **self._given_d(d)},
             diagnostics={"sample": sample_size, **self._observed_d(d)},
             sample=Sample(records=sample_size),
+            stages=_stages(data.item_columns(), d, q1),
         )
 
-    def popularity(self, data: Any, d: int, epsilon_0: float, noise: Noise) -> tuple[np.ndarray, int]:
-        """The noisy item counts of the sample D_E, and how many records are in it."""
+    def popularity(self, data: Any, d: int, epsilon_0: float, noise: Noise) -> tuple[np.ndarray, np.ndarray, int]:
+        """The noisy item counts of the sample D_E, the true ones, and how many records are in it."""
         items = data.item_columns()
         sample = samples.random_sample(items.indptr, d, noise.stream("popularity"))  # D_E
         q1 = samples.item_counts(items.indices, sample, items.columns)
-        return noise.laplace(q1, scale=d / epsilon_0, step="popularity"), sample.size
+        return noise.laplace(q1, scale=self.popularity_scale(d, epsilon_0), step="popularity"), q1, sample.size
+
+    def popularity_scale(self, d: int, epsilon_0: float) -> float:
+        """d/ε0, as Lemma 4 asks for, unless another one is given."""
+        return d / epsilon_0 if self.popularity_noise is None else float(self.popularity_noise)
 
     def records_taken(self, data: Any) -> int:
         """d: as given, or the smallest user's number of records (at least 1)."""
@@ -110,7 +127,9 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
         return {"d": d} if self.d is None else {}
 
     def not_private(self) -> str:
-        return "" if self.d is not None else "d is the smallest observed user, which looks at the data: declare `d`"
+        observed = "d is the smallest observed user, which looks at the data: declare `d`" if self.d is None else ""
+        given = "popularity_noise is not what d and ε0 ask for" if self.popularity_noise is not None else ""
+        return "; ".join(filter(None, [observed, given]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +144,8 @@ class HPA(HPAPopularity, name="hpa"):
     """Most records of a user in the sample D_G."""
     item_share: float = 0.45
     """ε1/ε, the part of the budget for the item counts; the edge counts get what is left."""
+    per_query: bool = False
+    """A reading of the paper's experiments: items and edges have all that the popularity leaves each, not a half of it."""
 
     place = "Section 4.2, Algorithm 2"
 
@@ -134,37 +155,63 @@ class HPA(HPAPopularity, name="hpa"):
         _share("item_share", self.item_share, below=1 - self.popularity_share)
 
     def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
-        budget = Budget(epsilon)
-        epsilon_0, epsilon_1 = budget.take(self.popularity_share), budget.take(self.item_share)
-        epsilon_2, d = budget.rest(), self.records_taken(data)
-        noisy, _ = self.popularity(data, d, epsilon_0, noise)
+        budget, d = Budget(epsilon), self.records_taken(data)
+        epsilon_0 = budget.take(self.popularity_share)
+        budgets = _budgets(budget, self.item_share, self.per_query)
+        noisy, _, _ = self.popularity(data, d, epsilon_0, noise)
         # p̃ is this, normalised (Equation 11); the greedy pick only needs the order.
         popularity = np.maximum(noisy, 0.0)
         indices = data.item_columns().indices
         sample = samples.greedy_sample(data.indptr, indices, popularity, int(self.l), noise.stream("ties"))  # D_G
-        release = _publish_sample(data, sample, self.l, epsilon_1, epsilon_2, noise)
+        release = _publish_sample(data, sample, self.l, budgets, noise)
         return replace(
             release,
             chosen={**release.chosen, **self._given_d(d)},
             diagnostics={**release.diagnostics, **self._observed_d(d)},
         )
 
+    def not_private(self) -> str:
+        return "; ".join(filter(None, [super().not_private(), OVERSPENT if self.per_query else ""]))
+
+
+OVERSPENT = "items and edges have the whole ε each, which costs twice as much: leave out `per_query`"
+
+
+@dataclass(frozen=True)
+class _Budgets:
+    """What the two queries are published with."""
+
+    epsilon_1: float
+    epsilon_2: float
+    alone: float
+    """What the items have where there are no edges."""
+
+
+def _budgets(budget: Budget, item_share: float, per_query: bool) -> _Budgets:
+    """ε1 for the items and ε2, the rest, for the edges; or all of it for each of them."""
+    if per_query:
+        rest = budget.rest()
+        return _Budgets(rest, rest, rest)
+    epsilon_1, epsilon_2 = budget.take(item_share), budget.rest()
+    return _Budgets(epsilon_1, epsilon_2, epsilon_1 + epsilon_2)
+
 
 def _publish_sample(
-    data: Records | Incidence, sample: np.ndarray, most: int, epsilon_1: float, epsilon_2: float, noise: Noise
+    data: Records | Incidence, sample: np.ndarray, most: int, budgets: _Budgets, noise: Noise
 ) -> Counts:
-    """q̃1 and q̃2 of a sample with at most l = `most` records a user: Lap(l/ε1) on items, Lap(l/ε2) on edges. Without
-    edges the items have both budgets."""
+    """q̃1 and q̃2 of a sample with at most l = `most` records per user: Lap(l/ε1) on items, Lap(l/ε2) on edges."""
     items, edges = data.item_columns(), data.edge_columns()
     if edges is None:
-        scale = most / (epsilon_1 + epsilon_2)
+        scale = most / budgets.alone
         q1 = samples.item_counts(items.indices, sample, items.columns)
         return Counts(
             counts=noise.laplace(q1, scale=scale, step="items"),
             chosen={"scale": scale},
             diagnostics={"sample": sample.size},
             sample=Sample(records=sample.size),
+            stages=_stages(items, most, q1),
         )
+    epsilon_1, epsilon_2 = budgets.epsilon_1, budgets.epsilon_2
     records = edges.records
     q2 = samples.edge_counts(records.items, records.contexts, sample, records.n_items, records.n_contexts)
     q1 = q2.sum(axis=1)
@@ -175,4 +222,11 @@ def _publish_sample(
         diagnostics={"sample": sample.size},
         # How the sample spreads over the contexts is for Figures 10 and 11 only.
         sample=Sample(records=sample.size, contexts=q2.sum(axis=0), epsilon_1=epsilon_1, epsilon_2=epsilon_2),
+        stages=_stages(items, most, q1),
     )
+
+
+def _stages(items: ColumnData, most: int, q1: np.ndarray) -> tuple[Stage[np.ndarray], ...]:
+    """Bounding: what a limit of l records per user costs if they are picked at random, on average. Sampling: what the picks
+    that were made add to it; of HPA's, which follow popularity, that is no chance alone."""
+    return (Stage("bounding", partial(samples.expected_counts, items, int(most))), known("sampling", q1))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.stages import known
 from dpbench.mechanisms.baselines.base import GaussianNoise
 from dpbench.mechanisms.baselines.clipping import PARTS, Clipped
 from dpbench.numerics.gaussian import mean_abs_normal
@@ -50,7 +51,12 @@ class ClippedLaplace(Clipped, name="clipped_laplace"):
         m = self.choose(columns, epsilon, noise)
         clipped, scale = self.clipped(columns, m, noise.form), m / self.split(epsilon)[1]
         counts = noise.laplace(clipped, scale=scale, parts=PARTS)
-        return Counts(counts=counts, chosen={"m": m, "scale": scale}, diagnostics=self.told(columns, m, clipped))
+        return Counts(
+            counts=counts,
+            chosen={"m": m, "scale": scale},
+            diagnostics=self.told(columns, m, clipped),
+            stages=(known("bounding", clipped),),
+        )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over m of E|c^m - c + Lap(m/ε')|, one pass over the data for every m in question."""
@@ -104,7 +110,12 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
         m = self.choose(columns, epsilon, noise)
         clipped, sigma = self.clipped(columns, m), self.sigma(columns, m, epsilon)
         counts = noise.gaussian(clipped, sigma=sigma)
-        return Counts(counts=counts, chosen={"m": m, "sigma": sigma}, diagnostics=self.told(columns, m, clipped))
+        return Counts(
+            counts=counts,
+            chosen={"m": m, "sigma": sigma},
+            diagnostics=self.told(columns, m, clipped),
+            stages=(known("bounding", clipped),),
+        )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over m of E|c^m - c + N(0, σ²)|, one pass over the data for every m in question."""

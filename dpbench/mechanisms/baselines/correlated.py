@@ -38,7 +38,7 @@ class KNormCounts(ColumnMechanism, name="knorm_counts"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         # j uniform in 0..d counts move up by A U_i, A ~ Gamma(j+1)/ε; the others down by B U_i, B ~ Gamma(d-j+1)/ε.
-        return Counts(counts=noise.ball(columns.counts, norm="counts", epsilon=epsilon))
+        return Counts(counts=noise.ball(columns.counts, norm="counts", epsilon=epsilon), stages=())
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over j of [j (j+1) + (d-j) (d-j+1)] / 2dε."""
@@ -89,7 +89,7 @@ class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         own, shared = self.deviations(columns, epsilon)
         counts = noise.gaussian(columns.counts, sigma=own, shared=shared)
-        return Counts(counts=counts, chosen={"sigma": own, "shared": shared})
+        return Counts(counts=counts, chosen={"sigma": own, "shared": shared}, stages=())
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """√(2/π) times the standard deviation of a count, which is σ L/√d."""

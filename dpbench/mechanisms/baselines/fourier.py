@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, item_budget
 from dpbench.mechanisms.baselines._fourier import (
@@ -20,6 +22,7 @@ from dpbench.mechanisms.baselines._fourier import (
     numbers_tried,
     to_parts,
 )
+from dpbench.mechanisms.baselines._harmonics import add_harmonics, inverse
 from dpbench.numerics.gaussian import mean_abs_normal
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
@@ -75,17 +78,16 @@ class FPA(Bounded, name="fpa"):
         return "Fourier coefficients are irrational, and their transform is computed in floating point"
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        from scipy.fft import irfft
-
         d = columns.columns
         rho = self._rho(columns, epsilon)
         scale = float(noise_scale(rho, d, self.l2_sensitivity(columns), epsilon))  # λ
         # One query: the real parts of the first ρ coefficients and, where they have one, the imaginary parts.
         parts = noise.laplace(to_parts(_spectrum(columns)[:rho], d), scale=scale)
-        t = irfft(from_parts(parts, rho, d), n=d)
+        t = inverse(from_parts(parts, rho, d), d)
         # What is dropped tells the noise's part of an error. It is exact.
         dropped = float(self._dropped(columns)[rho - 1])
-        return Counts(counts=t, chosen={"rho": rho, "scale": scale}, diagnostics={"dropped": dropped})
+        kept = Stage("dropping", partial(inverse, _spectrum(columns)[:rho], d))
+        return Counts(counts=t, chosen={"rho": rho, "scale": scale}, diagnostics={"dropped": dropped}, stages=(kept,))
 
     def expected_mse(self, data: Any, epsilon: float) -> float:
         """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise. Of
@@ -99,19 +101,22 @@ class FPA(Bounded, name="fpa"):
         key = ("fpa rho", self.criterion, self.l2_sensitivity(columns), epsilon)
         if self.criterion == "mse":
             return columns.memo(key, lambda: int(np.argmin(self._errors(columns, epsilon))) + 1)
-        return columns.memo(key, lambda: self._least_mae(columns, epsilon))
+        # Looking for it takes long on millions of columns: once for all workers.
+        return int(columns.fact(key, type(self), lambda: self._least_mae(columns, epsilon)))
 
     def _least_mae(self, columns: ColumnData, epsilon: float) -> int:
         """The ρ of the least expected absolute error: that of the dropped coefficients and of noise together."""
-        from scipy.fft import irfft
-
         d, l2 = columns.columns, self.l2_sensitivity(columns)
         best, chosen = np.inf, 1
+        off, kept = -columns.counts.astype(np.float64), 0  # the error of keeping the first `kept` coefficients
         for rho in numbers_tried(d):
             deviation = noise_deviation(rho, d, l2, epsilon)
             if deviation / 2**0.5 >= best:
                 break  # symmetric noise alone, E|noise| ≥ σ/√2, is already worse, and grows with ρ
-            off = irfft(_spectrum(columns)[:rho], n=d) - columns.counts
+            add_harmonics(off, _spectrum(columns)[kept:rho], kept)
+            kept = rho
+            if float(np.abs(off).mean()) >= best:
+                continue  # noise on top of it cannot help: E|off + noise| ≥ |off|
             # One coefficient has Laplace noise; with more it is a sum, and near enough to normal for a choice.
             error = mean_abs(off, deviation / 2**0.5) if rho == 1 else mean_abs_normal(off, deviation)
             if (mean := float(error.mean())) < best:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.stages import Stage, known
 from dpbench.mechanisms.base import Bounded, ColumnMechanism
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
@@ -24,7 +26,7 @@ class LPA(Bounded, name="lpa"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         scale = self.sensitivity(columns) / epsilon
-        return Counts(counts=noise.laplace(columns.counts, scale=scale), chosen={"scale": scale})
+        return Counts(counts=noise.laplace(columns.counts, scale=scale), chosen={"scale": scale}, stages=())
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """Exactly Δ/ε."""
@@ -45,8 +47,10 @@ class ALPA(Bounded, name="alpa"):
         return ""
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        average = noise.laplace(columns.ones / columns.columns, scale=1 / epsilon, parts=columns.columns)
-        return Counts(counts=np.full(columns.columns, average), chosen={"scale": 1 / epsilon})
+        d, average = columns.columns, columns.ones / columns.columns
+        noisy = noise.laplace(average, scale=1 / epsilon, parts=d)
+        one_group = Stage("grouping", partial(np.full, d, average))
+        return Counts(counts=np.full(d, noisy), chosen={"scale": 1 / epsilon}, stages=(one_group,))
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over columns of E|average - c_j + Lap(1/ε)|."""
@@ -64,7 +68,8 @@ class Zero(ColumnMechanism, name="zero"):
     kinds = ("incidence", "records")
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        return Counts(counts=np.zeros(columns.columns))
+        zeros = np.zeros(columns.columns)
+        return Counts(counts=zeros, stages=(known("dropping", zeros),))
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean count."""

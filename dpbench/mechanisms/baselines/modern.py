@@ -30,7 +30,7 @@ class LInfinity(ColumnMechanism, name="linf"):
     place = "Section 4, the K-norm mechanism, for the l∞ ball"
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        return Counts(counts=noise.ball(columns.counts, norm="inf", epsilon=epsilon))
+        return Counts(counts=noise.ball(columns.counts, norm="inf", epsilon=epsilon), stages=())
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """E[radius] / 2."""
@@ -54,7 +54,7 @@ class Gaussian(GaussianNoise, name="gaussian"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         sigma = self.sigma(columns, epsilon, noise.form)
-        return Counts(counts=noise.gaussian(columns.counts, sigma=sigma), chosen={"sigma": sigma})
+        return Counts(counts=noise.gaussian(columns.counts, sigma=sigma), chosen={"sigma": sigma}, stages=())
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """σ √(2/π)."""

@@ -7,14 +7,16 @@ its group's average. `gs_r` groups at random, `gs_s` by a noisy sample of the da
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
-from dpbench.mechanisms.gs._grouping import averages_of, smooth
+from dpbench.mechanisms.gs._grouping import averages_of, smooth, smoothed_truth
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
 from dpbench.mechanisms.gs._tuning import best_group_size, estimated_l1
 from dpbench.numerics.laplace import mean_abs
@@ -59,6 +61,8 @@ class Grouped(Bounded):
             chosen={"w": w, "groups": columns.columns // w, "scale": scale, **chosen},
             # How many rows have any 1, or how many were drawn: exact, so nobody may publish it.
             diagnostics={} if sample_size is None else {"sample_size": sample_size},
+            # A sample only says who is grouped with whom: what it costs is part of what grouping costs.
+            stages=(Stage("grouping", partial(smoothed_truth, columns.counts, order, w)),),
         )
 
     def grouping_error(self, columns: ColumnData, epsilon: float, grouping: np.ndarray, w: int | None = None) -> float:
@@ -124,8 +128,8 @@ class GS(Grouped, name="gs"):
     """Group size; "auto": tuned as the paper does, a number: that one (Figure 8)."""
     scale_up: float | str = "delta"
     """What the sample is multiplied by to estimate the counts when w is tuned: "delta", as the pseudocode has it; a
-    number, a declared typical row size; "mean_row", the observed one. Δ overestimates when rows hold fewer than Δ
-    ones, so w comes out too small; with the mean row the tuning does what the paper reports of it."""
+    number, a declared typical row size; "mean_row", the observed mean of the rows that hold any 1, the only ones that the
+    sample has. Δ overestimates when rows hold fewer than Δ ones, so w comes out too small."""
 
     place = "Section 3.3, Figure 6"
     kinds = ("incidence", "records")
@@ -168,7 +172,7 @@ class GS(Grouped, name="gs"):
         if self.sampling == "none":
             return 1.0
         if self.scale_up == "mean_row":
-            return max(1.0, columns.ones / max(1, columns.rows))
+            return max(1.0, columns.ones / max(1, filled_rows(columns)))
         return float(delta if self.scale_up == "delta" else self.scale_up)
 
     def _tune(self, estimate: np.ndarray, scale: float, rng: np.random.Generator) -> tuple[int, float]:
@@ -176,6 +180,11 @@ class GS(Grouped, name="gs"):
         if self.w != "auto":
             return int(self.w), estimated_l1(estimate, int(self.w), scale, rng)
         return best_group_size(estimate, scale, rng)
+
+
+def filled_rows(columns: ColumnData) -> int:
+    """How many rows hold any 1: those that the column sample takes its ones from."""
+    return columns.memo("filled_rows", lambda: int(np.count_nonzero(columns.row_sizes)))
 
 
 def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
@@ -189,7 +198,10 @@ def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class GSMean(GS, name="gs_mean"):
-    """GS as the paper's own numbers suggest it was run: the sample scaled up by the mean row, not by Δ (`scale_up`)."""
+    """GS with its sample scaled up by the mean non-empty row, not by Δ (`scale_up`): near the paper's own numbers on Netflix.
+
+    What the authors' code multiplied by is not known. The mean row looks at the data; `gs_private` pays for it.
+    """
 
     preset_of = GS
     scale_up: float | str = "mean_row"
@@ -225,8 +237,7 @@ class GSPrivate(Grouped, name="gs_private"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         budget, delta = Budget(epsilon), self.sensitivity(columns)
         total = noise.laplace(columns.ones, scale=delta / budget.take(0.9 * self.mean_share), step="total")
-        filled = np.count_nonzero(columns.row_sizes)
-        rows = noise.laplace(filled, scale=1 / budget.take(0.1 * self.mean_share), step="rows with ones")
+        rows = noise.laplace(filled_rows(columns), scale=1 / budget.take(0.1 * self.mean_share), step="rows with ones")
         mean_row = min(float(delta), max(1.0, float(total) / max(1.0, float(rows))))
         release = GS(bound=self.bound, sampling=self.sampling, scale_up=mean_row).publish_columns(
             columns, budget.rest(), noise

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from dpbench.numerics import unary
 
+NEVER = 700.0
+"""From this ε on e^ε leaves the range of doubles, and no bit is ever flipped."""
+
 BLOCK = 1 << 20
 """Bits flipped at a time, which needs eight bytes for each."""
 
@@ -19,6 +22,8 @@ BLOCK = 1 << 20
 def flip_probability(alpha: float, epsilon: float) -> float:
     """q = 1/(2 + α (e^ε - 1)/ε). One more count sets one more bit with probability ε/α, and a bit that is set shows as
     such (1-q)/q times as often: 1 + (ε/α)((1-q)/q - 1) = e^ε. It needs ε <= α and whole counts."""
+    if epsilon > NEVER:
+        return 0.0
     return 1 / (2 + alpha * math.expm1(epsilon) / epsilon)
 
 

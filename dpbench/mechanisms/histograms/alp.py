@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.data import Contingency
-from dpbench.data.summary import Projected
+from dpbench.data import Contingency, Summary
+from dpbench.data.stages import Stage
+from dpbench.data.summary import Entries, Projected
 from dpbench.errors import positive
 from dpbench.mechanisms.histograms._projection import Projection, flip_probability
 from dpbench.mechanisms.histograms.base import Histogram
@@ -22,6 +24,9 @@ ROOM = 8
 BITS = 2**27
 """Most bits of a table; above it, units are made larger."""
 
+LARGEST_COUNT = 2.0**52
+"""Largest noise of the largest count: whole numbers above it are no longer all doubles."""
+
 LEVELS = 2**20
 """Most levels, likewise."""
 
@@ -30,6 +35,12 @@ SURE = math.log(50)
 
 LARGEST, REACH = 0.02, 0.05
 """Shares of ε that the largest count and the widths of the levels cost, where they are not declared."""
+
+
+def _cut(data: Contingency, transform: str, table: Table, largest: int) -> Summary:
+    """The true values, as far as the table has levels for them."""
+    weights = np.minimum(table.values, largest)
+    return Entries(size=data.size, shape=data.shape, transform=transform, cells=table.places, weights=weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +76,17 @@ class ALP(Histogram, name="alp"):
         reach = self._reach(data, budget, noise)
         rate = budget.rest() / self.most(data)  # ε of one count
         alpha = max(float(self.alpha), rate, largest * rate / LEVELS)
-        while (widths := self._widths(largest, alpha / rate, reach)).sum() > BITS:
+        while (widths := self._widths(largest, alpha / rate, reach)).sum() > BITS and widths.size > 1:
             alpha *= 2
         seed = int(noise.stream("hashes").integers(0, 2**63))
         starts = np.concatenate([[0], np.cumsum(widths)])
         scaled = np.minimum(table.values, largest) * (rate / alpha)
+        # Rounding to units, bits that meet and bits that flip are one law: what they cost counts as noise.
+        cut = Stage("bounding", partial(_cut, data, self.transform, table, largest))
         law = Projection(table.places, scaled, starts, seed, flip_probability(alpha, rate))
         return Projected(
             size=data.size,
+            shape=data.shape,
             transform=self.transform,
             bits=noise.draw(law, step="table"),
             starts=starts,
@@ -80,14 +94,32 @@ class ALP(Histogram, name="alp"):
             places=table.size,
             unit=alpha / rate,
             chosen={"alpha": alpha, "largest": largest, "levels": widths.size, "entries": int(starts[-1])},
+            stages=(cut,),
         )
 
+    def refusal(self, data: Contingency, epsilon: float) -> str:
+        """Noise alone would make the table larger than it may be."""
+        needed = {
+            "largest": SURE * self._moved() / LARGEST / LARGEST_COUNT,
+            "buckets": ROOM / 2 * SURE * self.most(data) / REACH / BITS,
+        }
+        for name, least in needed.items():
+            if getattr(self, name) is None and epsilon < least:
+                hint = f"expected {least:.2g} or more, or a number for `{name}`"
+                return f"epsilon={epsilon:g} is too small to choose `{name}` with noise: {hint}"
+        if (self.buckets or 0) > BITS:
+            return f"buckets={self.buckets} is too much for one level: expected at most {BITS}"
+        return ""
+
+    def _moved(self) -> int:
+        """By how much one individual moves the largest count: one, or k in a tree, as all of its cells may be in one range."""
+        return 1 if self.transform == "none" else int(self.k)
+
     def _largest(self, table: Table, budget: Budget, noise: Noise) -> int:
-        """β. One individual moves the maximum by one, or that of a tree by k, as all of its cells may be in one range; what
-        is added makes it too small once in a hundred times."""
+        """β. What is added to the noisy maximum makes it too small once in a hundred times."""
         if self.largest is not None:
             return int(self.largest)
-        scale = (1 if self.transform == "none" else int(self.k)) / budget.take(LARGEST)
+        scale = self._moved() / budget.take(LARGEST)
         noisy = noise.laplace(table.values.max(initial=0), scale=scale, step="largest")
         return max(1, math.ceil(float(noisy) + SURE * scale))
 
@@ -112,4 +144,4 @@ class ALP(Histogram, name="alp"):
             return np.full(levels, int(self.buckets or 1))
         # A place sets the bit of level b (from 0) only if it has more than b units.
         band = np.frexp(np.maximum(1.0, np.floor(np.arange(levels) * unit)))[1] - 1
-        return reach[band].astype(np.int64)
+        return np.minimum(reach[band], BITS).astype(np.int64)

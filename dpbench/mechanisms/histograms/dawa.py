@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from dpbench.data import Contingency
+from dpbench.data import Contingency, Summary
+from dpbench.data.stages import Stage
 from dpbench.data.summary import Dense
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.histograms import _partition as partition
@@ -49,4 +51,10 @@ class DAWA(Written, name="dawa"):
         totals, b, h = tree.noisy_leaves(np.add.reduceat(x, starts), epsilon_2, noise)
         lengths = np.diff(starts, append=data.size)
         chosen = {"buckets": starts.size, "b": b, "h": h, "entries": data.size}
-        return Dense(size=data.size, weights=np.repeat(totals / lengths, lengths), chosen=chosen)
+        release = Dense(size=data.size, shape=data.shape, weights=np.repeat(totals / lengths, lengths), chosen=chosen)
+        return replace(release, stages=(Stage("grouping", partial(_spread, release, x, starts, lengths)),))
+
+
+def _spread(release: Dense, x: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> Summary:
+    """Every cell with the true mean of its bucket."""
+    return replace(release, weights=np.repeat(np.add.reduceat(x, starts) / lengths, lengths))

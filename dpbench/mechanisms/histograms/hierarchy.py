@@ -55,7 +55,9 @@ class HB(Written, name="hb"):
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Dense:
         leaves, b, h = tree.noisy_leaves(self.line(data), epsilon, noise)
-        return Dense(size=data.size, weights=leaves, chosen={"b": b, "h": h, "entries": data.size})
+        return Dense(
+            size=data.size, shape=data.shape, weights=leaves, chosen={"b": b, "h": h, "entries": data.size}, stages=()
+        )
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:
         """1/ε where there is no tree; sums of Laplace noise have no closed form."""

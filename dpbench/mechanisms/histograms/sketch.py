@@ -11,6 +11,8 @@ from dpbench.data import Contingency, Data
 from dpbench.data.summary import Sketched
 from dpbench.errors import positive
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
+from dpbench.mechanisms.sparse import _stages as stages
+from dpbench.mechanisms.sparse.base import too_many
 from dpbench.numerics import dyadic, hashing
 from dpbench.numerics.gaussian import analytic_sigma, discrete_sigma
 from dpbench.privacy import Noise
@@ -45,8 +47,10 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
     def unfit(self, data: Data) -> str:
         if reason := super().unfit(data):
             return reason
-        levels = len(self.blocks(data))  # type: ignore[arg-type]
-        return f"buckets={self.buckets} is below the {levels} levels of the tree" if self.buckets < levels else ""
+        assert isinstance(data, Contingency)
+        if self.buckets < (levels := len(self.blocks(data))):
+            return f"buckets={self.buckets} is below the {levels} levels of the tree"
+        return too_many(self.rows * self.width(data), "expected fewer buckets or rows")
 
     def blocks(self, data: Contingency) -> tuple[int, ...]:
         """The first place of each level, where there are levels."""
@@ -64,7 +68,7 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
 
     def width(self, data: Contingency) -> int:
         """Buckets of a row."""
-        levels, places = len(self.blocks(data)), self.table(data).size
+        levels, places = len(self.blocks(data)), self.domain(data)
         return min(int(self.buckets) // levels * levels, max(1, places // levels) * levels)
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
@@ -75,8 +79,9 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
             bucket, sign = hashing.block_bucket_and_sign(table.places, blocks, width, seed)
             sums[row] = np.bincount(bucket, weights=sign * table.values, minlength=width)
         sigma = self.sigma(data, epsilon, noise.form)
-        return Sketched(
+        release = Sketched(
             size=data.size,
+            shape=data.shape,
             transform=self.transform,
             buckets=noise.gaussian(sums, sigma=sigma, step="buckets"),
             seeds=seeds,
@@ -85,6 +90,7 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
             blocks=blocks,
             chosen={"sigma": sigma, "buckets": width, "entries": sums.size},
         )
+        return stages.collisions(release, table)
 
     def deviation(self, data: Contingency, epsilon: float) -> float:
         """About the standard deviation of an estimated cell: √(π/2R) √(Rσ² + ‖tail‖²/b), the noise and the other cells of a

@@ -12,6 +12,7 @@ from dpbench.data.summary import Entries
 from dpbench.errors import UserError
 from dpbench.mechanisms.histograms import _stability as stability
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
+from dpbench.mechanisms.sparse import _stages as stages
 from dpbench.privacy import Noise
 
 
@@ -35,13 +36,15 @@ class Stable(Histogram):
         """The places whose noisy count is above 1 + τ."""
         table = self.table(data)
         kept = noisy > 1 + tau
-        return Entries(
+        release = Entries(
             size=data.size,
+            shape=data.shape,
             transform=self.transform,
             cells=table.places[kept],
             weights=noisy[kept],
             chosen={**chosen, "tau": tau, "entries": int(kept.sum())},
         )
+        return stages.told(release, table, "dropping")
 
 
 @dataclass(frozen=True, kw_only=True)

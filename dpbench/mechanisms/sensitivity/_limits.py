@@ -21,7 +21,15 @@ def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
     return np.cumsum(at_least[1:])
 
 
-def normalised_counts(indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, theta: int) -> np.ndarray:
+def capped_totals(row_sizes: np.ndarray, thetas: np.ndarray) -> np.ndarray:
+    """Σ_i min(RC_i, θ) for any θ, whole or not: rows of at most ⌊θ⌋ ones count in full, the others as θ."""
+    histogram = np.bincount(row_sizes, minlength=1)
+    rows, ones = np.cumsum(histogram), np.cumsum(histogram * np.arange(histogram.size))
+    whole = np.minimum(np.floor(thetas).astype(np.int64), histogram.size - 1)
+    return ones[whole] + thetas * (rows[-1] - rows[whole])
+
+
+def normalised_counts(indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, theta: float) -> np.ndarray:
     """Column counts of D|θ when rows are scaled by min(1, θ/RC)."""
     weights = np.minimum(1.0, theta / np.maximum(np.diff(indptr), 1))
     return weighed_counts(indptr, indices, counts, weights)
@@ -39,7 +47,7 @@ def normalised_parts(indptr, indices, counts, theta):
     for row in range(indptr.size - 1):
         size = np.int64(indptr[row + 1] - indptr[row])
         if size > theta:
-            loss = PARTS - np.int64(theta) * PARTS // size
+            loss = PARTS - np.int64(theta * PARTS) // size
             for at in range(indptr[row], indptr[row + 1]):
                 out[indices[at]] -= loss
     return out / PARTS

@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Mechanism
 from dpbench.mechanisms.sensitivity._limits import (
     PARTS,
     capped_total,
+    capped_totals,
     normalised_counts,
     normalised_parts,
     sampled_counts,
@@ -28,6 +31,8 @@ from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
 
 NEGLIGIBLE = 1e-12
+
+Stages = tuple[Stage[np.ndarray], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,26 +69,35 @@ class SensitivityControl(Bounded):
         """ε_c and ε_p."""
         return self.share * epsilon, (1 - self.share) * epsilon
 
-    def limited(self, data: ColumnData, theta: int, noise: Noise) -> np.ndarray:
+    def limited(self, data: ColumnData, theta: float, noise: Noise) -> np.ndarray:
         """Q(D|θ), the column counts after every row is limited to θ."""
+        if self.limit == "sample":
+            # Even where nothing is cut: items and edges then have streams of their own, whatever the largest row is.
+            return sampled_counts(data.indptr, data.indices, data.counts, theta, noise.stream("limit"))
         if theta >= data.largest_row:
             return data.counts.astype(np.float64)
-        if self.limit == "normalise" and noise.form == "exact":
+        if noise.form == "exact":
             return normalised_parts(data.indptr, data.indices, data.counts, theta)
-        if self.limit == "normalise":
-            return normalised_counts(data.indptr, data.indices, data.counts, theta)
-        return sampled_counts(data.indptr, data.indices, data.counts, theta, noise.stream("limit"))
+        return normalised_counts(data.indptr, data.indices, data.counts, theta)
 
     @property
     def parts(self) -> int:
         """Limited counts are whole numbers divided by this, for exact noise."""
         return PARTS if self.limit == "normalise" else 1
 
+    def stages(self, columns: ColumnData, theta: float, alpha: float, limited: np.ndarray) -> Stages:
+        """Bounding: rows scaled down to θ, and α times their counts. Where θ ones are drawn instead, each is kept with the
+        chance θ/RC: the scaled counts are the expected ones, and what the draw adds to them is sampling."""
+        counts = Stage("bounding" if self.limit == "normalise" else "sampling", partial(np.multiply, alpha, limited))
+        if self.limit == "normalise":
+            return (counts,)
+        return (Stage("bounding", partial(_scaled, columns, theta, alpha)), counts)
+
     def quality_sensitivity(self, data: ColumnData) -> float:
         """Δq: the most by which one row moves the quality of an outcome."""
         raise NotImplementedError
 
-    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
+    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, float, float]]:
         """(probability, θ, α) of every outcome of the private choice that is not negligible."""
         raise NotImplementedError
 
@@ -93,7 +107,7 @@ class SensitivityControl(Bounded):
         if self.limit == "sample":
             return math.nan
         _, eps_p = self.split(epsilon)
-        total, theta_before = 0.0, 0
+        total, theta_before = 0.0, 0.0
         for probability, theta, alpha in self.choices(data, epsilon):
             if theta != theta_before:
                 limited = normalised_counts(data.indptr, data.indices, data.counts, theta)
@@ -103,31 +117,46 @@ class SensitivityControl(Bounded):
         return total
 
 
+def _scaled(columns: ColumnData, theta: float, alpha: float) -> np.ndarray:
+    return alpha * normalised_counts(columns.indptr, columns.indices, columns.counts, theta)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DPSense(SensitivityControl, name="dpsense"):
     """DPSense: θ by the exponential mechanism on q(D, θ) = ac(D|θ) - θ/ε_p, then Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d.
 
     ac(D|θ) = Σ_i min(RC_i, θ) / d, so the histogram of row sizes gives q for every θ at once. q is concave; its best θ
     is the (d/ε_p)-th largest row. Adding a row raises q for all θ, so exp(ε_c q) needs no factor 2.
+
+    θ need not be whole (`step`), nor the data binary (Section 4.4): of records, RC is the number of a user's records, and a row
+    is scaled as one. It may then exceed d, and so may one row move the average count by more than Lemma 1's 1.
     """
 
     paper, place = "sensitivity", "Section 4.2, Algorithm 1"
-    reconstructed = "candidates θ = 1..largest row; half of the budget chooses θ"
+    kinds = ("incidence", "records")
+    reconstructed = "candidates θ = 1..largest row; half of the budget chooses θ; all of Section 4.4"
 
-    theta: int | None = None
+    theta: float | None = None
     """A fixed threshold that was not chosen by looking at the data: the whole budget then publishes the counts."""
+    step: float = 1.0
+    """The candidates for θ are its multiples, up to the largest row."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.theta is not None:
-            positive("theta", self.theta, whole=True)
+        for name in ("theta", "step"):
+            if (value := getattr(self, name)) is not None:
+                positive(name, value, whole=self.limit == "sample")
+        if self.theta is not None and self.step != 1.0:
+            raise UserError(f"step={self.step!r} has no effect beside theta={self.theta!r}")
 
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
             return reason
+        end = "the largest row" if self.bound is None else "the bound"
         if self.theta is not None and self.theta > self.sensitivity(data):
-            end = "the largest row" if self.bound is None else "the bound"
             return f"theta={self.theta} is above {end} {self.sensitivity(data)}: there is nothing to limit"
+        if self.step > self.sensitivity(data):
+            return f"step={self.step} is above {end} {self.sensitivity(data)}: there is no candidate for θ"
         return ""
 
     def not_private(self) -> str:
@@ -136,15 +165,28 @@ class DPSense(SensitivityControl, name="dpsense"):
     def split(self, epsilon: float) -> tuple[float, float]:
         return super().split(epsilon) if self.theta is None else (0.0, epsilon)
 
+    def candidates(self, data: ColumnData) -> np.ndarray:
+        """θ = step, 2 step, ... up to θ_max."""
+        most = self.sensitivity(data)
+        if self.step == 1:
+            return np.arange(1, most + 1)
+        return self.step * np.arange(1, int(most / self.step * (1 + 1e-12)) + 1)
+
     def quality(self, data: ColumnData, epsilon: float) -> np.ndarray:
-        """q(D, θ, ε_p) for θ = 1..θ_max (equation 3)."""
+        """q(D, θ, ε_p) of every candidate (equation 3)."""
         _, eps_p = self.split(epsilon)
-        largest = self.sensitivity(data)
-        total = data.memo(("capped_total", largest), lambda: capped_total(data.row_sizes, largest))
-        return total / data.columns - np.arange(1, largest + 1) / eps_p
+        thetas = self.candidates(data)
+
+        def total() -> np.ndarray:
+            whole = self.step == 1
+            return capped_total(data.row_sizes, thetas.size) if whole else capped_totals(data.row_sizes, thetas)
+
+        return data.memo(("capped_total", thetas.size, self.step), total) / data.columns - thetas / eps_p
 
     def quality_sensitivity(self, data: ColumnData) -> float:
-        return self.sensitivity(data) / data.columns if self.tight else 1.0
+        """1 by Lemma 1, as a binary row has at most d ones; a row with repeats may have more."""
+        true = self.sensitivity(data) / data.columns
+        return true if self.tight else max(1.0, true) if data.repeats else 1.0
 
     def scores(self, data: ColumnData, epsilon: float) -> np.ndarray:
         """The exponent of the exponential mechanism for each θ: ε_c q / Δq."""
@@ -153,27 +195,31 @@ class DPSense(SensitivityControl, name="dpsense"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         eps_c, eps_p = self.split(epsilon)
-        quality = self.quality(columns, epsilon)
-        if self.theta is not None:
-            theta = int(self.theta)
-        else:
+        thetas, quality = self.candidates(columns), self.quality(columns, epsilon)
+        if self.theta is None:
             delta_q = self.quality_sensitivity(columns)
-            theta = 1 + noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=True)
-        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p, parts=self.parts)
+            at = noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=True)
+            theta, expected = thetas[at], quality[at]
+        else:
+            theta = self.theta
+            expected = capped_totals(columns.row_sizes, np.array([theta]))[0] / columns.columns - theta / eps_p
+        limited = self.limited(columns, theta, noise)
+        counts = noise.laplace(limited, scale=theta / eps_p, parts=self.parts)
         # What the quality function expects of θ, and the θ it likes best: both from the exact quality.
         foretold = {
-            "predicted_mae": columns.ones / columns.columns - quality[theta - 1],
-            "best_theta": np.argmax(quality) + 1,
+            "predicted_mae": columns.ones / columns.columns - expected,
+            "best_theta": thetas[np.argmax(quality)],
         }
-        return Counts(counts=counts, chosen={"theta": theta, "alpha": 1.0}, diagnostics=foretold)
+        stages = self.stages(columns, theta, 1.0, limited)
+        return Counts(counts=counts, chosen={"theta": theta, "alpha": 1.0}, diagnostics=foretold, stages=stages)
 
-    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
+    def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, float, float]]:
         if self.theta is not None:
-            yield 1.0, int(self.theta), 1.0
+            yield 1.0, float(self.theta), 1.0
             return
-        chances = probabilities(self.scores(data, epsilon))
+        chances, thetas = probabilities(self.scores(data, epsilon)), self.candidates(data)
         for at in np.flatnonzero(chances > NEGLIGIBLE):
-            yield float(chances[at]), int(at) + 1, 1.0
+            yield float(chances[at]), float(thetas[at]), 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,9 +289,11 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
         quality, delta_q = self.quality(columns, epsilon), self.quality_sensitivity(columns)
         pair = noise.choose(quality, epsilon=eps_c, sensitivity=delta_q, monotone=False)
         theta, alpha = int(thetas[pair // alphas.size]), float(alphas[pair % alphas.size])
-        counts = noise.laplace(self.limited(columns, theta, noise), scale=theta / eps_p, parts=self.parts)
+        limited = self.limited(columns, theta, noise)
+        counts = noise.laplace(limited, scale=theta / eps_p, parts=self.parts)
         counts *= alpha
-        return Counts(counts=counts, chosen={"theta": theta, "alpha": alpha})
+        stages = self.stages(columns, theta, alpha, limited)
+        return Counts(counts=counts, chosen={"theta": theta, "alpha": alpha}, stages=stages)
 
     def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
         thetas, alphas = self.grid(data)

@@ -38,6 +38,12 @@ def passed(alpha: float, theta: float, two_sided: bool, size: int, rng: np.rando
     return _fair_sign(values, rng) if two_sided else values
 
 
+def mean_stopped(alpha: float, theta: float) -> float:
+    """E[x | x < θ] of noise, negative: the mean of all is 0, and Σ_{x≥θ} x P[x] = p_θ (θ + α/(1-α))."""
+    least, p = math.ceil(theta), pass_probability(alpha, theta, two_sided=False)
+    return -p * (least + alpha / (1 - alpha)) / (1 - p)
+
+
 def theta_for(alpha: float, target: float, size: int, two_sided: bool = True) -> float:
     """θ from which about `target` zeros of `size` pass: ln(t(1+α)/m)/ln α one-sided. At least 1: below it all pass."""
     share = target * (1 + alpha) / size / (2 if two_sided else 1)

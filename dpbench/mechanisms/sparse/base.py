@@ -6,26 +6,34 @@ the summary itself, from the n non-zero places and the few zeros that it would h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from dpbench.data import Contingency, Data
-from dpbench.data.summary import TRANSFORMS
+from dpbench.data.summary import PRODUCT, TRANSFORMS
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Mechanism
-from dpbench.numerics import dyadic, geometric, haar
-from dpbench.privacy import Noise
+from dpbench.numerics import dyadic, geometric, grid, haar
+from dpbench.privacy import Budget, Noise
 
 INDIVIDUAL = "add or remove one individual (one count of one cell)"
 
 FITS = 2**27
 """Most places of a table that is written out in full: 1 GB of numbers, and as much again for its prefix sums."""
 
+LISTED = 2**26
+"""Most places of a list, of entries or of a transform's non-zero ones: with what is needed to draw and sort them some 3 GB."""
+
+NUMBERED = 2**63
+"""Places are numbered by int64."""
+
 SMALLEST_RATE = 1e-9
-"""Least ε/Δ: below it whole-number noise leaves the range in which float64 holds whole numbers."""
+"""Least ε/Δ of noise in whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +63,33 @@ class Table:
 
 def _table(data: Contingency, transform: str) -> Table:
     if transform == "none":
-        return Table(data.cells, data.counts, data.size, 1)
-    # One individual is in one node a level, or moves one coefficient a level and the total.
-    levels = (data.size - 1).bit_length() + 1
-    make = dyadic.nodes if transform == "dyadic" else haar.coefficients
-    return Table(*make(data.cells, data.counts, data.size), _places(data, transform), levels)
+        listed = data.cells, data.counts
+    elif transform == PRODUCT:
+        listed = grid.nodes(data.cells, data.counts, data.shape)
+    else:
+        make = dyadic.nodes if transform == "dyadic" else haar.coefficients
+        listed = make(data.cells, data.counts, data.size)
+    return Table(*listed, _places(data, transform), _sensitivity(data, transform))
 
 
 def _places(data: Contingency, transform: str) -> int:
     """Number of places that noise goes to."""
     if transform == "none":
         return data.size
+    if transform == PRODUCT:
+        return math.prod(grid.sides(data.shape))
     return int((dyadic if transform == "dyadic" else haar).offsets(data.size)[-1])
+
+
+def _sensitivity(data: Contingency, transform: str) -> int:
+    """One individual is in one cell; in one node per level, or per combination of levels; or moves one coefficient per level and
+    the total."""
+    return 1 if transform == "none" else grid.levels(_attributes(data, transform))
+
+
+def _attributes(data: Contingency, transform: str) -> tuple[int, ...]:
+    """The shape as a transform sees it: all but the product take the cells as one line."""
+    return data.shape if transform == PRODUCT else (data.size,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +97,26 @@ class Tabled(Mechanism):
     """A mechanism on contingency tables, over the cells or over a transform of them."""
 
     transform: str = "none"
-    """none, dyadic (sums over dyadic ranges) or haar (wavelet coefficients); ranges are answered accordingly."""
+    """none, dyadic (sums over dyadic ranges of the line of cells), haar (wavelet coefficients of it), or dyadic_product (sums
+    over products of dyadic ranges, one for each attribute); ranges and rectangles are answered accordingly."""
 
     kinds, neighbours = ("contingency",), INDIVIDUAL
 
     def __post_init__(self) -> None:
         one_of("transform", self.transform, TRANSFORMS)
+
+    def unfit(self, data: Data) -> str:
+        if reason := super().unfit(data):
+            return reason
+        if self.transform == "none":
+            return ""
+        assert isinstance(data, Contingency)
+        if (places := self.domain(data)) >= NUMBERED:
+            return f"its {self.transform} has {places:.3g} places, and less than 2^63 have a number: expected a smaller shape"
+        if (most := grid.most_nodes(data.nonzeros, _attributes(data, self.transform))) > LISTED:
+            hint = "expected fewer cells or attributes, or transform=none"
+            return f"its {self.transform} may have {most:.3g} non-zero places, and at most {LISTED:.3g} fit: {hint}"
+        return ""
 
     def table(self, data: Contingency) -> Table:
         return data.memo(("table", self.transform), lambda: _table(data, self.transform))
@@ -93,14 +130,43 @@ class Tabled(Mechanism):
 class Sparse(Tabled):
     """A mechanism of the paper, with noise in whole numbers."""
 
+    rebuild: bool = False
+    """Make the transform anew in every release, as somebody who publishes once must, instead of once for all: for timings."""
+
     paper = "sparse"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rebuild and self.transform == "none":
+            raise UserError("rebuild=True has no effect: transform='none' leaves nothing to build")
+
+    def table(self, data: Contingency) -> Table:
+        return _table(data, self.transform) if self.rebuild else super().table(data)
 
     def alpha(self, epsilon: float, sensitivity: float) -> float:
         """α = exp(-ε/Δ)."""
-        if epsilon / sensitivity < SMALLEST_RATE:
-            least = SMALLEST_RATE * sensitivity
-            raise UserError(f"epsilon={epsilon} is too small for noise in whole numbers: expected {least:g} or more")
         return geometric.decay(epsilon, sensitivity)
+
+    def moved(self, data: Any) -> int:
+        """Δ: by how much one individual moves the numbers that noise goes to."""
+        return _sensitivity(data, self.transform)
+
+    def table_budget(self, epsilon: float) -> float:
+        """The part of ε that noise on the table gets."""
+        return epsilon
+
+    def least(self, data: Any) -> float:
+        """The least ε: below it whole-number noise leaves the range in which doubles hold whole numbers."""
+        return SMALLEST_RATE * self.moved(data) / self.table_budget(1.0)
+
+    def refusal(self, data: Any, epsilon: float) -> str:
+        if epsilon < (least := self.least(data)):
+            return f"epsilon={epsilon:g} is too small for noise in whole numbers: expected {least:g} or more"
+        return self.too_large(data, self.alpha(self.table_budget(epsilon), self.moved(data)))
+
+    def too_large(self, data: Any, alpha: float) -> str:
+        """Why what would be published does not fit; empty when it does."""
+        return ""
 
     def writes_all(self) -> bool:
         """Whether a release is as large as the domain."""
@@ -110,8 +176,26 @@ class Sparse(Tabled):
         if reason := super().unfit(data):
             return reason
         if self.writes_all() and (size := self.domain(data)) > FITS:
-            return f"writes all {size:.3g} places of the domain, and at most {FITS:.3g} fit"
+            return f"writes all {size:.3g} places of the domain, and at most {FITS:.3g} fit: a summary such as filter does not"
         return ""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """n and ‖M‖₁ of a table, as sizes and thresholds are chosen from them."""
+
+    nonzeros: int
+    total: int
+    public: bool = False
+    """Whether they are noisy, and so may be published."""
+
+    @classmethod
+    def of(cls, data: Contingency) -> Sizes:
+        """The true ones."""
+        return cls(data.nonzeros, data.total)
+
+    def published(self) -> dict[str, float]:
+        return {"nonzeros": self.nonzeros, "total": self.total} if self.public else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,10 +206,24 @@ class Summarised(Sparse):
     """Add noise to every place first, then summarise: same distribution, cost of the domain."""
     ratio: float = 1.0
     """Size of the summary as a multiple of n, where no parameter says it."""
+    private_size: float = 0.0
+    """Share of ε for noisy n and ‖M‖₁, from which sizes and thresholds are then chosen. 0: from the true ones, for nothing, as
+    the paper does, which takes them as not sensitive."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive("ratio", self.ratio)
+        share = self.private_size
+        if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share < 1:
+            raise UserError(f"private_size={self.private_size!r} is not valid: expected a share of ε from 0 to below 1")
+
+    def check_private_size(self) -> None:
+        """Raise where noisy sizes would be paid for and not used."""
+        if self.private_size and None not in self.told().values():
+            given = ", ".join(self.told())
+            raise UserError(
+                f"private_size={self.private_size} has no effect: {given} leave nothing to choose from n or ‖M‖₁"
+            )
 
     def writes_all(self) -> bool:
         return self.laborious
@@ -134,9 +232,26 @@ class Summarised(Sparse):
         """The laborious form: noise on every place, whatever the data are."""
         return replace(self, laborious=True)
 
-    def target(self, data: Any, given: int | None) -> int:
+    def table_budget(self, epsilon: float) -> float:
+        return epsilon * (1 - self.private_size)
+
+    def least(self, data: Any) -> float:
+        of_table = super().least(data)
+        return max(of_table, 2 * SMALLEST_RATE / self.private_size) if self.private_size else of_table
+
+    def sizes(self, data: Contingency, epsilon: float, noise: Noise) -> Sizes:
+        """n and ‖M‖₁ as parameters are chosen from them: the true ones, or noisy ones that are paid for."""
+        if not self.private_size:
+            return Sizes.of(data)
+        # One individual moves n by one at most, and ‖M‖₁ by one.
+        alpha = self.alpha(Budget(epsilon).take(self.private_size), 2)
+        n, total = noise.geometric(np.array([data.nonzeros, data.total]), alpha=alpha, step="sizes")
+        n = min(max(1, int(n)), self.domain(data))
+        return Sizes(n, max(n, int(total)), public=True)
+
+    def target(self, sizes: Sizes, given: int | None) -> int:
         """Size of the summary: as given, or in proportion to n."""
-        return int(given) if given is not None else max(1, round(self.ratio * data.nonzeros))
+        return int(given) if given is not None else max(1, round(self.ratio * sizes.nonzeros))
 
     def inexact(self) -> str:
         if self.laborious:
@@ -147,9 +262,9 @@ class Summarised(Sparse):
 
     def not_private(self) -> str:
         looked = " and ".join(name for name, given in self.told().items() if given is None)
-        if not looked:
+        if not looked or self.private_size:
             return ""
-        return f"{looked} chosen from n or ‖M‖₁, which the paper takes as not sensitive: give numbers instead"
+        return f"{looked} chosen from n or ‖M‖₁, which the paper takes as not sensitive: give numbers, or private_size"
 
     def told(self) -> dict[str, Any]:
         """Parameters that are taken from the data when they are not told (None)."""
@@ -161,6 +276,20 @@ def check_optional(**parameters: Any) -> None:
     for name, value in parameters.items():
         if value is not None:
             positive(name, value, whole=name in ("s", "t"))
+
+
+def check_negatives(negatives: str, transform: str) -> None:
+    """Raise unless rounding negative values up means something."""
+    one_of("negatives", negatives, ("keep", "zero"))
+    if negatives == "zero" and transform == "haar":
+        raise UserError("negatives='zero' and transform='haar': a wavelet coefficient may be negative, a count may not")
+
+
+def too_many(expected: float, hint: str) -> str:
+    """Why so many entries are not published; empty when they are."""
+    if expected <= LISTED:
+        return ""
+    return f"it would publish about {expected:.3g} entries, and at most {LISTED:.3g} fit: {hint}"
 
 
 def check_consistent(consistent: bool, transform: str) -> None:

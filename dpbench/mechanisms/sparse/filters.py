@@ -9,16 +9,20 @@ import numpy as np
 
 from dpbench.data import Contingency
 from dpbench.data.summary import Entries
+from dpbench.errors import UserError, one_of
+from dpbench.mechanisms.sparse import _stages as stages
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._laws import PassingZeros
 from dpbench.mechanisms.sparse.base import (
     Chosen,
+    Sizes,
     Summarised,
     Table,
     check_consistent,
     check_optional,
     chosen_nonzeros,
     chosen_of_all,
+    too_many,
 )
 from dpbench.numerics import dyadic
 from dpbench.numerics.places import merge
@@ -57,6 +61,9 @@ class Filter(Summarised, name="filter"):
     """Pass large negative counts too, so that noise cancels in sums."""
     consistent: bool = False
     """Drop dyadic nodes that have an ancestor which did not pass."""
+    impute: str = "zero"
+    """What whoever answers takes for values that did not pass: zero, half (θ/2), or calibrated, the mean of noise that does
+    not pass a one-sided filter. None of them looks at the data."""
 
     place = "Algorithm filter"
 
@@ -64,14 +71,22 @@ class Filter(Summarised, name="filter"):
         super().__post_init__()
         check_optional(theta=self.theta, t=self.t)
         check_consistent(self.consistent, self.transform)
+        self.check_private_size()
+        one_of("impute", self.impute, ("zero", "half", "calibrated"))
+        if self.impute != "zero" and self.transform == "haar":
+            raise UserError(
+                f"impute={self.impute!r} and transform='haar': absent wavelet coefficients have either sign"
+            )
+        if self.impute == "calibrated" and self.two_sided:
+            raise UserError("impute='calibrated' has no effect: noise that a two-sided filter stops has the mean 0")
 
     def told(self) -> dict[str, Any]:
         return {"θ": self.theta or self.t}
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
-        table = self.table(data)
-        alpha = self.alpha(epsilon, table.sensitivity)
-        t = self.target(data, self.t)
+        table, sizes = self.table(data), self.sizes(data, epsilon, noise)
+        alpha = self.alpha(self.table_budget(epsilon), table.sensitivity)
+        t = self.target(sizes, self.t)
         theta = self.theta or zeros.theta_for(alpha, t, table.size, self.two_sided)
         places, values = filtered(table, alpha, theta, self.two_sided, self.laborious, noise)
         if self.theta is None and places.size > t:
@@ -81,5 +96,29 @@ class Filter(Summarised, name="filter"):
         if self.consistent:
             kept = dyadic.consistent(places, data.size)
             places, values = places[kept], values[kept]
-        chosen = {"alpha": alpha, "theta": float(theta), "entries": places.size}
-        return Entries(size=data.size, transform=self.transform, cells=places, weights=values, chosen=chosen)
+        chosen = {"alpha": alpha, "theta": float(theta), "entries": places.size, **sizes.published()}
+        absent = self._imputed(alpha, float(theta))
+        if absent:
+            chosen["absent"] = absent
+        release = Entries(
+            size=data.size,
+            shape=data.shape,
+            transform=self.transform,
+            cells=places,
+            weights=values,
+            absent=absent,
+            chosen=chosen,
+        )
+        return stages.told(release, table, "dropping")
+
+    def _imputed(self, alpha: float, theta: float) -> float:
+        if self.impute == "calibrated":
+            return zeros.mean_stopped(alpha, theta)
+        return theta / 2 if self.impute == "half" else 0.0
+
+    def too_large(self, data: Contingency, alpha: float) -> str:
+        t = self.target(Sizes.of(data), self.t)
+        theta = self.theta or zeros.theta_for(alpha, t, self.domain(data), self.two_sided)
+        expected = self.domain(data) * zeros.pass_probability(alpha, theta, self.two_sided)
+        instead = "a larger one, or t instead" if self.theta else "a smaller t or ratio"
+        return too_many(expected, f"theta={theta:g} lets so much noise pass, expected {instead}")

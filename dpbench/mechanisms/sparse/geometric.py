@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpbench.data import Contingency
 from dpbench.data.summary import Dense
-from dpbench.mechanisms.sparse.base import Sparse
+from dpbench.mechanisms.sparse.base import Sparse, check_negatives
 from dpbench.numerics import geometric
 from dpbench.privacy import Noise
 
@@ -19,7 +21,14 @@ class Geometric(Sparse, name="geometric"):
     Its release is as large as the domain, which is what the summaries avoid.
     """
 
+    negatives: str = "keep"
+    """keep, so that noise cancels in sums, or zero: M⁺, in which negative values are rounded up, better for small queries."""
+
     place = "Problem definition"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_negatives(self.negatives, self.transform)
 
     def writes_all(self) -> bool:
         return True
@@ -27,11 +36,16 @@ class Geometric(Sparse, name="geometric"):
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Dense:
         table = self.table(data)
         alpha = self.alpha(epsilon, table.sensitivity)
+        noisy = table.dense(alpha, noise)
+        if self.negatives == "zero":
+            np.maximum(noisy, 0.0, out=noisy)
         chosen = {"alpha": alpha, "entries": table.size}
-        return Dense(size=data.size, transform=self.transform, weights=table.dense(alpha, noise), chosen=chosen)
+        return Dense(
+            size=data.size, shape=data.shape, transform=self.transform, weights=noisy, chosen=chosen, stages=()
+        )
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:
-        """Expected mean absolute error of a cell: 2α/(1-α²); no closed form over wavelets."""
-        if self.transform == "haar":
+        """Expected mean absolute error of a cell: 2α/(1-α²); no closed form over wavelets or without negative values."""
+        if self.transform == "haar" or self.negatives != "keep":
             return math.nan
         return geometric.mean_abs(self.alpha(epsilon, self.table(data).sensitivity))

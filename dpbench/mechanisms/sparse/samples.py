@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbench.data import Contingency, Data
 from dpbench.data.summary import Entries
+from dpbench.mechanisms.sparse import _stages as stages
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._laws import PriorityZeros, SampledZeros, ZeroPlaces
 from dpbench.mechanisms.sparse._priority import priorities, top
 from dpbench.mechanisms.sparse.base import (
     Chosen,
+    Sizes,
     Summarised,
     Table,
     check_consistent,
+    check_negatives,
     check_optional,
     chosen_nonzeros,
     chosen_of_all,
+    too_many,
 )
 from dpbench.mechanisms.sparse.filters import filtered
 from dpbench.numerics import dyadic
 from dpbench.numerics.places import free, merge
 from dpbench.privacy import Noise
 
-Sample = tuple[np.ndarray, np.ndarray, float]
-"""Sorted places, noisy values, and the τ that weighs them."""
+
+class Sample(NamedTuple):
+    """A priority sample."""
+
+    places: np.ndarray
+    """Sorted."""
+    values: np.ndarray
+    """Noisy ones."""
+    tau: float
+    """What weighs them."""
+    passed: np.ndarray
+    """The places that it was chosen from, where they have a count."""
 
 
 def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious: bool, noise: Noise) -> Sample:
@@ -48,26 +62,36 @@ def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious:
     best, tau = top(np.concatenate([priority, zero_priority]), s)
     kept, upgraded = best[: places.size], zero_values[best[places.size :]]
     zero_places = noise.draw(ZeroPlaces(table, upgraded.size), step="places of zeros")
-    return *merge(places[kept], values[kept], zero_places, upgraded), tau
+    return Sample(*merge(places[kept], values[kept], zero_places, upgraded), tau, places)
 
 
 def highest(entries: Chosen, s: int, noise: Noise) -> Sample:
     """A priority sample of entries that are all there."""
     places, values = entries
     best, tau = top(priorities(values, noise.stream("priorities")), s)
-    return places[best], values[best], tau
+    return Sample(places[best], values[best], tau, places)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Summarised):
     """A mechanism that publishes a sample of the noisy table."""
 
+    negatives: str = "keep"
+    """keep, so that noise cancels in sums, or zero: negative entries are dropped, which is better for small queries."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_negatives(self.negatives, self.transform)
+
     def entries(
         self, data: Contingency, places: np.ndarray, values: np.ndarray, tau: float, **chosen: float
     ) -> Entries:
         """With weights sign(v) max(|v|, τ): each value over its chance min(|v|/τ, 1), so that sums are unbiased."""
+        if self.negatives == "zero":
+            places, values = places[values >= 0], values[values >= 0]
         return Entries(
             size=data.size,
+            shape=data.shape,
             transform=self.transform,
             cells=places,
             weights=np.copysign(np.maximum(np.abs(values), tau), values),
@@ -90,14 +114,15 @@ class Threshold(Sampled, name="threshold"):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_optional(tau=self.tau, t=self.t)
+        self.check_private_size()
 
     def told(self) -> dict[str, Any]:
         return {"τ": self.tau}
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
-        table = self.table(data)
-        alpha = self.alpha(epsilon, table.sensitivity)
-        tau = self.tau or self._tau(table, alpha, self.target(data, self.t))
+        table, sizes = self.table(data), self.sizes(data, epsilon, noise)
+        alpha = self.alpha(self.table_budget(epsilon), table.sensitivity)
+        tau = self.tau or self._tau(table, alpha, sizes)
 
         sampling = noise.stream("sampling")
 
@@ -109,10 +134,19 @@ class Threshold(Sampled, name="threshold"):
         else:
             sample = chosen_nonzeros(table, keep, alpha, noise)
             places, values = merge(*sample, *noise.draw(SampledZeros(table, alpha, tau), step="zeros"))
-        return self.entries(data, places, values, tau, alpha=alpha)
+        release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
+        return stages.told(release, table, "sampling")
 
-    def _tau(self, table: Table, alpha: float, t: int) -> float:
-        return zeros.tau_for(alpha, t, table.size, float(np.abs(table.values).sum()))
+    def _tau(self, table: Table, alpha: float, sizes: Sizes) -> float:
+        # Every individual is in as many nodes as the sensitivity says; over wavelets that is an upper bound.
+        total = sizes.total * table.sensitivity if sizes.public else float(np.abs(table.values).sum())
+        return zeros.tau_for(alpha, self.target(sizes, self.t), table.size, total)
+
+    def too_large(self, data: Contingency, alpha: float) -> str:
+        if self.tau is None:
+            return too_many(self.target(Sizes.of(data), self.t), "expected a smaller t or ratio")
+        expected = self.domain(data) * float(zeros.sample_probability(alpha, self.tau))
+        return too_many(expected, f"tau={self.tau:g} samples so much noise, expected a larger one, or t instead")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +165,7 @@ class Priority(Sampled, name="priority"):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_optional(s=self.s)
+        self.check_private_size()
 
     def told(self) -> dict[str, Any]:
         return {"s": self.s}
@@ -138,17 +173,25 @@ class Priority(Sampled, name="priority"):
     def unfit(self, data: Data) -> str:
         if reason := super().unfit(data):
             return reason
-        s, most = self.target(data, self.s), self.domain(data)
+        if self.private_size:
+            return ""  # noise decides, and what is too much is cut
+        assert isinstance(data, Contingency)
+        s, most = self.target(Sizes.of(data), self.s), self.domain(data)
         return f"s={s} is more than the {most} places there are" if s > most else ""
 
+    def too_large(self, data: Contingency, alpha: float) -> str:
+        return too_many(self.target(Sizes.of(data), self.s), "expected a smaller s or ratio")
+
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
-        table, s = self.table(data), self.target(data, self.s)
-        alpha = self.alpha(epsilon, table.sensitivity)
-        places, values, tau = priority_sample(table, alpha, 1, s, self.laborious, noise)
+        table, sizes = self.table(data), self.sizes(data, epsilon, noise)
+        s = min(self.target(sizes, self.s), table.size)
+        alpha = self.alpha(self.table_budget(epsilon), table.sensitivity)
+        places, values, tau, _ = priority_sample(table, alpha, 1, s, self.laborious, noise)
         if (missing := s - places.size) > 0:  # every other noisy count is zero, and none has a higher priority
             more = free(missing, places, table.size, noise.stream("filling"))
             places, values = merge(places, values, more, np.zeros(missing))
-        return self.entries(data, places, values, tau, alpha=alpha)
+        release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
+        return stages.told(release, table, "sampling")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,24 +217,40 @@ class FilterPriority(Sampled, name="filter_priority"):
         super().__post_init__()
         check_optional(s=self.s, theta=self.theta)
         check_consistent(self.consistent, self.transform)
+        self.check_private_size()
 
     def told(self) -> dict[str, Any]:
         # Over a transform θ follows from s, over cells from the mean count.
         return {"s": self.s, "θ": self.theta or (self.s if self.transform != "none" else None)}
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
-        table, s = self.table(data), self.target(data, self.s)
-        alpha = self.alpha(epsilon, table.sensitivity)
-        theta = self.theta or self._theta(data, table, alpha, s)
+        table, sizes = self.table(data), self.sizes(data, epsilon, noise)
+        s = self.target(sizes, self.s)
+        alpha = self.alpha(self.table_budget(epsilon), table.sensitivity)
+        theta = self.theta or self._theta(sizes, table.size, alpha, s)
         if self.consistent:
             places, values = filtered(table, alpha, theta, True, self.laborious, noise)
             kept = dyadic.consistent(places, data.size)
-            places, values, tau = highest((places[kept], values[kept]), s, noise)
+            sample = highest((places[kept], values[kept]), s, noise)
         else:
-            places, values, tau = priority_sample(table, alpha, theta, s, self.laborious, noise)
-        return self.entries(data, places, values, tau, alpha=alpha, theta=theta)
+            sample = priority_sample(table, alpha, theta, s, self.laborious, noise)
+        chosen = {"alpha": alpha, "theta": theta, **sizes.published()}
+        release = self.entries(data, sample.places, sample.values, sample.tau, **chosen)
+        return stages.told(release, table, "sampling", stages.passed(release, table, sample.passed))
 
-    def _theta(self, data: Contingency, table: Table, alpha: float, s: int) -> float:
+    def _theta(self, sizes: Sizes, size: int, alpha: float, s: int) -> float:
         if self.transform == "none":
-            return max(1.0, data.total / max(1, data.nonzeros) / 2)
-        return zeros.theta_for(alpha, s, table.size)
+            return max(1.0, sizes.total / max(1, sizes.nonzeros) / 2)
+        return zeros.theta_for(alpha, s, size)
+
+    def too_large(self, data: Contingency, alpha: float) -> str:
+        sizes = Sizes.of(data)
+        s = self.target(sizes, self.s)
+        if not self.consistent:
+            return too_many(s, "expected a smaller s or ratio")
+        # The check needs all that pass the filter.
+        theta = self.theta or self._theta(sizes, self.domain(data), alpha, s)
+        expected = self.domain(data) * zeros.pass_probability(alpha, theta)
+        return too_many(
+            expected, f"theta={theta:g} lets so much noise pass to the consistency check, expected a larger one"
+        )

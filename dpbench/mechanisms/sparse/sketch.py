@@ -10,7 +10,8 @@ from dpbench.data import Contingency
 from dpbench.data.summary import Sketched
 from dpbench.errors import one_of, positive
 from dpbench.mechanisms.base import Mechanism
-from dpbench.mechanisms.sparse.base import Summarised, check_optional
+from dpbench.mechanisms.sparse import _stages as stages
+from dpbench.mechanisms.sparse.base import Sizes, Summarised, check_optional, too_many
 from dpbench.numerics import hashing
 from dpbench.privacy import Noise
 
@@ -40,6 +41,7 @@ class Sketch(Summarised, name="sketch"):
         positive("rows", self.rows, whole=True)
         check_optional(buckets=self.buckets)
         one_of("combine", self.combine, ("mean", "median"))
+        self.check_private_size()
 
     def stepwise(self) -> Mechanism:
         """Itself: it has noise on every bucket, and the laborious form has another law."""
@@ -52,10 +54,10 @@ class Sketch(Summarised, name="sketch"):
         return ""  # noise goes to every bucket, whichever way
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
-        table = self.table(data)
-        width = int(self.buckets) if self.buckets is not None else max(1, self.target(data, None) // self.rows)
+        table, sizes = self.table(data), self.sizes(data, epsilon, noise)
+        width = self._width(sizes)
         seeds = tuple(int(seed) for seed in noise.stream("hashes").integers(0, 2**63, self.rows))
-        alpha = self.alpha(epsilon, table.sensitivity * (1 if self.laborious else self.rows))
+        alpha = self.alpha(self.table_budget(epsilon), self.moved(data))
         if self.laborious:
             places, values = np.arange(table.size), table.dense(alpha, noise)
         else:
@@ -66,12 +68,23 @@ class Sketch(Summarised, name="sketch"):
             sums[row] = np.bincount(bucket, weights=sign * values, minlength=width)
         if not self.laborious:
             sums = noise.geometric(sums, alpha=alpha, step="buckets")
-        return Sketched(
+        release = Sketched(
             size=data.size,
+            shape=data.shape,
             transform=self.transform,
             buckets=sums,
             seeds=seeds,
             places=table.size,
             combine=self.combine,
-            chosen={"alpha": alpha, "buckets": width, "entries": sums.size},
+            chosen={"alpha": alpha, "buckets": width, "entries": sums.size, **sizes.published()},
         )
+        return stages.collisions(release, table)
+
+    def moved(self, data: Contingency) -> int:
+        return super().moved(data) * (1 if self.laborious else int(self.rows))
+
+    def _width(self, sizes: Sizes) -> int:
+        return int(self.buckets) if self.buckets is not None else max(1, self.target(sizes, None) // self.rows)
+
+    def too_large(self, data: Contingency, alpha: float) -> str:
+        return too_many(self.rows * self._width(Sizes.of(data)), "expected fewer buckets or rows")

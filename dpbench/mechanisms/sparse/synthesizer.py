@@ -48,4 +48,4 @@ class Synthesizer(Mechanism, name="synthesizer"):
         prior = data.memo(key, lambda: synthesis.prior_for(epsilon, self.delta, largest, width))
         places, counts = noise.draw(synthesis.Posterior(data.cells, data.counts, width, prior))
         chosen = {"prior": prior, "entries": places.size}
-        return Entries(size=data.size, cells=places, weights=counts, chosen=chosen)
+        return Entries(size=data.size, shape=data.shape, cells=places, weights=counts, chosen=chosen)

@@ -1,0 +1,1 @@
+"""Mechanisms of other libraries, run, timed and audited beside ours: `pip install 'dpbench-repro[peers]'`."""

@@ -1,0 +1,111 @@
+"""What the adapters of other libraries share: class facts, the bound on rows, and what to say when a library is missing.
+
+An adapter is a plain class with `release`, as a stranger's is: it draws from the library's own randomness, not from `noise`, so
+an audit tests its releases. Imports data, errors and the base of mechanisms only; named by the YAML of its mechanism.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbench.data import Counts
+from dpbench.errors import UserError, positive
+from dpbench.mechanisms.base import ROW
+
+
+@cache
+def missing(library: str) -> str:
+    """Why a library cannot be used; empty when it can."""
+    if find_spec(library) is None:
+        return f"{library} is not installed: pip install 'dpbench-repro[peers]'"
+    try:
+        load(library)
+    except ImportError as error:
+        return f"{library} does not work with the installed libraries: {error}"
+    return ""
+
+
+@cache
+def load(library: str) -> ModuleType:
+    """`opendp.prelude`, or the package diffprivlib.
+
+    diffprivlib imports its models first, which its last version (0.6.6) cannot do with new versions of scikit-learn. What is used
+    here needs none of them, so its parts are then imported without the package's own opening.
+    """
+    if library == "opendp":
+        module = importlib.import_module("opendp.prelude")
+        module.enable_features("contrib")
+        return module
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        spec = find_spec(library)
+        if spec is None:
+            raise
+        package = ModuleType(library)
+        package.__path__ = list(spec.submodule_search_locations or [])
+        sys.modules[library] = package
+        importlib.import_module(f"{library}.mechanisms")
+        return package
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """A mechanism of another library for column counts, with noise for rows of at most `bound` ones."""
+
+    bound: int | None = None
+    """Declared largest row. None: the largest observed one, which looks at the data."""
+
+    library: ClassVar[str] = ""
+    kinds: ClassVar[tuple[str, ...]] = ("incidence",)
+    privacy: ClassVar[str] = "ε"
+    neighbours: ClassVar[str] = ROW
+
+    def __post_init__(self) -> None:
+        if self.bound is not None:
+            positive("bound", self.bound, whole=True)
+
+    def not_private(self) -> str:
+        return "" if self.bound else "Δ is the largest observed row, which looks at the data: declare `bound`"
+
+    def unfit(self, data: Any) -> str:
+        if reason := missing(self.library):
+            return reason
+        if data.kind not in self.kinds:
+            return f"takes {' or '.join(self.kinds)} data, not {data.kind}"
+        if self.bound is not None and data.largest_row > self.bound:
+            return f"bound={self.bound} is below the largest row {data.largest_row}: the noise would not cover it"
+        return ""
+
+    def release(self, data: Any, epsilon: float, rng: np.random.Generator) -> Counts:
+        if reason := self.unfit(data):
+            raise UserError(reason)
+        delta = max(1, data.largest_row) if self.bound is None else int(self.bound)
+        return Counts(counts=np.asarray(self.counts(data, delta, epsilon, rng), dtype=np.float64))
+
+    def counts(self, data: Any, sensitivity: int, epsilon: float, rng: np.random.Generator) -> Any:
+        """The noisy column counts, for rows of at most `sensitivity` ones."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaPeer(Peer):
+    """The same with the guarantee (ε, δ)."""
+
+    privacy = "(ε, δ)"
+
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("delta", self.delta)
+        if self.delta >= 1:
+            raise UserError(f"delta={self.delta!r} is not valid: expected a number between 0 and 1, both excluded")
