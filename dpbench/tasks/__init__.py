@@ -1,5 +1,5 @@
 """HOW GOOD it is: queries and metrics. Imports data and numerics only."""
 
-from dpbench.tasks.base import TASKS, Task
+from dpbench.tasks.base import TASKS, Metric, Task
 
-__all__ = ["TASKS", "Task"]
+__all__ = ["TASKS", "Metric", "Task"]

@@ -41,6 +41,7 @@ def precision_at(released: np.ndarray, counts: np.ndarray, thresholds: np.ndarra
 
 
 def ranking_precision(top: np.ndarray, counts: np.ndarray, thresholds: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-    """The same of a released ranking `top` of columns, best first: for each K, the share of its first K columns."""
+    """The same of a released ranking `top` of columns, best first: for each K, the share of its first K columns. Places behind
+    the end of a short ranking are wrong."""
     right = counts[top[:, None]] >= thresholds
-    return np.array([right[:k, i].mean() for i, k in enumerate(ks)])
+    return np.array([right[:k, i].sum() / k for i, k in enumerate(ks)])

@@ -27,6 +27,10 @@ class Metric:
     better: Literal["lower", "higher", "neither"] = "neither"
     noiseless: bool = False
     """Noise has no part in it: one trial tells all there is to know, whatever the seed."""
+    beside: str = ""
+    """Of a metric that may cancel to nothing: the one in the same unit against which its rounding errors are small."""
+    largest: float | str | None = None
+    """The largest value it can have, or the task's parameter that gives it; the smallest is then 0. None: no bound is known."""
 
     @property
     def direction(self) -> int:
@@ -36,7 +40,11 @@ class Metric:
 
 PAIRED = (
     Metric("pair_variance", "variance of the published numbers, from this trial and the one before it", "lower"),
-    Metric("pair_bias2", "squared bias of the published numbers, from this trial and the one before it"),
+    Metric(
+        "pair_bias2",
+        "squared bias of the published numbers, from this trial and the one before it",
+        beside="pair_variance",
+    ),
 )
 """What the worker adds for every task that gives `errors`, in odd trials only."""
 ACROSS = (

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Counts, Incidence, Release, TopK
+from dpbench.data import Counts, Incidence, Records, Release, TopK
 from dpbench.errors import positive
+from dpbench.tasks._split import SHARES, count_shares
 from dpbench.tasks.base import Metric, Task
 
 
@@ -33,19 +34,20 @@ class ColumnCounts(Task, name="column_counts"):
     sanity: float = 0.001
     """Sanity bound of the relative error, as a fraction of the number of rows (gs, Section 5)."""
 
-    kinds = ("incidence",)
+    kinds: ClassVar[tuple[str, ...]] = ("incidence", "records")  # of records the item counts
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("mae", "mean absolute error", "lower"),
         Metric("mre", "mean relative error, the count at least the sanity bound", "lower"),
         Metric("mse", "mean squared error", "lower"),
         Metric("l1", "sum of absolute errors", "lower"),
-        Metric("signed", "mean signed error"),
+        Metric("signed", "mean signed error", beside="mae"),
+        *SHARES,
     )
 
     def __post_init__(self) -> None:
         positive("sanity", self.sanity)
 
-    def score(self, data: Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+    def score(self, data: Incidence | Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         error = self.errors(data, release)
         size = np.abs(error)
         l1 = float(size.sum())
@@ -55,11 +57,12 @@ class ColumnCounts(Task, name="column_counts"):
             "mse": float(np.dot(error, error)) / data.columns,
             "l1": l1,
             "signed": float(error.mean()),
+            **count_shares(data.counts, error, release),
         }
 
-    def errors(self, data: Incidence, release: Counts) -> np.ndarray:
+    def errors(self, data: Incidence | Records, release: Counts) -> np.ndarray:
         return published(release, data.columns) - data.counts
 
-    def _inverse_counts(self, data: Incidence) -> np.ndarray:
-        bound = self.sanity * data.rows
+    def _inverse_counts(self, data: Incidence | Records) -> np.ndarray:
+        bound = self.sanity * data.item_columns().rows
         return data.memo(("inverse_counts", bound), lambda: 1.0 / np.maximum(data.counts, bound))

@@ -22,24 +22,28 @@ class Leaderboard(ColumnCounts, name="leaderboard"):
     """The errors of gs beside the KL divergence and the top-K precision of analytics.
 
     A mechanism that only names the largest columns (`TopK`) has a precision and nothing else. A K above the number of
-    columns, or above the length of such a list, is left out.
+    columns, or above the length of such a list, is left out. Where the list ends before the k that it says it was asked for,
+    the missing places count as wrong.
     """
 
     floor: float = 0.01
     """What counts of zero or less become before the KL divergence."""
 
+    kinds: ClassVar[tuple[str, ...]] = ("incidence",)
     metrics: ClassVar[tuple[Metric, ...]] = (
         *ColumnCounts.metrics,
         Metric("kl", "KL divergence of the released distribution from the true one", "lower"),
-        Metric("precision_at_*", "share of the released top K columns that belong to the true top K", "higher"),
+        Metric(
+            "precision_at_*", "share of the released top K columns that belong to the true top K", "higher", largest=1
+        ),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive("floor", self.floor)
 
-    def score(self, data: Incidence, release: Counts | TopK, rng: np.random.Generator) -> dict[str, float]:
-        listed = release.top.size if isinstance(release, TopK) else data.columns
+    def score(self, data: Incidence, release: Counts | TopK, rng: np.random.Generator) -> dict[str, float]:  # type: ignore[override]
+        listed = min(_length(release), data.columns) if isinstance(release, TopK) else data.columns
         ks = [k for k in KS if k <= listed]
         tops = data.memo(("tops", tuple(ks)), lambda: top_thresholds(data.counts, ks))
         if isinstance(release, TopK):
@@ -51,6 +55,10 @@ class Leaderboard(ColumnCounts, name="leaderboard"):
 
     def errors(self, data: Incidence, release: Counts | TopK) -> np.ndarray | None:  # type: ignore[override]
         return None if isinstance(release, TopK) else super().errors(data, release)
+
+
+def _length(release: TopK) -> int:
+    return max(release.top.size, int(release.chosen.get("k", 0)))
 
 
 def _precision(ks: list[int], shares: np.ndarray) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Range and subset sums: the queries and errors of sparse's experiments."""
+"""Sums over ranges, rectangles and subsets: the queries and errors of sparse's experiments."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbench.data import Contingency, Summary
+from dpbench.data import Contingency, Data, Summary
 from dpbench.data.summary import Dense, Entries
 from dpbench.errors import UserError, one_of, positive
 from dpbench.numerics import keyed
 from dpbench.numerics.hashing import Shuffle
+from dpbench.tasks._split import SHARES, shares
 from dpbench.tasks.base import Metric, Task
 
 WEIGHTS = ("adjusted", "plain")
@@ -44,10 +45,11 @@ class Queries(Task):
         Metric("median_relative_error", "median over queries of absolute error over true answer (at least 1)", "lower"),
         Metric("mean_relative_error", "mean over queries of absolute error over true answer (at least 1)", "lower"),
         Metric("mse", "mean squared error of a query", "lower"),
-        Metric("signed", "mean signed error of a query"),
+        Metric("signed", "mean signed error of a query", beside="abs_error"),
         Metric("truth", "mean true answer"),
         Metric("abs_error/*", "mean absolute error of the queries of that many cells", "lower"),
         Metric("median_relative_error/*", "median relative error of the queries of that many cells", "lower"),
+        *SHARES,
     )
 
     def __post_init__(self) -> None:
@@ -93,7 +95,18 @@ class Queries(Task):
         raise NotImplementedError
 
     def errors(self, data: Contingency, release: Any) -> np.ndarray:
-        return self.answers(data, release if self.weights == "adjusted" else release.plain) - self.truth(data)
+        return self._answers(data, release) - self.truth(data)
+
+    def _answers(self, data: Contingency, release: Any) -> np.ndarray:
+        return self.answers(data, release if self.weights == "adjusted" else release.plain)
+
+    def _shares(self, data: Contingency, errors: np.ndarray, release: Any) -> dict[str, float]:
+        """The split of the squared error of the queries; empty where the release does not tell its stages."""
+        stages = getattr(release, "stages", None)  # a stranger's release need not know of them
+        if stages is None:
+            return {}
+        answers = ((stage.part, self._answers(data, stage.answers)) for stage in stages)
+        return shares(self.truth(data), errors.ravel(), answers)
 
     def score(self, data: Contingency, release: Summary, rng: np.random.Generator) -> dict[str, float]:
         errors = self.errors(data, release).reshape(-1, self.queries)
@@ -112,7 +125,7 @@ class Queries(Task):
             for cells, error, ratio in zip(self.lengths(data), size, relative, strict=True):
                 scores[f"abs_error/{cells}"] = float(error.mean())
                 scores[f"median_relative_error/{cells}"] = float(np.median(ratio))
-        return scores
+        return scores | self._shares(data, errors, release)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +137,43 @@ class RangeQueries(Queries, name="range_queries"):
 
     def answers(self, data: Contingency, release: Summary) -> np.ndarray:
         return release.sum(*self.bounds(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RectangleQueries(Queries, name="rectangle_queries"):
+    """Sums over rectangles, at uniform places: a query of a share of the domain has the same share of every attribute."""
+
+    def unfit(self, data: Data) -> str:
+        if reason := super().unfit(data):
+            return reason
+        assert isinstance(data, Contingency)
+        return "" if len(data.shape) > 1 else "asks data of two attributes or more, not one: ask range_queries"
+
+    def sides(self, data: Contingency) -> np.ndarray:
+        """Sides of the rectangles, one row per size; in a small domain two steps may be one size."""
+        shares = np.geomspace(self.share, self.upto or self.share, self.steps)[:, None]
+        sides = np.rint(shares ** (1 / len(data.shape)) * np.array(data.shape))
+        return np.unique(np.maximum(1, sides).astype(np.int64), axis=0)
+
+    def lengths(self, data: Contingency) -> np.ndarray:
+        return np.prod(self.sides(data), axis=1)
+
+    def bounds(self, data: Contingency) -> tuple[np.ndarray, np.ndarray]:
+        """lo and hi of every rectangle, size by size, one column per attribute."""
+
+        def draw() -> tuple[np.ndarray, np.ndarray]:
+            rng = keyed.stream(self.seed, "queries", type(self).__name__)
+            sides = np.repeat(self.sides(data), self.queries, axis=0)
+            lo = rng.integers(0, np.array(data.shape) - sides, endpoint=True)
+            return lo, lo + sides
+
+        return data.memo(self._key("bounds"), draw)
+
+    def exact(self, data: Contingency) -> np.ndarray:
+        return data.rectangles(*self.bounds(data))
+
+    def answers(self, data: Contingency, release: Summary) -> np.ndarray:
+        return release.rectangles(*self.bounds(data))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +193,11 @@ class SubsetQueries(Queries, name="subset_queries"):
     def answers(self, data: Contingency, release: Summary) -> np.ndarray:
         lo, hi = self.bounds(data)
         if release.transform == "none" and isinstance(release, Entries):
-            return self._sums(self.shuffle(data).places(release.cells), release.weights, lo, hi)
+            places = self.shuffle(data).places(release.cells)
+            listed = self._sums(places, release.weights, lo, hi)
+            if not release.absent:
+                return listed
+            return listed + release.absent * ((hi - lo) - self._sums(places, np.ones(places.size), lo, hi))
         if release.transform == "none" and isinstance(release, Dense):
             order = data.memo(("shuffled", self.seed), lambda: self.shuffle(data).places(release.cells))
             running = np.zeros(data.size + 1)

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbench.data import Counts, Data, Records, Sample
+from dpbench.data import Counts, Data, Incidence, Records, Sample
 from dpbench.errors import UserError, positive
 from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks._split import SHARES, count_shares
 from dpbench.tasks.base import Metric, Task
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -21,7 +22,8 @@ class RecordAnalytics(Task, name="record_analytics"):
     """How far the published item and edge counts are from the true ones, as numbers, distribution and ranking.
 
     Metrics of the edge counts have the same names after `edge_`; their precision is the mean over the contexts. An item
-    as frequent as the true K-th one counts as right. A K above the number of items is left out.
+    as frequent as the true K-th one counts as right. A K above the number of items is left out. Binary data have no
+    contexts, hence no edges.
     """
 
     ks: tuple[int, ...] = KS
@@ -29,7 +31,7 @@ class RecordAnalytics(Task, name="record_analytics"):
     floor: float = 0.01
     """What counts of zero or less become before the KL divergence."""
 
-    kinds = ("records",)
+    kinds = ("records", "incidence")
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("mse", "mean squared error of the item counts", "lower"),
         Metric("edge_mse", "mean squared error of the edge counts", "lower"),
@@ -37,13 +39,19 @@ class RecordAnalytics(Task, name="record_analytics"):
         Metric("edge_kl", "KL divergence of the released edge distribution from the true one", "lower"),
         Metric("kl_reverse", "KL divergence of the true item distribution from the released one", "lower"),
         Metric("edge_kl_reverse", "KL divergence of the true edge distribution from the released one", "lower"),
-        Metric("precision_at_*", "share of the released top K items that belong to the true top K", "higher"),
         Metric(
-            "edge_precision_at_*", "the same for the top K items of a context, averaged over the contexts", "higher"
+            "precision_at_*", "share of the released top K items that belong to the true top K", "higher", largest=1
+        ),
+        Metric(
+            "edge_precision_at_*",
+            "the same for the top K items of a context, averaged over the contexts",
+            "higher",
+            largest=1,
         ),
         Metric("optimal_l", "Equation 22's l for the item counts, where the release is made from a sample"),
         Metric("edge_optimal_l", "Equation 22's l for the edge counts, where the release is made from a sample"),
         Metric("reduction", "records that the published counts were taken from, as a share of all"),
+        *SHARES,
     )
 
     def __post_init__(self) -> None:
@@ -54,18 +62,19 @@ class RecordAnalytics(Task, name="record_analytics"):
         if not self.ks:
             raise UserError("ks=() is not valid: expected at least one length of a top list")
 
-    def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
+    def score(self, data: Records | Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         scores = self._compare(data, release.counts, data.counts, "")
-        if release.edges is not None:
+        records = data.item_columns().ones
+        sample = release.sample or Sample(records=records)
+        if release.edges is not None and isinstance(data, Records):
             scores |= self._compare(data, release.edges, data.edges, "edge_")
-        sample = release.sample or Sample(records=data.records)
-        if sample.epsilon_1 is not None and sample.epsilon_2 is not None:
+        if isinstance(data, Records) and sample.epsilon_1 is not None and sample.epsilon_2 is not None:
             scores["optimal_l"] = _equation_22(data, data.counts, sample.epsilon_1)
             scores["edge_optimal_l"] = _equation_22(data, data.edges, sample.epsilon_2)
-        scores["reduction"] = sample.records / max(1, data.records)
-        return scores
+        scores["reduction"] = sample.records / max(1, records)
+        return scores | count_shares(data.counts, self.errors(data, release), release)
 
-    def errors(self, data: Records, release: Counts) -> np.ndarray:
+    def errors(self, data: Records | Incidence, release: Counts) -> np.ndarray:
         return release.counts - data.counts
 
     def _compare(self, data: Data, released: np.ndarray, counts: np.ndarray, prefix: str) -> dict[str, float]:

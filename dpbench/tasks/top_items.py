@@ -1,4 +1,4 @@
-"""The top items of one context, by name: the recommendations of analytics, Table 5."""
+"""The top items, by name: of one context the recommendations of analytics, Table 5; of pairs the most frequent items."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbench.data import Counts, Data, Records
+from dpbench.data import Counts, Data, Incidence, Records, TopK
 from dpbench.errors import UserError, positive
 from dpbench.tasks.base import Metric, Task
+
+REACHES = (3, 8)
+"""How many movies of Table 5's first column SRA's list and HPA's have in the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopItems(Task, name="top_items"):
-    """Which K items the edge counts of one context recommend, in the data and as published.
+    """Which K items the edge counts of one context recommend, in the data and as published; without contexts, the counts.
 
     Items of the data that are as frequent as the K-th one are listed behind it: they are as right. Equal counts are in
     the order of the items' numbers. Names are words, not metrics: `raw_1` ... (true) and `top_1` ... (published) are
@@ -25,12 +28,21 @@ class TopItems(Task, name="top_items"):
     """Number of the context; MovieLens' first one is men under 25."""
     k: int = 10
 
-    kinds = ("records",)
+    kinds = ("records", "incidence")
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric("right", "published items that are among the true top K, ties for the last place included", "higher"),
         Metric(
-            "right_first", "published items among the first K of the true list, ties by the items' numbers", "higher"
+            "right",
+            "published items that are among the true top K, ties for the last place included",
+            "higher",
+            largest="k",
         ),
+        Metric(
+            "right_first",
+            "published items among the first K of the true list, ties by the items' numbers",
+            "higher",
+            largest="k",
+        ),
+        Metric("reaches_*", "1 when at least that many published items are among the first K of the true list, else 0"),
         Metric("listed", "how many items the true top K are, ties for the last place included", noiseless=True),
         Metric("raw_count_*", "number of records of an item of the true top list in this context", noiseless=True),
     )
@@ -43,20 +55,18 @@ class TopItems(Task, name="top_items"):
     def unfit(self, data: Data) -> str:
         if reason := super().unfit(data):
             return reason
-        contexts = getattr(data, "n_contexts", 0)
+        contexts = getattr(data, "n_contexts", 1)
         return f"there is no context {self.context}, only 0..{contexts - 1}" if self.context >= contexts else ""
 
-    def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, Any]:
-        if release.edges is None:
-            raise UserError("top_items needs edge counts, which this mechanism does not publish")
-        raw = data.memo(("top", self.context, self.k), lambda: self._raw(data))
-        published = release.edges[:, self.context]
-        # Columns that share a published value have no order of their own: chance decides, not their numbers.
-        top = np.lexsort((rng.random(published.size), -published))[: self.k]
-        counts = data.edges[:, self.context]
+    def score(self, data: Records | Incidence, release: Counts | TopK, rng: np.random.Generator) -> dict[str, Any]:
+        counts = self._counts(data)
+        raw = data.memo(("top", self.context, self.k), lambda: self._raw(counts))
+        top = self._top(data, release, rng)
+        first = float(np.isin(top, raw[: self.k]).sum())
         scores: dict[str, Any] = {
             "right": float(np.isin(top, raw).sum()),
-            "right_first": float(np.isin(top, raw[: self.k]).sum()),
+            "right_first": first,
+            **{f"reaches_{least}": float(first >= least) for least in REACHES},
             "listed": float(raw.size),
         }
         scores |= {f"raw_count_{i}": float(counts[item]) for i, item in enumerate(raw, 1)}
@@ -64,11 +74,24 @@ class TopItems(Task, name="top_items"):
         scores |= {f"top_{i}": _label(data, item) for i, item in enumerate(top, 1)}
         return scores
 
-    def _raw(self, data: Records) -> np.ndarray:
-        counts = data.edges[:, self.context]
+    def _counts(self, data: Records | Incidence) -> np.ndarray:
+        return data.edges[:, self.context] if isinstance(data, Records) else data.counts
+
+    def _top(self, data: Records | Incidence, release: Counts | TopK, rng: np.random.Generator) -> np.ndarray:
+        """The published top K."""
+        if isinstance(release, TopK):
+            return release.top[: self.k]
+        published = release.edges if isinstance(data, Records) else release.counts
+        if published is None:
+            raise UserError("top_items needs edge counts, which this mechanism does not publish")
+        published = published[:, self.context] if published.ndim == 2 else published
+        # Columns that share a published value have no order of their own: chance decides, not their numbers.
+        return np.lexsort((rng.random(published.size), -published))[: self.k]
+
+    def _raw(self, counts: np.ndarray) -> np.ndarray:
         order = np.argsort(-counts, kind="stable")
         return order[: int(np.count_nonzero(counts >= counts[order[min(self.k, order.size) - 1]]))]
 
 
-def _label(data: Records, item: Any) -> str:
+def _label(data: Records | Incidence, item: Any) -> str:
     return f"item {int(item)}" if data.item_labels is None else data.item_labels[int(item)]
