@@ -74,7 +74,7 @@ def _client(config: RunnerConfig, stack: ExitStack, supply: Supply) -> Any:
                 threads_per_worker=1,
                 memory_limit=0,
                 dashboard_address=None,
-                silence_logs=logging.ERROR,
+                silence_logs=logging.CRITICAL,  # a worker that is ended tells its log so, at length
             )
             stack.enter_context(target)
         with warnings.catch_warnings():

@@ -34,6 +34,14 @@ class Failure:
     """What is the same in all failures of its kind, whatever numbers are in their messages; empty: `error`."""
     place: str = ""
     """FILE:LINE, of the user's own code if any of it was running."""
+    stopped: bool = False
+    """Ended from outside, at a line that only chance chose."""
+
+    @property
+    def alike(self) -> tuple[str, str]:
+        """What it has in common with all failures that are one problem: the kind, and the place, or its file."""
+        where = self.place.rpartition(":")[0] if self.stopped else self.place
+        return self.kind or self.error, where
 
 
 def of_error(trial: int, error: BaseException) -> Failure:
@@ -48,7 +56,7 @@ def of_dump(trial: int, reason: str, dump: str) -> Failure:
     found = DUMPED.findall(_running(dump))
     lines = [f'  File "{file}", line {line}, in {name}\n' for file, line, name in reversed(found)]
     details = f"Traceback (most recent call last):\n{''.join(lines)}{reason}\n" if lines else ""
-    return Failure(trial, reason, details, reason, place((file, int(line)) for file, line, _ in found))
+    return Failure(trial, reason, details, reason, place((file, int(line)) for file, line, _ in found), True)
 
 
 def _running(dump: str) -> str:

@@ -43,7 +43,7 @@ def _computed(work: bytes, limiter: Limiter) -> Outcome | str:
         chunk = pickle.loads(work)
     except Exception as error:
         return f"it cannot read the work: {told(error)}"
-    return replace(run_chunk(chunk, limiter), rows=[], failures=[])
+    return replace(run_chunk(chunk, limiter), chunk=chunk.named(), rows=[], failures=[])
 
 
 def _end_with(parent: int) -> None:

@@ -16,6 +16,7 @@ from dpbench.seals import files_digest
 
 MOST = 4  # differences named in a message
 SCHEMA = 2  # version of the stored rows
+SESSION = "DPBENCH_SESSION"
 WORKER = "dpbench.engine.worker"  # by name: the worker imports this module
 
 
@@ -41,7 +42,18 @@ def setting_id(key: str, seed: int, fingerprint: str, code: Code, files: str = "
 
 def _session(code: Code) -> str:
     """Code that cannot be read may have changed since: its results hold for this process and the workers it starts."""
-    return "" if code.resumable else os.environ.setdefault("DPBENCH_SESSION", uuid.uuid4().hex)
+    return "" if code.resumable else os.environ.setdefault(SESSION, uuid.uuid4().hex)
+
+
+def session() -> str:
+    """The name of this process, as far as something was ever named by it: its workers must know it."""
+    return os.environ.get(SESSION, "")
+
+
+def join(name: str) -> None:
+    """Take part in the work of another process, whose code that cannot be read counts by that process."""
+    if name:
+        os.environ[SESSION] = name
 
 
 def differences(ours: Code, modules: Mapping[str, str], distributions: Mapping[str, str]) -> str:

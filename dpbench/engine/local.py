@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from dpbench.engine.guard import Closed, Guard
 from dpbench.engine.limits import Limits
-from dpbench.engine.worker import Chunk, Outcome, run_chunk
+from dpbench.engine.worker import Chunk, Outcome, run_chunk, run_remote
 from dpbench.errors import UserError
 
 LOOK = 0.2  # seconds between two looks at whether the parent is still there
@@ -96,7 +96,7 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
     def tasks() -> Iterator[object]:
         for chunk in work:
             sent[_name(chunk)] = chunk
-            yield joblib.delayed(run_chunk)(chunk)
+            yield joblib.delayed(run_remote)(chunk)
 
     # One chunk per task: chunks are the unit already, and joblib's own batching would hide which one is running.
     found = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())

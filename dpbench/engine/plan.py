@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,10 +17,12 @@ from dpbench import fingerprints
 from dpbench.config.schema import RunConfig
 from dpbench.data import Data
 from dpbench.engine import identity
+from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.registry import Registry
 from dpbench.results.environment import Environment
 from dpbench.results.run import FLOAT, UNSTATED, DatasetUse, Run, Setting, Variant
+from dpbench.results.setting import DECLARED
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import describe, open_dataset, peek
 from dpbench.tasks.base import TASKS
@@ -36,13 +38,39 @@ class Part:
 
     @classmethod
     def make(cls, variant: Variant, registry: Registry[Any]) -> Part:
-        instance = registry.make(variant.cls, **variant.params)
+        instance = registry.shared(variant.cls, **variant.params) if variant.instance is None else variant.instance
         kind = getattr(instance, "preset_of", None) or type(instance)
         # What is no dataclass does not tell its parameters: then those given count.
-        known = dataclasses.is_dataclass(instance)
+        known = dataclasses.is_dataclass(instance) and variant.instance is None
         params = fingerprints.parameters(instance, kind) if known else dict(variant.params)
         name = getattr(kind, "name", "") or fingerprints.class_path(kind)
         return cls(variant, instance, {"class": name, "params": params})
+
+
+class Bounds:
+    """The mechanisms of a run, for each dataset: with the bound that it declares where `bound: declared` asks for that."""
+
+    def __init__(self, variants: Sequence[Variant]) -> None:
+        self.variants = variants
+        self._made: dict[tuple[int, int | None], Part] = {}
+
+    def of(self, dataset: DatasetUse) -> Iterator[Part]:
+        for place, variant in enumerate(self.variants):
+            if variant.declared and dataset.bound is None:
+                continue
+            at = place, dataset.bound if variant.declared else None
+            if at not in self._made:
+                values = dict.fromkeys(variant.declared, dataset.bound)
+                self._made[at] = Part.make(replace(variant, params={**variant.params, **values}), MECHANISMS)
+            yield self._made[at]
+
+    def unbounded(self, dataset: DatasetUse) -> list[Variant]:
+        """Those that ask for a bound which the dataset does not declare."""
+        return [variant for variant in self.variants if variant.declared and dataset.bound is None]
+
+
+def _undeclared(dataset: DatasetUse) -> str:
+    return f"no bound is declared: give dataset.{dataset.name}.bound=NUMBER, the most columns of one row"
 
 
 @dataclass(frozen=True)
@@ -62,25 +90,36 @@ class Plan:
 
 def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> Plan:
     """The plan of a run, its datasets built. A dry run builds nothing and plans what is not built by its kind alone."""
-    mechanisms = [Part.make(variant, MECHANISMS) for variant in config.mechanisms]
+    mechanisms = Bounds(config.mechanisms)
     tasks = [Part.make(variant, TASKS) for variant in config.tasks]
     settings: list[Setting] = []
-    left_out: dict[tuple[str, str], None] = {}
+    left_out: dict[tuple[str, str], None] = dict.fromkeys(config.left_out)
     unbuilt, chunks = [], {"": 20}
+    uses: list[DatasetUse] = []
     for dataset in config.datasets:
-        data, use = _open(dataset, config.dry, say)
+        fits = _fits(dataset, mechanisms, tasks, config.noise)
+        data, use = _open(dataset, config.dry, say) if fits else (None, dataset)
+        uses.append(use)
         if data is None:
-            unbuilt.append(dataset.name)
+            unbuilt += [dataset.name] if fits else []
         else:
             chunks[use.fingerprint] = _chunk_size(data, config.runner.chunk)
         described = describe(dataset.spec)
-        for mechanism in mechanisms:
+        for variant in mechanisms.unbounded(use):
+            left_out[_combination(variant, use), _undeclared(use)] = None
+        for mechanism in mechanisms.of(use):
             for task in tasks:
-                reason = _inexact(mechanism, config.noise) or _unfit(use, mechanism, data) or _unfit(use, task, data)
+                reason = _why_not(use, mechanism, task, data, config.noise)
                 if reason:
                     left_out[_combination(mechanism.variant, use), reason] = None
                     continue
-                settings += _settings(config, use, described, mechanism, task)
+                for setting in _settings(config, use, described, mechanism, task):
+                    if reason := _refusal(mechanism, data, setting.epsilon):
+                        named = f"{_combination(mechanism.variant, use)}, ε={setting.epsilon:g}"
+                        left_out[named, reason] = None
+                    else:
+                        settings.append(setting)
+    _check_draws(uses)
     run = Run(
         name=config.name,
         experiment=config.experiment,
@@ -88,6 +127,7 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
         repetitions=config.trials,
         seed=config.seed,
         settings=tuple(settings),
+        most_trials=config.most_trials,
         title=config.title,
         metrics=config.metrics,
         left_out=tuple(left_out),
@@ -100,11 +140,30 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
     return Plan(config, run, chunks, tuple(unbuilt))
 
 
+def require_settings(plan: Plan) -> None:
+    """UserError when nothing is left to run."""
+    if not plan.run.settings:
+        reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
+        raise UserError(f"nothing fits together in this run: {reasons}")
+
+
 def _open(dataset: DatasetUse, dry: bool, say: Callable[[str], None]) -> tuple[Data | None, DatasetUse]:
     if dry and peek(dataset.spec) is None:
         return None, dataset
     opened = open_dataset(dataset.spec, verify=not dry, say=say)
     return opened.data, replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics)
+
+
+def _check_draws(uses: list[DatasetUse]) -> None:
+    """UserError when several draws of the data were asked for, and no dataset depends on its seed."""
+    found: dict[str, set[str]] = {}
+    for use in uses:
+        if not use.original:
+            found.setdefault(repr((use.name, use.params)), set()).add(use.fingerprint or str(use.seed))
+    several = len({use.seed for use in uses if not use.original}) > 1
+    if several and all(len(prints) == 1 for prints in found.values()):
+        names = ", ".join(dict.fromkeys(use.name for use in uses if not use.original))
+        raise UserError(f"data_seeds has no effect: the seed does not change the data of {names}")
 
 
 def _settings(
@@ -115,6 +174,7 @@ def _settings(
     files = identity.declared_files(mechanism.instance, task.instance)
     declares = getattr(mechanism.instance, "not_private", None)
     guarantee = str(getattr(mechanism.instance, "privacy", "") or UNSTATED)
+    neighbours = str(getattr(mechanism.instance, "neighbours", "") or "")
     not_private = str(declares()) if callable(declares) else ""
     for epsilon in config.epsilon:
         # What a run may choose and rarely does enters the key only where it is chosen.
@@ -123,21 +183,53 @@ def _settings(
         built = bool(dataset.fingerprint)
         name = identity.setting_id(key, config.seed, dataset.fingerprint, code, files) if built else ""
         yield Setting(
-            dataset, mechanism.variant, epsilon, task.variant, key, name, guarantee, not_private, config.noise
+            dataset,
+            mechanism.variant,
+            epsilon,
+            task.variant,
+            key,
+            name,
+            guarantee,
+            not_private,
+            neighbours,
+            config.noise,
         )
 
 
 def _combination(mechanism: Variant, dataset: DatasetUse) -> str:
-    params = ", ".join(f"{k}={v}" for k, v in mechanism.params.items())
+    shown = {**mechanism.params, **dict.fromkeys(mechanism.declared, DECLARED)}
+    params = ", ".join(f"{k}={v}" for k, v in shown.items())
     return f"{mechanism.name}{f'({params})' if params else ''} on {dataset.name}"
+
+
+def _why_not(dataset: DatasetUse, mechanism: Part, task: Part, data: Data | None, noise: str) -> str:
+    """Why a mechanism and a task do not go together on a dataset; empty when they do."""
+    if reason := _inexact(mechanism, noise) or _unfit(dataset, mechanism, data):
+        return reason
+    reason = _unfit(dataset, task, data)
+    return f"the task {task.variant.name} {reason}" if reason else ""
+
+
+def _fits(dataset: DatasetUse, mechanisms: Bounds, tasks: Sequence[Part], noise: str) -> bool:
+    """Whether anything can be run on a dataset, as far as its kind tells: if not, it need not be built."""
+    return any(
+        not _why_not(dataset, mechanism, task, None, noise) for mechanism in mechanisms.of(dataset) for task in tasks
+    )
 
 
 def _unfit(dataset: DatasetUse, part: Part, data: Data | None) -> str:
     """Why a mechanism or task does not take the dataset; by its kind alone while the dataset is not built."""
     if data is None:
         kinds = getattr(part.instance, "kinds", (dataset.kind,))
-        return "" if dataset.kind in kinds else f"takes {' or '.join(kinds)} data, not {dataset.kind}"
+        takes = "asks" if hasattr(part.instance, "score") else "takes"
+        return "" if dataset.kind in kinds else f"{takes} {' or '.join(kinds)} data, not {dataset.kind}"
     return str(part.instance.unfit(data)) if hasattr(part.instance, "unfit") else ""
+
+
+def _refusal(mechanism: Part, data: Data | None, epsilon: float) -> str:
+    """Why a mechanism does not take the dataset with this budget; unknown while the dataset is not built."""
+    declares = getattr(mechanism.instance, "refusal", None)
+    return str(declares(data, epsilon)) if data is not None and callable(declares) else ""
 
 
 def _inexact(mechanism: Part, noise: str) -> str:

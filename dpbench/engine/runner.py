@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine import identity
 from dpbench.engine.failures import Failure
 from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
@@ -42,15 +43,15 @@ class Result:
         alike: dict[tuple[str, str], list[tuple[str, Failure]]] = {}
         for setting, failures in self.failures.items():
             for failure in failures:
-                alike.setdefault((failure.kind or failure.error, failure.place), []).append((setting, failure))
+                alike.setdefault(failure.alike, []).append((setting, failure))
         found = []
-        for (kind, place), members in alike.items():
+        for (kind, _), members in alike.items():
             trials: dict[str, list[int]] = {}
             for setting, failure in members:
                 trials.setdefault(setting, []).append(failure.trial)
             first = members[0][1]
             numbers = {setting: tuple(sorted(several)) for setting, several in trials.items()}
-            found.append(Problem(first.error, kind, place, first.details, numbers))
+            found.append(Problem(first.error, kind, first.place, first.details, numbers))
         return sorted(found, key=lambda problem: -problem.count)
 
 
@@ -90,7 +91,7 @@ def _chunks(setting: Setting, seed: int, trials: list[int], size: int) -> Iterat
     for trial in trials:
         parts.setdefault(trial // size, []).append(trial)
     for part in parts.values():
-        yield Chunk(setting, seed, tuple(part))
+        yield Chunk(setting, seed, tuple(part), session=identity.session())
 
 
 def execute(

@@ -14,11 +14,13 @@ from dpbench.results.store import Store
 def trials_of(plan: Plan, shard: Shard | None = None) -> dict[str, range]:
     """The trials of a shard (None: of the whole plan), by the key of the setting."""
     # By key: an order that has nothing to do with mechanisms and epsilons, so that no shard gets the slow ones.
-    keys = sorted({setting.key for setting in plan.run.settings})
-    repetitions = plan.run.repetitions
+    wanted: dict[str, int] = {}
+    for setting in plan.run.settings:
+        wanted[setting.key] = max(wanted.get(setting.key, 0), plan.run.repetitions_of(setting))
+    keys = sorted(wanted)
     if shard is None:
-        return dict.fromkeys(keys, range(repetitions))
-    return {key: _part(place, repetitions, shard.number - 1, shard.count) for place, key in enumerate(keys)}
+        return {key: range(wanted[key]) for key in keys}
+    return {key: _part(place, wanted[key], shard.number - 1, shard.count) for place, key in enumerate(keys)}
 
 
 def _part(place: int, repetitions: int, index: int, count: int) -> range:

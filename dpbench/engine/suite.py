@@ -1,9 +1,7 @@
-"""Runs experiments for other verbs and for Python: `claims --run` what it is missing, `check` all of them, `dpbench.run` what a
-program asks for. Prints nothing itself."""
+"""Runs experiments for other verbs: `claims --run` what it is missing, `check` all of them. Prints nothing itself."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,11 +9,9 @@ from dpbench.config.catalogue import options
 from dpbench.config.compose import compose
 from dpbench.config.words import Value
 from dpbench.engine.plan import Plan, make_plan
-from dpbench.engine.runner import Result, execute
+from dpbench.engine.runner import Result
 from dpbench.engine.together import execute_all
-from dpbench.errors import Failed, UserError
-from dpbench.results.run import Run
-from dpbench.results.store import Store
+from dpbench.errors import Failed
 
 QUIET: Mapping[str, Value] = {"tracking": "none", "figure": False}
 
@@ -60,42 +56,3 @@ def run_experiments(
         if account.problem:
             raise Failed(account.problem)
         yield account.plan, account.result
-
-
-def run(
-    experiment: str | None = None,
-    *,
-    scale: str | None = None,
-    dataset: Sequence[str] | str | None = None,
-    mechanism: Sequence[str] | str | None = None,
-    task: Sequence[str] | str | None = None,
-    name: str | None = None,
-    results: Path | str = "results",
-    jobs: int = -1,
-    overrides: Mapping[str, Value] | None = None,
-    **settings: Value,
-) -> Run:
-    """`dpbench.run("gs/fig9", scale="smoke")`: what the verb `run` does, without tables, figures and MLflow.
-
-    Datasets, mechanisms and tasks by name; without an experiment they make an ad-hoc run. `settings` are those of `run --help`
-    (`trials=5`, `epsilon=[0.1, "ln2"]`), `overrides` those with dots in their names (`{"mechanism.gs.w": 10}`).
-    """
-    chosen: dict[str, Value] = {}
-    for group, given in (("dataset", dataset), ("mechanism", mechanism), ("task", task)):
-        if given is not None:
-            names = [given] if isinstance(given, str) else list(given)
-            for one in names:
-                if not isinstance(one, str):
-                    raise UserError(f"{group}={one!r} is not valid: expected the name of a {group}")
-            chosen[group] = names
-    given_settings = {"results": Path(results), "runner.jobs": jobs, **QUIET, **settings, **(overrides or {}), **chosen}
-    plan = make_plan(compose(experiment, scale, {**given_settings, **({"name": name} if name else {})}))
-    if not plan.run.settings:
-        reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
-        raise UserError(f"nothing fits together in this run: {reasons}")
-    plan.run.save()
-    result = execute(plan, Store(plan.run.results))
-    if result.failed:
-        first = next(iter(result.failures.values()))[0].error
-        warnings.warn(f"{result.failed} trials of {plan.run.name} failed: {first}", stacklevel=2)
-    return plan.run

@@ -59,9 +59,9 @@ def _execute(
     for account in accounts:
         chunks, account.result.found = todo(account.plan, store)
         advance(account.result.found)
-        for setting in {setting.id for setting in account.plan.run.settings}:
+        for setting, repetitions in account.plan.run.repetitions_by_id().items():
             sharing.setdefault(setting, []).append(account)
-            account.waiting |= store.awaited(setting, account.plan.run.repetitions)
+            account.waiting |= store.awaited(setting, repetitions)
         for chunk in chunks:
             owners[_name(chunk)] = account
             account.waiting.add(_name(chunk))
@@ -101,9 +101,8 @@ def _execute(
 
 def _share(account: Account, computed: Result, setting: str, trials: Sequence[int]) -> None:
     """Count what another plan computed: it is found, or has failed for this one too."""
-    own = [
-        f for f in computed.failures.get(setting, ()) if f.trial in trials and f.trial < account.plan.run.repetitions
-    ]
+    repetitions = account.plan.run.repetitions_by_id()[setting]
+    own = [f for f in computed.failures.get(setting, ()) if f.trial in trials and f.trial < repetitions]
     if own:
         account.result.failures.setdefault(setting, []).extend(own)
         account.result.found -= len(own)

@@ -6,6 +6,7 @@ Imports the registries, identity and the cache, nothing that draws, logs or stor
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
 import functools
 import json
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -38,6 +39,9 @@ Row = Mapping[str, float | int | str | None]
 """One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
 
 
+# The mark of a field without a default is known by its identity: a class of a notebook must find the same one elsewhere.
+copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")  # type: ignore[arg-type, return-value]
+
 OTHER_CODE = "its code is not the code of this run"
 DIED = "the worker process died (killed, out of memory, or ended by the code itself)"
 
@@ -52,6 +56,13 @@ class Chunk:
     """In order. Trials 2i and 2i + 1 belong together."""
     lost: tuple[int, ...] = ()
     """Trials that have just ended another process."""
+    session: str = ""
+    """Who asks, where some code cannot be read: its results hold for that process alone."""
+
+    def named(self) -> Chunk:
+        """The same without objects. Only this goes back: a class that came home would be put in the place of itself."""
+        mechanism, task = (replace(one, instance=None) for one in (self.setting.mechanism, self.setting.task))
+        return replace(self, setting=replace(self.setting, mechanism=mechanism, task=task))
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,12 @@ class Watch:
 
     def found(self, result: Row | Failure) -> None:
         """What came of it."""
+
+
+def run_remote(chunk: Chunk) -> Outcome:
+    """The same as `run_chunk`, for another process to read."""
+    outcome = run_chunk(chunk)
+    return replace(outcome, chunk=chunk.named())
 
 
 def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
@@ -206,6 +223,7 @@ def _prepared(chunk: Chunk, watch: Watch) -> tuple[Bench, str]:
     file or a parameter.
     """
     with _preparing:
+        identity.join(chunk.session)
         try:
             mechanism, task = _made(chunk.setting)
             code = identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
@@ -230,10 +248,7 @@ def code_of(chunk: Chunk) -> Code:
 
 def _made(setting: Setting) -> tuple[Any, Any]:
     """The mechanism and the task of a setting."""
-    return (
-        MECHANISMS.make(setting.mechanism.cls, **setting.mechanism.params),
-        TASKS.make(setting.task.cls, **setting.task.params),
-    )
+    return setting.mechanism.made(MECHANISMS), setting.task.made(TASKS)
 
 
 def _data(dataset: DatasetUse) -> Data:

@@ -44,8 +44,17 @@ def own_command(run: Run) -> str:
     words += [f"dataset.{name}.path={path}" for name, path in paths.items() if path]
     if run.name != run.experiment:
         words += [f"trials={run.repetitions}", *([f"seed={run.seed}"] if run.seed else [])]
+        words += _data_seeds(run)
         words += [f"name={run.name}"] if "/" not in run.name else []
     return shlex.join(words)
+
+
+def _data_seeds(run: Run) -> Iterator[str]:
+    """The seeds of generated data as words."""
+    if run.data_seeds and run.data_seeds[0]:
+        yield f"data_seed={run.data_seeds[0]}"
+    if len(run.data_seeds) > 1:
+        yield f"data_seeds={len(run.data_seeds)}"
 
 
 def _parameters(group: str, found: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[str]:
@@ -70,14 +79,23 @@ def remarks(run: Run, trials: int | None = None) -> list[str]:
     if run.changes:
         which = "the experiment" if run.name == run.experiment else run.experiment
         found.append(f"not as {which} is defined ({'; '.join(run.changes)}); as defined: `{again}`")
+    if len(run.data_seeds) > 1:
+        found.append(several_draws(run))
     if trials is None:
         store = Store(run.results)
-        ids = {setting.id for setting in run.settings}
-        trials = sum(len([t for t in store.done(name) if t < run.repetitions]) for name in ids)
+        wanted = run.repetitions_by_id()
+        trials = sum(len([t for t in store.done(name) if t < most]) for name, most in wanted.items())
     if trials < run.planned:
         on = f"`{again}` goes on from there" if as_defined else "the same command goes on from there"
         found.append(f"not finished: {trials} of {run.planned} trials are stored; {on}")
     return found
+
+
+def several_draws(run: Run) -> str:
+    """What means and standard errors of a run with several draws of its generated data are."""
+    draws = len(run.data_seeds)
+    what = "means over the draws of the data, with their standard errors"
+    return f"{what}: {draws} draws, so {draws - 1} degree{'s' * (draws > 2)} of freedom"
 
 
 def stored(results: Path, scale: str | None = None) -> dict[str, Run]:

@@ -15,12 +15,14 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import time
 import uuid
 from pathlib import Path
 
 from dpbench.errors import Failed
 
+LARGEST = 256 << 20  # bytes of one stored file: more is none of ours, and could fill the memory of whoever opens it
 OLD_AGE = 24 * 3600.0  # seconds after which what is left aside is nobody's any more
 
 
@@ -59,8 +61,20 @@ def is_old(results: Path) -> bool:
     return (results / "plans").is_dir() and not (results / "runs").is_dir()
 
 
+def read_whole(path: Path) -> bytes:
+    """The bytes of a stored file. ValueError: it is a pipe or the like, which never ends, or larger than any of ours."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is not a file")
+    if found.st_size > LARGEST:
+        raise ValueError(f"it has {found.st_size} bytes, and no file of dpbench more than {LARGEST}")
+    return path.read_bytes()
+
+
 def write_aside(path: Path, content: bytes) -> None:
     """Write a whole file: under a name of its own first, then renamed into place."""
+    if len(content) > LARGEST:
+        raise Failed(f"{path} would have {len(content)} bytes: expected at most {LARGEST}")
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".tmp-{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     try:

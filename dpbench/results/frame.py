@@ -6,6 +6,7 @@ Imported by figures, tracking, check, claims and the experiments' scripts; reads
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,22 +21,30 @@ if TYPE_CHECKING:
 
 METRIC, CHOSEN, DIAGNOSTIC = "metric.", "chosen.", "diagnostic."
 SETTING, TRIAL, SECONDS = "setting", "trial", "seconds"
+DATA_SEED, DATA_SEEDS = "data_seed", "data_seeds"
 PAIRS = {"pair_variance": "variance", "pair_bias2": "bias2"}
 """What odd trials measure together with the one before, and what its mean over a run is called."""
 
 
 def trials(run: Run) -> pd.DataFrame:
-    """All stored trials of a run. Columns: the labels, `setting`, `trial`, `seconds`, and what the trials hold."""
-    import pandas as pd
-
+    """All stored trials of a run. Columns: the labels, `data_seed` (a whole number; of original files, which no seed changes,
+    the one the run was given), `setting`, `trial`, `seconds`, and what the trials hold."""
     store = Store(run.results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))
     tables: list[pa.Table] = []
     labels: list[dict[str, Value]] = []
+    wanted = run.repetitions_by_id()
     for setting in {setting.id: setting for setting in run.settings}.values():
-        table = store.read(setting.id, run.repetitions)
+        table = store.read(setting.id, wanted[setting.id])
         if table is not None:
             tables.append(table)
-            labels.append({**setting.labels(), SETTING: setting.id})
+            labels.append({**setting.labels(), DATA_SEED: setting.dataset.seed, SETTING: setting.id})
+    return joined(labels, tables)
+
+
+def joined(labels: Sequence[Mapping[str, Value]], tables: Sequence[pa.Table]) -> pd.DataFrame:
+    """The trials of several settings in one frame, the labels of each beside its trials."""
+    import pandas as pd
+
     if not tables:
         return pd.DataFrame()
     frame = _stacked(tables)
@@ -44,7 +53,7 @@ def trials(run: Run) -> pd.DataFrame:
     return pd.concat([described, frame], axis=1)
 
 
-def _stacked(tables: list[pa.Table]) -> pd.DataFrame:
+def _stacked(tables: Sequence[pa.Table]) -> pd.DataFrame:
     """The rows of all settings; a column of words in one and of numbers in another keeps both as they are."""
     import pandas as pd
     import pyarrow as pa
@@ -70,28 +79,55 @@ def metric_names(frame: pd.DataFrame) -> list[str]:
     return [name for name in names if name not in PAIRS]
 
 
+def moments(frame: pd.DataFrame, by: list[str], columns: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The means of some columns in each group, and the standard errors of these means.
+
+    Trials on one draw of the data are repeats of each other; trials on different draws are not. Where a group holds several
+    data seeds, its mean is the mean of the seeds' means, each with equal weight, and its standard error is that of the K seed
+    means: the noise and the spread between draws together. It has K - 1 degrees of freedom, so with a handful of seeds it is
+    itself uncertain: an interval needs Student's t with K - 1, not a factor of 2. One dataset per group is expected.
+    """
+    groups = frame.groupby(by, sort=False, dropna=False)
+    mean, error = groups[columns].mean(), groups[columns].sem()
+    several = _draws(frame, by) > 1
+    if several.any():
+        level = list(range(len(by)))
+        each = frame.groupby([*by, DATA_SEED], sort=False, dropna=False)[columns].mean()
+        draws = each.groupby(level=level[0] if len(by) == 1 else level, sort=False, dropna=False)
+        mean, error = mean.where(~several, draws.mean(), axis=0), error.where(~several, draws.sem(), axis=0)
+    return mean, error
+
+
+def _draws(frame: pd.DataFrame, by: list[str]) -> pd.Series:
+    """How many draws of the data each group holds."""
+    groups = frame.groupby(by, sort=False, dropna=False)
+    return groups[DATA_SEED].nunique() if DATA_SEED in frame and DATA_SEED not in by else groups.size().clip(upper=1)
+
+
 def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Mean, standard error and 95th percentile of every metric over trials, and bias apart from variance.
 
     Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`. Where the task gives errors, `variance` and `bias2`
     (the means over complete pairs of trials, unbiased, so that `bias2` may come out below zero) with `_se`, and `bias`, the
-    root of `bias2`.
+    root of `bias2`. Where a group holds several draws of the data, there is also `data_seeds`, their number; see `moments` for
+    what means and standard errors are then. The percentile is that of all trials.
     """
     import pandas as pd
 
     metrics = metric_names(frame)
     groups = frame.groupby(by, sort=False, dropna=False)
     columns: list[Any] = [groups.size().rename("trials").to_frame()]
+    if (draws := _draws(frame, by)).gt(1).any():
+        columns.append(draws.rename(DATA_SEEDS))
     stored = [METRIC + name for name in metrics]
-    mean, error, high = groups[stored].mean(), groups[stored].sem(), groups[stored].quantile(0.95)
+    pairs = {METRIC + pair: name for pair, name in PAIRS.items() if METRIC + pair in frame}
+    (mean, error), high = moments(frame, by, [*stored, *pairs]), groups[stored].quantile(0.95)
     for name in metrics:
         at = METRIC + name
         columns += [mean[at].rename(name), error[at].rename(f"{name}_se"), high[at].rename(f"{name}_p95")]
-    for pair, name in PAIRS.items():
-        if METRIC + pair in frame:
-            values = groups[METRIC + pair]
-            columns += [values.mean().rename(name), values.sem().rename(f"{name}_se")]
-    table = pd.concat(columns, axis=1)
+    for at, name in pairs.items():
+        columns += [mean[at].rename(name), error[at].rename(f"{name}_se")]
+    table = pd.concat(columns, axis=1).copy()  # as one block: pandas warns of hundreds of them
     if "bias2" in table:
         table["bias"] = table["bias2"].clip(lower=0) ** 0.5
     return table.reset_index()

@@ -7,7 +7,7 @@ is noticed, named and set aside. Reading one imports, calls and opens nothing th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpbench.errors import UserError
 from dpbench.results.environment import Environment
 from dpbench.results.folder import inside, write_aside
-from dpbench.results.setting import FLOAT, UNSTATED, DatasetUse, Setting, Value, Variant
+from dpbench.results.setting import FLOAT, UNSTATED, DatasetUse, Setting, Value, Variant, origins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 VALID_NAME = "parts of letters, digits, `_`, `.` and `-`, divided by slashes"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One experiment as it was run."""
 
@@ -32,7 +32,7 @@ class Run:
     """The experiment's id, or a name of its own: the user's, or that of an ad-hoc run."""
     scale: str
     repetitions: int
-    """Number of trials of each setting."""
+    """Number of trials of each setting, but for `most_trials`."""
     seed: int
     """Of the noise."""
     settings: tuple[Setting, ...]
@@ -47,6 +47,8 @@ class Run:
     """How it differs from the experiment as it is defined."""
     altered: tuple[str, ...] = ()
     """Those of the changes after which its numbers mean something else."""
+    most_trials: Mapping[str, int] = field(default_factory=dict)
+    """Mechanisms that are repeated less often, each with the number of its trials."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was planned (UTC)."""
@@ -119,24 +121,48 @@ class Run:
     @property
     def planned(self) -> int:
         """Number of trials in all; settings that are one and the same count once."""
-        return len({setting.id for setting in self.settings}) * self.repetitions
+        return sum(self.repetitions_by_id().values())
+
+    def repetitions_of(self, setting: Setting) -> int:
+        """Number of trials of one setting."""
+        return min(self.repetitions, self.most_trials.get(setting.mechanism.name, self.repetitions))
+
+    def repetitions_by_id(self) -> dict[str, int]:
+        """Number of trials of every setting, by its id: of one that has several names, the largest."""
+        found: dict[str, int] = {}
+        for setting in self.settings:
+            found[setting.id] = max(found.get(setting.id, 0), self.repetitions_of(setting))
+        return found
 
     def origins(self) -> list[str]:
-        """Where the data come from, datasets of one origin together."""
-        origins: dict[str, list[str]] = {}
-        for dataset in self.datasets.values():
-            origins.setdefault(dataset.origin, []).append(dataset.name)
-        return [f"{', '.join(names)}: {origin}" for origin, names in origins.items()]
+        """Where the data come from, datasets of one origin together, with the seeds of generated ones."""
+        return origins(setting.dataset for setting in self.settings)
+
+    @property
+    def data_seeds(self) -> tuple[int, ...]:
+        """The seeds of its generated data: one draw of each dataset per seed. Empty when all are original files."""
+        return tuple(sorted({s.dataset.seed for s in self.settings if not s.dataset.original}))
+
+    def draws(self) -> list[tuple[Setting, ...]]:
+        """Its settings, those together that differ in nothing but the draw of the data. Each alone when there is one draw."""
+        if len(self.data_seeds) < 2:
+            return [(setting,) for setting in self.settings]
+        found: dict[str, dict[str, Setting]] = {}
+        for s in self.settings:
+            alike = repr((s.dataset.name, s.dataset.params, s.mechanism, s.epsilon, s.task, s.noise))
+            found.setdefault(alike, {})[s.key] = s
+        return [tuple(settings.values()) for settings in found.values()]
 
     def trials(self) -> pd.DataFrame:
-        """All stored trials: the settings' labels, `setting`, `trial`, `seconds`, and the columns `metric.NAME`,
+        """All stored trials: the settings' labels, `data_seed`, `setting`, `trial`, `seconds`, and the columns `metric.NAME`,
         `chosen.NAME` and `diagnostic.NAME`."""
         from dpbench.results.frame import trials
 
         return trials(self)
 
     def summary(self, by: list[str] | None = None) -> pd.DataFrame:
-        """Mean, standard error and 95th percentile of every metric, one row per setting (or per value of `by`)."""
+        """Mean, standard error and 95th percentile of every metric, one row per setting (or per value of `by`), over all
+        draws of the data."""
         from dpbench.results.frame import summarise
 
         frame = self.trials()
@@ -153,9 +179,19 @@ class Run:
 
     def figure(self) -> Any:
         """The experiment's matplotlib figure, drawn from the stored trials."""
-        from dpbench.figures.draw import draw
+        from dpbench.figures.draw import closed
 
-        return draw(self).figure
+        return closed(self)
+
+    def __repr__(self) -> str:
+        settings = f"{len(self.settings)} setting{'' if len(self.settings) == 1 else 's'}"
+        return f"Run({self.name} at scale {self.scale}: {settings}, {self.repetitions} trials each, in {self.results})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the means with their standard errors, and what is to be known of them."""
+        from dpbench.results.html import page
+
+        return page(self)
 
     # Stored form.
 

@@ -19,11 +19,11 @@ from typing import Any
 from dpbench import seals
 from dpbench.errors import Damaged
 from dpbench.results.environment import Environment
-from dpbench.results.folder import is_inside, run_files, set_aside
+from dpbench.results.folder import is_inside, read_whole, run_files, set_aside
 from dpbench.results.run import Run, names, valid_name
 from dpbench.results.setting import DatasetUse, Setting, Variant
 
-SCHEMA = 3  # version of run files
+SCHEMA = 5  # version of run files
 _ID = re.compile(r"[0-9a-f]{32}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -56,7 +56,7 @@ def read_all(results: Path) -> Iterator[Run]:
 def _read(path: Path, results: Path) -> Run:
     if not is_inside(results, path):
         raise ValueError("it is a link")
-    body = seals.unseal(path.read_bytes())
+    body = seals.unseal(read_whole(path))
     if body.pop("schema", None) != SCHEMA or "results" in body:  # where it is stored is not for it to say
         raise ValueError("it is of another version of dpbench")
     run: Run = _made(Run, {**body, "results": results})
@@ -76,7 +76,7 @@ def _read(path: Path, results: Path) -> Run:
 def _plain(value: Any) -> Any:
     """As JSON has it: dataclasses as objects, tuples as lists."""
     if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {name: _plain(getattr(value, name)) for name in _stored(value.__class__)}
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
@@ -93,7 +93,13 @@ def _made(cls: type, body: Any) -> Any:
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     known = typing.get_type_hints(cls)
-    return {field.name: known[field.name] for field in dataclasses.fields(cls)}
+    return {name: known[name] for name in _stored(cls)}
+
+
+@functools.cache
+def _stored(cls: Any) -> tuple[str, ...]:
+    """The fields that are written down."""
+    return tuple(field.name for field in dataclasses.fields(cls) if field.metadata.get("stored", True))
 
 
 def _value(value: Any, hint: Any, where: str) -> Any:

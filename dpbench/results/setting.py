@@ -5,16 +5,27 @@ Imported by everyone from the configuration to the report, and by the workers; s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
 
+from dpbench.registry import Registry
 from dpbench.sources.spec import DatasetSpec
 
 Value = str | int | float | bool | None
 """A parameter's value, as YAML has it."""
 
+DECLARED = "declared"
+"""`bound: declared`: the bound that the dataset declares, whichever dataset it is."""
+
 FLOAT = "float"
 """The noise of a run unless it is told otherwise."""
+
+TABLE, GIVEN = "table", "given"
+"""The sources of users' own data: their tables, and objects that a program gave."""
+
+ORIGINAL = "original files"
 
 UNSTATED = "not stated"
 """The guarantee of a mechanism that says nothing about it."""
@@ -28,6 +39,18 @@ class Variant:
     cls: str
     """Its registered name, or the dotted path of a user's class."""
     params: Mapping[str, Value] = field(default_factory=dict)
+    declared: tuple[str, ...] = ()
+    """Parameters whose values were declared by the dataset (`bound: declared`), not given for this mechanism."""
+    instance: Any = field(default=None, compare=False, repr=False, metadata={"stored": False})
+    """The object itself, where a program gave one that no name stands for: it travels to the workers and is never stored."""
+
+    def made(self, registry: Registry[Any]) -> Any:
+        """The mechanism or task: the object that was given, or one made by its name."""
+        return registry.make(self.cls, **self.params) if self.instance is None else self.instance
+
+    def found(self, registry: Registry[Any]) -> Any:
+        """Its class."""
+        return registry.get(self.cls) if self.instance is None else type(self.instance)
 
 
 @dataclass(frozen=True)
@@ -47,6 +70,8 @@ class DatasetUse:
     fingerprint: str = ""
     """Of its content; empty while it is not built."""
     statistics: Mapping[str, float] = field(default_factory=dict)
+    bound: int | None = None
+    """The most columns of one row that its YAML declares. It was not counted from the data."""
 
     @property
     def spec(self) -> DatasetSpec:
@@ -61,7 +86,14 @@ class DatasetUse:
     @property
     def origin(self) -> str:
         """Where the data come from, in words."""
-        return "original files" if self.original else f"generated, seed {self.seed}"
+        return next(iter(origins([self]))).partition(": ")[2]
+
+    @property
+    def own(self) -> str:
+        """Whose table or object it is, when it is a user's own data; else empty."""
+        if self.source == GIVEN:
+            return "own data, given in Python"
+        return f"own data, {PurePath(str(self.params.get('path', ''))).name}" if self.source == TABLE else ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +114,8 @@ class Setting:
     """The privacy that the mechanism states: "ε", "(ε, δ)", or that it states none."""
     not_private: str = ""
     """Why a release with these parameters is not private, as the mechanism itself declares; empty when it is."""
+    neighbours: str = ""
+    """What one individual may change, as the mechanism itself declares."""
 
     noise: str = FLOAT
     """How noise is drawn: "float" or "exact"."""
@@ -92,7 +126,8 @@ class Setting:
         row |= {"epsilon": self.epsilon, "task": self.task.name}
         row |= {"noise": self.noise} if self.noise != FLOAT else {}
         row |= {f"dataset.{name}": self.dataset.params[name] for name in self.dataset.given}
-        row |= {f"mechanism.{name}": value for name, value in self.mechanism.params.items()}
+        told = dict.fromkeys(self.mechanism.declared, DECLARED)
+        row |= {f"mechanism.{name}": told.get(name, value) for name, value in self.mechanism.params.items()}
         return row | {f"task.{name}": value for name, value in self.task.params.items()}
 
     @property
@@ -115,4 +150,26 @@ class Setting:
 
     def __str__(self) -> str:
         more = f" ({self.parameters})" if self.parameters else ""
-        return f"{self.mechanism.name} on {self.dataset.name}, ε={self.epsilon:.4g}{more}"
+        # Seed 0 is the usual one. Several draws of the data must be told apart.
+        draw = f", data seed {self.dataset.seed}" if self.dataset.seed and not self.dataset.original else ""
+        return f"{self.mechanism.name} on {self.dataset.name}, ε={self.epsilon:.4g}{more}{draw}"
+
+
+def origins(uses: Iterable[DatasetUse]) -> list[str]:
+    """Where data come from, in words: datasets of one origin together, and the draws of a generated one."""
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for use in uses:
+        seeds.setdefault((use.name, use.own or (ORIGINAL if use.original else "")), set()).add(use.seed)
+    names: dict[str, list[str]] = {}
+    for (name, read), drawn in seeds.items():
+        origin = read or f"generated, seed{'s' * (len(drawn) > 1)} {listed_seeds(drawn)}"
+        names.setdefault(origin, []).append(name)
+    return [f"{', '.join(alike)}: {origin}" for origin, alike in names.items()]
+
+
+def listed_seeds(seeds: Iterable[int]) -> str:
+    """`3`, `0 to 4` or `0, 7`."""
+    found = sorted(set(seeds))
+    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
+        return f"{found[0]} to {found[-1]}"
+    return ", ".join(map(str, found))

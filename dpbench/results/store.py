@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +21,11 @@ import pyarrow.parquet as pq
 from dpbench.errors import Failed
 from dpbench.results import columns
 from dpbench.results.columns import Cell, Row
-from dpbench.results.folder import inside, set_aside, write_aside
+from dpbench.results.folder import inside, read_whole, set_aside, write_aside
 
 NAME = re.compile(r"([0-9]{6,15})-([0-9]{6,15})\.([0-9a-f]{24})\.parquet")
 MOST = 100_000  # trials in one file
+MOST_CELLS = 16_000_000  # numbers in one file, trials times columns
 # A file holds some twenty rows: compression and statistics would make it larger, and reading it four times as slow.
 PLAIN = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 TRIAL, SECONDS = "trial", "seconds"
@@ -135,9 +135,10 @@ class Store:
         for path in self._paths(setting):
             file, content = TrialFile.parse(path), b""
             try:
-                # A link is not ours, wherever it leads; neither is a pipe, which would never end.
-                if file is not None and stat.S_ISREG(path.lstat().st_mode):
-                    content = path.read_bytes()
+                if file is not None:
+                    content = read_whole(path)
+            except ValueError:  # a link, wherever it leads, a pipe, a file without end: none of them is ours
+                file = None
             except FileNotFoundError:
                 continue
             except OSError as error:  # a passing fault of the disk must not cost good data
@@ -164,11 +165,23 @@ def _table(file: TrialFile, content: bytes) -> pa.Table | None:
     """The rows of a file; None when they are not what a trial file holds, as in one that somebody else made."""
     try:
         # Not `read_table`, which takes three times as long for a small file, most of it in handing work to threads.
-        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False).replace_schema_metadata(None)
+        opened = pq.ParquetFile(pa.BufferReader(content))
+        if not _as_written(opened.metadata, len(file.trials())):
+            return None
+        table = opened.read(use_threads=False).replace_schema_metadata(None)
     except (pa.ArrowException, OSError):
         return None
     held = columns.are_plain(table.schema) and table[TRIAL].to_pylist() == list(file.trials())
     return table if held else None
+
+
+def _as_written(found: pq.FileMetaData, trials: int) -> bool:
+    """Whether a file is no larger in memory than on disk. One by somebody else may unpack a few bytes to many gigabytes."""
+    if found.num_rows != trials or found.num_rows * found.num_columns > MOST_CELLS:
+        return False
+    groups = (found.row_group(number) for number in range(found.num_row_groups))
+    parts = (group.column(number) for group in groups for number in range(found.num_columns))
+    return all(part.compression == "UNCOMPRESSED" and not part.has_dictionary_page for part in parts)
 
 
 def _checksum(setting: str, first: int, last: int, content: bytes) -> str:
@@ -179,9 +192,11 @@ def _checksum(setting: str, first: int, last: int, content: bytes) -> str:
 
 def _stretches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Rows by trial, cut where a trial is missing."""
+    rows = sorted(rows, key=lambda row: int(row[TRIAL] or 0))
     stretch: list[Row] = []
-    for row in sorted(rows, key=lambda row: int(row[TRIAL] or 0)):
-        if stretch and (row[TRIAL] != int(stretch[-1][TRIAL] or 0) + 1 or len(stretch) == MOST):
+    most = min(MOST, MOST_CELLS // max(1, len({name for row in rows for name in row})))
+    for row in rows:
+        if stretch and (row[TRIAL] != int(stretch[-1][TRIAL] or 0) + 1 or len(stretch) >= most):
             yield stretch
             stretch = []
         stretch.append(row)

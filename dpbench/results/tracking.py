@@ -18,12 +18,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from dpbench.errors import Failed, UserError
 from dpbench.results import tracking_bulk as bulk
-from dpbench.results.folder import inside
-from dpbench.results.frame import CHOSEN, DIAGNOSTIC, METRIC, SECONDS, SETTING, summarise, trials
+from dpbench.results.folder import inside, is_inside
+from dpbench.results.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, METRIC, SECONDS, SETTING, summarise, trials
 from dpbench.results.run import Run, Setting
+from dpbench.results.tracking_new import copy_empty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +93,9 @@ class _Job:
 
     def _log(self) -> None:
         with _only_one(self.run.results, self.patience):
+            if self.uri == default_uri(self.run.results):
+                _load()
+                copy_empty(self.run.results / "mlflow.db", self._artifacts())
             self._log_all(_client(self.uri))
 
     def _log_all(self, client: Any) -> None:
@@ -189,7 +195,7 @@ class _Job:
             tags = {FIGURE_TAG: "begun", "dpbench.scale": self.run.scale}
             entry = client.create_run(experiment, run_name=f"figure of {self.run.name}", tags=tags).info.run_id
         place = client.get_run(entry).info.artifact_uri
-        if self.uri == default_uri(self.run.results) and not place.startswith(self._artifacts() + "/"):
+        if self.uri == default_uri(self.run.results) and not self._is_own(place):
             # The database was moved, or is somebody else's: what it says may be anywhere.
             raise TrackerDown(
                 f"the settings are logged, the figure is not: {self.uri} keeps files elsewhere, in {place}"
@@ -199,27 +205,38 @@ class _Job:
         client.set_tag(entry, FIGURE_TAG, "yes")
         client.set_terminated(entry)
 
+    def _is_own(self, place: str) -> bool:
+        """Whether a place for files is below ours: the dots and links of somebody else's database lead anywhere."""
+        below = place.startswith(self._artifacts() + "/")
+        return below and is_inside(self.run.results.resolve(), Path(url2pathname(urlsplit(place).path)))
+
     def _artifacts(self) -> str:
         """Where the results folder's own database keeps files."""
         return inside(self.run.results, self.run.results / "mlartifacts").resolve().as_uri()
 
 
 def _client(uri: str) -> Any:
+    _load()
+    if uri.startswith("sqlite:///"):
+        Path(uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+    from mlflow.tracking import MlflowClient
+
+    return MlflowClient(tracking_uri=uri)
+
+
+def _load() -> None:
+    """Import MLflow, which must not call home, retry for minutes, or tell of its migrations."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-    if uri.startswith("sqlite:///"):
-        Path(uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from mlflow.tracking import MlflowClient
         from sqlalchemy import event
         from sqlalchemy.engine import Engine
     if not event.contains(Engine, "connect", _in_no_hurry):
         event.listen(Engine, "connect", _in_no_hurry)
     for noisy in ("mlflow", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    return MlflowClient(tracking_uri=uri)
 
 
 def _in_no_hurry(connection: Any, _: Any) -> None:
@@ -292,7 +309,8 @@ def _means(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _params(setting: Setting) -> dict[str, str]:
     """As many and as long as MLflow takes."""
-    return {key: str(value)[:6000] for key, value in [*setting.labels().items()][:100]}
+    labels = {DATA_SEED: setting.dataset.seed, **setting.labels()}
+    return {key: str(value)[:6000] for key, value in [*labels.items()][:100]}
 
 
 def _metric_name(name: str) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "incidence": {"rows": 50, "columns": 20, "largest": 9, "average": 5, "top": 0.5},
     "catalogue": {"items": 100, "users": 10, "largest": 30},
     "running_example": {},
+    "grouping_example": {},
+    "equal_rows": {"rows": 40, "columns": 30, "size": 5},
 }
 
 
@@ -79,7 +82,10 @@ def test_releases_and_scores(name: str, kind: str, parameters: dict[str, Any]) -
     assert scored
 
 
-@pytest.mark.parametrize("name", [name for name, cls in SOURCES.items() if "path" not in cls.__dataclass_fields__])
+GENERATORS = [name for name, cls in SOURCES.items() if "path" not in cls.__dataclass_fields__ and name != "given"]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
 def test_generators(name: str) -> None:
     cls = SOURCES.get(name)
     for kind in cls.kinds if "kind" in cls.__dataclass_fields__ else [None]:
@@ -104,7 +110,23 @@ def movielens(folder: Path) -> None:
         (folder / name).write_text(text)
 
 
-@pytest.mark.parametrize("name", [name for name, cls in SOURCES.items() if "path" in cls.__dataclass_fields__])
+@pytest.mark.parametrize("options", [{}, {"context": "c"}, {"cell": "item,c", "count": "n"}], ids=str)
+def test_own_tables(options: dict[str, str], tmp_path: Path) -> None:
+    """Good and bad lines: both ways of reading take part."""
+    cls = SOURCES.get("table")
+    for text in ("user,item,c,n\na,x,m,1\n", "user,item,c,n\na,x,m,1\nb\n"):
+        (tmp_path / "a.csv").write_text(text)
+        source = SOURCES.make("table", path=str(tmp_path / "a.csv"), on_bad_line="skip", **options)
+        with files_that_run() as ran, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            source.build(rng()).statistics()
+        assert "dpbench.sources.readers.own_table" in ran
+        assert not uncovered(ran, code_of(cls))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, cls in SOURCES.items() if "path" in cls.__dataclass_fields__ and name != "table"]
+)
 def test_readers(name: str, tmp_path: Path) -> None:
     path = tmp_path
     if name in GOOD:

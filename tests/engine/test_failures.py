@@ -100,6 +100,18 @@ def test_failures_alike_but_for_numbers_are_one_problem() -> None:
     assert result.failed == 4
 
 
+def test_trials_stopped_at_different_lines_are_one_problem() -> None:
+    """Where the time of an endless loop is over is chance; two files are two problems."""
+    late = "took longer than runner.timeout=2 s"
+    result = Result(
+        failures={
+            "a": [Failure(trial, late, "", late, f"x.py:{trial}", True) for trial in (3, 4)],
+            "b": [Failure(0, late, "", late, "y.py:3", True)],
+        }
+    )
+    assert [(problem.place, problem.count) for problem in result.problems()] == [("x.py:3", 2), ("y.py:3", 1)]
+
+
 def test_ranges_are_short() -> None:
     assert ranges([9, 0, 3, 4, 5]) == "0, 3-5, 9"
 

@@ -62,9 +62,9 @@ def copy(tmp_path: Path) -> Copy:
 
 def mae(output: str) -> float:
     """The error in the table of a run, whatever stands around it."""
-    found = re.search(r"\blpa\b[^\n]*?(\d+\.?\d*(?:e[+-]?\d+)?) ± ", output)
+    found = re.search(r"\blpa\b[^\n]*?([\d,]+\.?\d*(?:e[+-]?\d+)?) ± ", output)
     assert found, output
-    return float(found[1])
+    return float(found[1].replace(",", ""))
 
 
 def test_code_that_changed_runs_again_and_no_other(copy: Copy) -> None:

@@ -56,8 +56,8 @@ def test_a_squared_bias_below_zero_has_no_root() -> None:
 def test_a_frame_has_labels_and_all_stored_columns(tmp_path: Path) -> None:
     frame = filled(tmp_path, 3, repetitions=5, chunk=2).trials()
     assert len(frame) == 15
-    labels = ["dataset", "mechanism", "epsilon", "task", "dataset.rows", "mechanism.number", "setting"]
-    assert list(frame.columns[:9]) == [*labels, "trial", "seconds"]
+    labels = ["dataset", "mechanism", "epsilon", "task", "dataset.rows", "mechanism.number", "data_seed", "setting"]
+    assert list(frame.columns[:10]) == [*labels, "trial", "seconds"]
     assert list(frame["mechanism.number"]) == [0] * 5 + [1] * 5 + [2] * 5
     assert list(frame["setting"].unique()) == [name_of(i) for i in range(3)]
     expected = [r["metric.mae"] for i in range(3) for r in rows(range(5), i)]

@@ -14,7 +14,7 @@ import pytest
 
 from dpbench.errors import Failed
 from dpbench.results.folder import OLD_AGE, sweep
-from dpbench.results.store import Conflict, Store, TrialFile, _checksum
+from dpbench.results.store import PLAIN, Conflict, Store, TrialFile, _checksum
 
 from support.stores import name_of, row, rows
 
@@ -227,7 +227,7 @@ def test_a_file_copied_to_another_setting_is_set_aside(tmp_path: Path) -> None:
 
 def parquet(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    pq.write_table(table, sink, **PLAIN)
     return sink.getvalue().to_pybytes()
 
 

@@ -174,12 +174,20 @@ def test_the_figure_is_an_artifact_and_is_replaced(results: Path) -> None:
     assert len(entries(results)[""]) == 1
 
 
-def test_a_database_that_keeps_files_elsewhere_gets_no_figure(results: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["another folder", "dots", "a link"])
+def test_a_database_that_keeps_files_elsewhere_gets_no_figure(results: Path, tmp_path: Path, way: str) -> None:
     """Somebody else's database could name any folder of the user."""
     precious = tmp_path / "precious"
     precious.mkdir()
+    place, own = precious.as_uri(), (results / "mlartifacts").resolve()
+    if way == "dots":
+        place = f"{own.as_uri()}/../../precious"
+    if way == "a link":
+        own.mkdir(parents=True)
+        (own / "1").symlink_to(precious)
+        place = f"{own.as_uri()}/1"
     client = tracking._client(tracking.default_uri(results))
-    client.create_experiment("gs/fig9 (smoke)", artifact_location=precious.as_uri())
+    client.create_experiment("gs/fig9 (smoke)", artifact_location=place)
     figure = tmp_path / "fig9.png"
     figure.write_text("png")
     made = filled(results, 1)

@@ -1,0 +1,39 @@
+"""Whether the code that made a record is the code that is here. Imported by the judge of claims and by `reproduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpbench.engine import identity
+from dpbench.errors import UserError
+from dpbench.fingerprints import digest
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.registry import Registry
+from dpbench.results.record import Record
+from dpbench.sources.base import SOURCES
+from dpbench.tasks.base import TASKS
+
+
+def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
+    """One digest of the code of sources, mechanisms and tasks as it is here; library versions do not count.
+
+    Empty when one of them is not here any more.
+    """
+    registries: dict[str, Registry[Any]] = {"source": SOURCES, "mechanism": MECHANISMS, "task": TASKS}
+    try:
+        found = [registries[kind].get(name) for kind, names in classes.items() for name in names]
+    except UserError:
+        return ""
+    return digest(dict(identity.setting_code(found, (), ()).modules))
+
+
+def is_current(record: Record) -> bool:
+    """Whether the code that ran is the code that is here."""
+    return code_digest(record.classes) == record.code
+
+
+def told(record: Record) -> str:
+    """Where a recorded number comes from, in words."""
+    changed = "" if is_current(record) else ", the code has changed since"
+    return f"recorded at {record.commit}{changed}"

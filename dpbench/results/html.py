@@ -1,0 +1,40 @@
+"""A run as a notebook shows it: a table of means with standard errors. Imported by `Run` when one is shown."""
+
+from __future__ import annotations
+
+import html
+
+from dpbench.results.frame import PAIRS, metric_names
+from dpbench.results.numbers import with_error
+from dpbench.results.run import Run
+
+MOST = 60  # rows shown
+
+
+def page(run: Run) -> str:
+    """The table as HTML, without scripts and styles of its own."""
+    summary = run.summary()
+    if summary.empty:
+        return f"<p>{html.escape(repr(run))}: no trial is finished</p>"
+    trials = run.trials()
+    there = [name for name in metric_names(trials) if name in summary.columns and name not in PAIRS]
+    metrics = [name for name in run.metrics if name in summary.columns] or there[:2]
+    labels = [name for name in dict.fromkeys(n for s in run.settings for n in s.labels()) if name in summary.columns]
+    rows = []
+    for row in summary.head(MOST).to_dict("records"):
+        cells = [f"{row[name]:.4g}" if isinstance(row[name], float) else str(row[name]) for name in labels]
+        cells += [with_error(row[name], row.get(f"{name}_se")) for name in metrics]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    heads = "".join(f"<th>{html.escape(str(name))}</th>" for name in (*labels, *metrics))
+    more = f"<p>and {len(summary) - MOST} more: run.summary() has them all</p>" if len(summary) > MOST else ""
+    notes = [
+        *run.origins(),
+        *(f"† not private as run: {name}: {why}" for name, why in run.caveats.items()),
+        *run.remarks(),
+    ]
+    told = "".join(f"<br>{html.escape(note)}" for note in notes)
+    title = html.escape(run.title or run.name)
+    return (
+        f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.repetitions} trials per setting</p>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}<p>{told[4:]}</p>"
+    )

@@ -1,0 +1,38 @@
+"""Measured numbers as people write them: 57,010 ± 160. Imported by the tables of the verbs and of notebooks."""
+
+from __future__ import annotations
+
+import math
+
+LARGE, SMALL = 1e9, 1e-4  # beyond these, powers of ten are easier to read than zeros
+
+
+def with_error(value: float | None, error: float | None = None) -> str:
+    """A mean and its standard error: the error with two digits, and the mean cut at the same place."""
+    if value is None or math.isnan(value):
+        return ""
+    if error is None or math.isnan(error) or not math.isfinite(value):
+        return plain(value)
+    if error == 0:
+        return f"{plain(value)} ± 0"
+    if not math.isfinite(error):
+        return f"{plain(value)} ± {error}"
+    place = 1 - math.floor(math.log10(error))  # decimals that two digits of the error need
+    largest = max(abs(value), error)
+    if largest >= LARGE or (largest < SMALL):
+        power = math.floor(math.log10(largest))
+        decimals = max(0, min(15, power + place))
+        return f"({value / 10.0**power:.{decimals}f} ± {error / 10.0**power:.{decimals}f})e{power}"
+    rounded = [round(number, place) for number in (value, error)]
+    return " ± ".join(f"{number:,.{max(0, min(15, place))}f}" for number in rounded)
+
+
+def plain(value: float, digits: int = 6) -> str:
+    """A number alone, with so many digits."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    if abs(value) >= LARGE or abs(value) < SMALL:
+        return f"{value:.{digits}g}"
+    place = digits - 1 - math.floor(math.log10(abs(value)))
+    text = f"{round(value, place):,.{max(0, place)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

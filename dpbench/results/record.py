@@ -1,0 +1,157 @@
+"""The record: the reproduction as it was run once at paper size, kept as text beside the code.
+
+Two files per experiment: EXPERIMENT.json says how it was run, what it cost and which verdicts came of it, and is sealed;
+EXPERIMENT.csv has the numbers of its figure. Written by `reproduce`; figures, claims and report read it where an experiment has
+not been run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpbench.errors import UserError
+from dpbench.paths import RECORD
+from dpbench.results.environment import Environment
+from dpbench.results.folder import write_aside
+from dpbench.seals import Broken, seal, text_digest, unseal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DIGITS = 12
+"""Significant digits of the numbers: two runs of the same code agree in nine."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a run took, on the machine that the environment names."""
+
+    seconds: float | None = None
+    """From the first trial to the last; None when it went on from an earlier run."""
+    computing: float = 0.0
+    """Seconds of all releases together, whatever the number of workers."""
+    memory: int | None = None
+    """Largest number of bytes that the process and its workers held together; None where that cannot be measured."""
+    disk: int = 0
+    """Bytes of the stored trials and of the cached data."""
+
+
+@dataclass(frozen=True)
+class RecordedVerdict:
+    """What came of one claim."""
+
+    claim: str
+    verdict: str
+    expect: str = ""
+    """What the paper was read to expect."""
+    value: float | None = None
+    """Of the measure, in the group of settings that decided; None where nothing was measured."""
+    low: float | None = None
+    high: float | None = None
+    where: str = ""
+    """Which group of settings decided, out of how many."""
+    reason: str = ""
+    files: tuple[str, ...] = ()
+    """The datasets of original files that it is about; empty: generated data decide."""
+    trials: int = 0
+    error: float = 0.0
+    """How often such a verdict may be wrong by the mechanisms' noise alone."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One experiment as it was run once."""
+
+    experiment: str
+    title: str
+    scale: str
+    trials: int
+    """Of each setting and data seed; a mechanism may have fewer, as the numbers say."""
+    seed: int
+    """Of the noise."""
+    data_seeds: tuple[int, ...]
+    settings: int
+    identity: str
+    """One digest of the ids of all settings: parameters, seed, data and code."""
+    code: str
+    """One digest of the code alone."""
+    classes: Mapping[str, tuple[str, ...]]
+    """The sources, mechanisms and tasks that ran, by registered name: whose code it is."""
+    origins: tuple[str, ...]
+    """Where the data come from, in words."""
+    not_private: Mapping[str, str] = field(default_factory=dict)
+    """The mechanisms that are not private as run, each with the reason."""
+    environment: Environment = field(default_factory=Environment)
+    written: str = ""
+    """When it was run (UTC)."""
+    costs: Costs = field(default_factory=Costs)
+    verdicts: tuple[RecordedVerdict, ...] = ()
+    checksum: str = ""
+    """Of the file of numbers."""
+    folder: Path = field(default=RECORD, compare=False)
+    """Where it is stored."""
+
+    @property
+    def commit(self) -> str:
+        return self.environment.commit or self.environment.versions.get("dpbench-repro", "an unknown version")
+
+    def numbers(self) -> pd.DataFrame:
+        """The numbers of its figure, as its script gave them; long curves have fewer points. UserError when damaged."""
+        import pandas as pd
+
+        path = self.folder / f"{self.experiment}.csv"
+        try:
+            text = path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError) as problem:
+            raise _damaged(path, problem) from None
+        if text_digest(text) != self.checksum:
+            raise _damaged(path, "its checksum is another one")
+        return pd.read_csv(io.StringIO(text))
+
+    def save(self, numbers: pd.DataFrame, folder: Path = RECORD) -> list[Path]:
+        """Write both files, in the place of what is there."""
+        text = numbers.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
+        body = dataclasses.asdict(self) | {"checksum": text_digest(text)}
+        del body["folder"]
+        files = [folder / f"{self.experiment}.{kind}" for kind in ("csv", "json")]
+        for path, content in zip(files, (text, seal(body)), strict=True):
+            write_aside(path, content.encode())
+        return files
+
+
+def names(folder: Path = RECORD) -> list[str]:
+    """The experiments that are on record."""
+    return [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
+
+
+def read(experiment: str, folder: Path = RECORD) -> Record | None:
+    """The record of an experiment; None when there is none. UserError when it is damaged."""
+    path = folder / f"{experiment}.json"
+    if not path.is_file():
+        return None
+    try:
+        body = unseal(path.read_bytes())
+        body["environment"] = Environment(**body["environment"])
+        body["costs"] = Costs(**body["costs"])
+        body["verdicts"] = tuple(RecordedVerdict(**{**one, "files": tuple(one["files"])}) for one in body["verdicts"])
+        body["classes"] = {kind: tuple(found) for kind, found in body["classes"].items()}
+        for key in ("data_seeds", "origins"):
+            body[key] = tuple(body[key])
+        return Record(**body, folder=folder)
+    except (OSError, Broken, KeyError, TypeError, AttributeError) as problem:
+        raise _damaged(path, problem) from None
+
+
+def read_all(folder: Path = RECORD) -> dict[str, Record]:
+    """Every record, by experiment."""
+    found = {name: read(name, folder) for name in names(folder)}
+    return {name: record for name, record in found.items() if record is not None}
+
+
+def _damaged(path: Path, problem: object) -> UserError:
+    return UserError(f"{path} is not what `reproduce --record` wrote ({problem}): restore it from version control")
