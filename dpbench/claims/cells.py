@@ -1,7 +1,7 @@
-"""Stored trials by setting, as the claims see them: labels, and each metric's mean with draws around it.
+"""Stored trials by setting, as the claims see them: labels, and what the trials tell about the mean of each metric.
 
 Metrics that a task gives by the size of its queries (`abs_error/200`) are found under the label `part`, the share of the
-domain. Imported by the claims; reads frames only.
+domain. Settings that differ in the seed of their generated data alone are one cell. Imported by the claims; reads frames only.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpbench.claims import laws
+from dpbench.claims.laws import DRAWS, Law
+
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWS = 9999
+    from dpbench.tasks.base import Metric
+
 PART = "part"
 TOLD = ("chosen.", "diagnostic.")
+BATCHES = 32
+"""Into so many means at most the trials of a cell are put to see how its metrics move together."""
 
 
 @dataclass(frozen=True)
@@ -29,46 +35,110 @@ class Cell:
     id: str
     labels: Mapping[str, Any]
     values: Mapping[str, np.ndarray]
+    seeds: np.ndarray | None = None
+    """The data seed of each trial, where the data were generated with several seeds."""
+    on_draws: Mapping[str, int] = field(default_factory=dict)
+    """Of a cell on several draws of the data: the trials of each, by the id of its setting."""
+
+    @property
+    def stored(self) -> Mapping[str, int]:
+        """How many trials are stored, by the id of the setting."""
+        return self.on_draws or {self.id: self.trials}
 
     @property
     def trials(self) -> int:
-        return len(next(iter(self.values.values()), ()))
+        """Of each draw of the data; the fewest, where they differ."""
+        return min(self.on_draws.values(), default=len(next(iter(self.values.values()), ())))
 
-    def _weights(self) -> np.ndarray:
-        """One row a draw: how much each trial's deviation moves the mean in it.
+    @property
+    def data_seeds(self) -> int:
+        return 1 if self.seeds is None else len(np.unique(self.seeds))
 
-        The same rows serve every metric of the cell, which keeps their correlation. A mean's draws have Student's
-        distribution around the estimate, so that its quantiles are exactly the t interval.
-        """
-        rng = np.random.default_rng(zlib.crc32(self.id.encode()))
-        n = self.trials
-        normal = rng.standard_normal((DRAWS, n))
-        spread = np.sqrt((n - 1) / rng.chisquare(n - 1, DRAWS))
-        return normal * (spread / math.sqrt(n * (n - 1)))[:, None]
-
-    def draws(self, metric: str) -> np.ndarray:
+    def law(self, metric: str, certain: bool = False) -> Law:
+        """Where the mean of a metric may lie. `certain`: what is equal in all trials holds no noise."""
         values = self.values[metric]
-        mean = values.mean()
-        if self.trials == 1 or np.ptp(values) == 0:
-            return np.full(DRAWS + 1, mean)
-        return np.concatenate([[mean], mean + self._weights() @ (values - mean)])
+        if len(values) == 1:
+            return laws.known(float(values[0]))
+        about = self._about(metric)
+        largest = self._largest(about)
+        if np.ptp(values) == 0:
+            # Equal values are no proof of certainty where only some values are possible at all.
+            if certain or (about is not None and about.noiseless):
+                return laws.known(float(values[0]))
+            if largest is not None:
+                return laws.of_steps(values, largest)
+            chosen = metric.startswith(TOLD) and float(values[0]).is_integer()
+            return laws.unbounded(float(values[0])) if chosen else laws.known(float(values[0]))
+        steps = laws.of_steps(values, largest) if largest is not None and laws.coarse(values) else None
+        units = self.units(metric)
+        if self.seeds is None:
+            return steps or laws.of_mean(values, largest)
+        if np.ptp(units) == 0:
+            return steps or laws.known(float(units[0]))
+        spread = laws.of_mean(units, largest, averaged=True)
+        return laws.hull(spread, steps) if steps else spread
+
+    def units(self, metric: str) -> np.ndarray:
+        """What is independent: the trials, or the means over the trials of each draw of the data."""
+        values = self.values[metric]
+        if self.seeds is None:
+            return values
+        return np.array([values[self.seeds == seed].mean() for seed in np.unique(self.seeds)])
+
+    def _about(self, metric: str) -> Metric | None:
+        from dpbench.tasks.base import TASKS
+
+        task = self.labels.get("task")
+        return TASKS.get(str(task)).metric(metric) if task is not None and str(task) in TASKS.names() else None
+
+    def _largest(self, about: Metric | None) -> float | None:
+        from dpbench.tasks.base import TASKS
+
+        largest = None if about is None else about.largest
+        if isinstance(largest, str):  # a parameter of the task, which the labels have unless it is the default
+            given = self.labels.get(f"task.{largest}")
+            largest = getattr(TASKS.get(str(self.labels["task"])), largest) if given is None else given
+        return None if largest is None else float(largest)
+
+    def ranks(self, metric: str, together: bool) -> np.ndarray:
+        """The order of a metric's draws. `together`: as the trials have it, so that metrics of one cell stay paired.
+
+        Cells of one dataset share the seeds of their data, and with them these draws.
+        """
+        seeded = self.seeds is not None
+        if not (together or seeded):
+            return _generator(f"{self.id}/{self.labels.get(PART)}/{metric}").permutation(DRAWS)
+        units = self.units(metric)
+        parts = np.array([part.mean() for part in np.array_split(units, min(len(units), BATCHES))])
+        source = f"{self.labels.get('dataset')} by seed" if seeded else self.id
+        weights = _generator(source).standard_normal((DRAWS, len(parts)))
+        return np.argsort(np.argsort(weights @ (parts - parts.mean())))
+
+
+def _generator(name: str) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(name.encode()))
 
 
 def cells_of(frame: pd.DataFrame) -> list[Cell]:
     """The cells of a frame of trials. Metrics go by their plain names, what a release told by `chosen.NAME` and so on."""
-    from dpbench.results.frame import METRIC, SECONDS, SETTING, TRIAL, metric_names
+    from dpbench.results.frame import DATA_SEED, METRIC, SECONDS, SETTING, TRIAL, metric_names
 
     told = [c for c in frame.columns if c.startswith(TOLD)]
     columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *told)}
     numeric = list(frame[list(columns)].select_dtypes("number").columns)
-    apart = {*columns, SETTING, TRIAL}
+    apart = {*columns, SETTING, TRIAL, DATA_SEED}
     labels = [c for c in frame.columns if c not in apart and not c.startswith(METRIC)]
+    several = DATA_SEED in frame and frame[DATA_SEED].nunique() > 1
     found = []
-    for name, rows in frame.groupby(SETTING, sort=False):
+    for _, rows in frame.groupby(labels if several else SETTING, sort=False, dropna=False):
         first = rows.iloc[0]
         values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
         values[SECONDS] = _warm(values[SECONDS])
-        cell = Cell(str(name), {c: first[c] for c in labels if _given(first[c])}, values)
+        stored = {str(name): len(trials) for name, trials in rows.groupby(SETTING, sort=False)}
+        given = {c: first[c] for c in labels if _given(first[c])}
+        cell = Cell(next(iter(stored)), given, values)
+        if len(stored) > 1:
+            cell = replace(cell, seeds=rows[DATA_SEED].to_numpy(), on_draws=stored)
         found += [cell, *_parts(cell)]
     return found
 
@@ -80,7 +150,7 @@ def _parts(cell: Cell) -> Iterator[Cell]:
     for size in sizes:
         part = float(f"{size / sizes[-1] * float(cell.labels.get('task.upto', 1)):.3g}")
         values = {metric: cell.values[name] for name, (metric, _, end) in sized.items() if int(end) == size}
-        yield Cell(cell.id, {**cell.labels, PART: part}, values)
+        yield Cell(cell.id, {**cell.labels, PART: part}, values, cell.seeds, cell.on_draws)
 
 
 def _warm(seconds: np.ndarray) -> np.ndarray:

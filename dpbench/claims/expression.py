@@ -1,28 +1,25 @@
 """Small expressions over stored trials, such as `mae(mechanism=gs) / mae(mechanism=lpa)`: what a claim measures.
 
 Read with Python's grammar and evaluated by a short list of rules; nothing else of Python is reachable. A metric's name
-called with selectors is its mean over the trials of the one cell that they leave. Every value is a row of draws: the
-first is the estimate, the others say how far it may be off, so that intervals pass through any arithmetic.
-`loss(lpa, epsilon=1)` is no stored number: it audits the mechanism, and gives the least privacy loss it certainly has.
+called with selectors is its mean over the trials of the one cell that they leave. Imported by the ledger and the judge.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 import math
 import operator
-import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpbench.claims.cells import DRAWS, PART, Cell
-from dpbench.errors import UserError, nearest, unknown
-from dpbench.mechanisms.base import parse_epsilon
+from dpbench.claims.cells import PART
+from dpbench.claims.scope import Missing, Scope
+from dpbench.claims.values import Spending, Value, average, combine, extreme, folded, place
+from dpbench.errors import UserError, unknown
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -32,139 +29,35 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
 }
 MOST_LETTERS, MOST_DEPTH = 1000, 40  # the longest measure of the papers has 110 letters
-COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    name: getattr(np, name) for name in ("exp", "expm1", "log", "log10", "log1p", "sqrt", "abs")
+RISING: dict[str, Callable[[Any], Any]] = {
+    name: getattr(np, name) for name in ("exp", "expm1", "log", "log10", "log1p", "sqrt")
 }
-EXTREMES: dict[str, Callable[[Any, Any], Any]] = {"max": np.maximum, "min": np.minimum}
-# expression over an axis -> one value; the values of the axis come along for the two that return one of them
-OVER: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "least": lambda rows, _: rows.min(axis=0),
-    "most": lambda rows, _: rows.max(axis=0),
-    "average": lambda rows, _: rows.mean(axis=0),
-    "argmin": lambda rows, values: values[rows.argmin(axis=0)],
-    "argmax": lambda rows, values: values[rows.argmax(axis=0)],
-}
+EXTREMES: dict[str, Callable[[Any], Any]] = {"max": np.max, "min": np.min}
+OVER = ("least", "most", "average", "argmin", "argmax")
+ERROR = 0.05
+"""Of an interval: how often it may miss."""
+
+Leaf = tuple[str, Any, str]
+"""A mean that a measure uses: its cell, the part of the domain, and the metric."""
 
 
-class Missing(Exception):
-    """The results do not hold what the expression asks for."""
+@dataclass(frozen=True)
+class Interval:
+    """A measure, and where it may lie."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass
-class Scope:
-    """What an expression is evaluated in: the cells that are left, named numbers, and a record of what was used."""
+class _Reading:
+    """One evaluation of a measure: what it may spend, and which means it has used."""
 
-    cells: list[Cell]
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    used: dict[str, Cell] = field(default_factory=dict)
-
-    def where(self, selectors: Mapping[str, Any]) -> Scope:
-        """The same with fewer cells; what is used is recorded in one place."""
-        return self.any_of([selectors])
-
-    def any_of(self, alternatives: Sequence[Mapping[str, Any]]) -> Scope:
-        """The same with the cells that fit one of several choices."""
-        left = [cell for cell in self.cells if any(fits(cell, choice) for choice in alternatives)]
-        if not left:
-            for key in dict.fromkeys(key for choice in alternatives for key in choice):
-                if self.cells and all(_label(cell, key) is None for cell in self.cells):
-                    raise Missing(f"no cell has a parameter {key!r}")
-            raise Missing("no trials of " + " or ".join(map(_spelled, alternatives)))
-        return Scope(left, self.numbers, self.used)
-
-    def values(self, axis: str) -> list[Any]:
-        """The distinct values of a label among the cells, in the plan's order; numbers alone where there are any."""
-        found = {label: None for cell in self.cells if (label := _label(cell, axis)) is not None}
-        if not found:
-            raise Missing(f"no cell has a parameter {axis!r}")
-        numbers = [v for v in found if not isinstance(v, str)]
-        return numbers or list(found)
-
-    def groups(self, axes: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """The distinct combinations of some labels among the cells."""
-        seen: dict[tuple[Any, ...], None] = {}
-        for cell in self.cells:
-            values = tuple(_label(cell, axis) for axis in axes)
-            if None not in values:
-                seen[values] = None
-        for values in seen:
-            yield dict(zip(axes, values, strict=True))
-
-    def mean(self, metric: str) -> np.ndarray:
-        """A metric's mean in the one cell that is left."""
-        with_it = [cell for cell in self.cells if metric in cell.values]
-        if not with_it and any(not cell.values for cell in self.cells):
-            raise Missing("planned, and no trial is stored yet")
-        if not with_it:
-            known = {name for cell in self.cells for name in cell.values}
-            raise Missing(f"no metric {metric!r} was stored: {nearest(metric, known)}")
-        with_it = [cell for cell in with_it if PART not in cell.labels] or with_it
-        if len(with_it) > 1:
-            raise UserError(f"{metric}: {len(with_it)} cells are left, which differ in {', '.join(_differ(with_it))}")
-        (cell,) = with_it
-        self.used[cell.id] = cell
-        return cell.draws(metric)
-
-
-def _is(short: str, name: str) -> bool:
-    """`l` stands for `mechanism.l`, `dataset.l` or `task.l`."""
-    return name == short or name.partition(".")[2] == short
-
-
-def _label(cell: Cell, key: str) -> Any:
-    """A label, or else a metric that is the same in all trials: a fact about the data, such as `items`."""
-    found = next((value for name, value in cell.labels.items() if _is(key, name)), None)
-    if found is None and key in cell.values and np.ptp(cell.values[key]) == 0:
-        return float(cell.values[key][0])
-    return found
-
-
-def fits(cell: Cell, selectors: Mapping[str, Any]) -> bool:
-    """Whether a cell has all these labels; one of several where a list is given."""
-    return all(_matches(cell, key, value) for key, value in selectors.items())
-
-
-def choices(wanted: Any) -> list[Any]:
-    """The values a selector allows."""
-    return list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-
-
-def _spelled(selectors: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in selectors.items())
-
-
-def _matches(cell: Cell, key: str, wanted: Any) -> bool:
-    label = _label(cell, key)
-    if key == PART and not cell.values:
-        return True  # a cell without trials has not been cut into its parts
-    if label is None:
-        return None in choices(wanted)  # for mechanisms that have no such parameter
-    given = [c for c in choices(wanted) if c is not None]
-    return any(_fits(label, parse_epsilon(c) if key == "epsilon" else c) for c in given)
-
-
-def _fits(label: Any, wanted: Any) -> bool:
-    """The same, or, for `>= 0.05` and its like, on the right side."""
-    if isinstance(wanted, str) and (found := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
-        try:
-            bound = float(found[2])
-        except ValueError:
-            raise UserError(f"{wanted!r} is not valid: expected a number after {found[1]}") from None
-        return not isinstance(label, str) and COMPARE[found[1]](float(label), bound)
-    return same(label, wanted)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Equal as labels: numbers up to rounding, words by letter."""
-    if isinstance(a, str) or isinstance(b, str):
-        return str(a) == str(b)
-    return math.isclose(float(a), float(b), rel_tol=1e-9)
-
-
-def _differ(cells: list[Cell]) -> list[str]:
-    names = dict.fromkeys(name for cell in cells for name in cell.labels)
-    return [name for name in names if len({str(cell.labels.get(name)) for cell in cells}) > 1]
+    spend: Spending
+    leaves: set[Leaf]
+    certain: frozenset[str]
+    final: bool = False
 
 
 def parse(text: str) -> ast.expr:
@@ -190,16 +83,37 @@ def parse(text: str) -> ast.expr:
     return tree
 
 
-def evaluate(text: str, scope: Scope) -> np.ndarray:
-    """The draws of an expression's value. UserError: it is not well formed; Missing: the results lack something."""
+def evaluate(text: str, scope: Scope, error: float = ERROR, certain: frozenset[str] = frozenset()) -> Interval:
+    """An expression's value with its interval. UserError: it is not well formed; Missing: the results lack something.
+
+    `certain`: the metrics that hold no noise where they are equal in all trials.
+    """
+    return evaluate_at(text, scope, (error,), certain)[0]
+
+
+def evaluate_at(
+    text: str, scope: Scope, errors: Sequence[float], certain: frozenset[str] = frozenset()
+) -> list[Interval]:
+    """The intervals of an expression's value, one for each error that is allowed."""
     tree = parse(text)
     # Of stored numbers, what has no value stays infinite or undefined, and decides nothing.
     with np.errstate(all="ignore"):
-        return np.broadcast_to(np.asarray(_value(tree, scope), dtype=float), (DRAWS + 1,))
+        first = _Reading(Spending(errors[0]), set(), certain)
+        found = _value(tree, scope, first)
+        if not isinstance(found, Value):
+            return [Interval(found, found, found) for _ in errors]
+        choices = first.spend.count
+        intervals: list[Interval] = []
+        for error in errors:
+            if not intervals or choices:  # without a choice the same draws serve every error
+                spend = Spending(error, max(1, choices))
+                found = _value(tree, scope, _Reading(spend, first.leaves, certain, final=True))
+            intervals.append(Interval(found.point, *found.interval(error)))
+        return intervals
 
 
-def _value(node: ast.expr, scope: Scope) -> Any:
-    """A number, or a row of draws."""
+def _value(node: ast.expr, scope: Scope, reading: _Reading) -> Any:
+    """A plain number, or a `Value` where stored trials have a part in it."""
     if isinstance(node, ast.Constant):
         return _number(node)
     if isinstance(node, ast.Name):
@@ -207,13 +121,21 @@ def _value(node: ast.expr, scope: Scope) -> Any:
             raise unknown("number", node.id, scope.numbers)
         return float(scope.numbers[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, scope)
+        found = _value(node.operand, scope, reading)
+        return combine(operator.sub, Value.of(0.0), found, reading.spend) if isinstance(found, Value) else -found
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        left, right = _value(node.left, scope), _value(node.right, scope)
-        return _finite(node, lambda: OPERATORS[type(node.op)](left, right))
+        symbol = OPERATORS[type(node.op)]
+        left, right = (_value(side, scope, reading) for side in (node.left, node.right))
+        if isinstance(left, Value) or isinstance(right, Value):
+            return combine(symbol, _as_value(left), _as_value(right), reading.spend)
+        return _finite(node, lambda: symbol(left, right))
     if isinstance(node, ast.Call):
-        return _finite(node, lambda: _call(node, scope))
+        return _finite(node, lambda: _call(node, scope, reading))
     raise UserError(f"{_shown(node)} has no place in a measure")
+
+
+def _as_value(found: Any) -> Value:
+    return found if isinstance(found, Value) else Value.of(found)
 
 
 def _number(node: ast.Constant) -> float:
@@ -228,7 +150,7 @@ def _finite(node: ast.expr, compute: Callable[[], Any]) -> Any:
         value = compute()
     except ArithmeticError as error:
         raise UserError(f"cannot compute {_shown(node)}: {error}") from None
-    if isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, Value):
         return value
     if isinstance(value, complex) or not math.isfinite(value):
         raise UserError(f"cannot compute {_shown(node)}: it has no finite value")
@@ -240,38 +162,55 @@ def _shown(node: ast.expr) -> str:
     return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
-def _call(node: ast.Call, scope: Scope) -> Any:
+def _call(node: ast.Call, scope: Scope, reading: _Reading) -> Any:
     name = ast.unparse(node.func)
     if any(keyword.arg is None for keyword in node.keywords):
         raise UserError(f"{_shown(node)}: ** has no place in a measure")
     options = {str(k.arg): _word(k.value) for k in node.keywords}
-    if name in FUNCTIONS and len(node.args) == 1 and not options:
-        return FUNCTIONS[name](_value(node.args[0], scope))
+    if (name in RISING or name == "abs") and len(node.args) == 1 and not options:
+        found = _value(node.args[0], scope, reading)
+        if not isinstance(found, Value):
+            return abs(found) if name == "abs" else RISING[name](found)
+        return folded(reading.spend.settle(found)) if name == "abs" else found.rising(RISING[name])
     if name in EXTREMES and node.args and not options:
-        return functools.reduce(EXTREMES[name], [_value(argument, scope) for argument in node.args])
+        values = [_value(argument, scope, reading) for argument in node.args]
+        if not any(isinstance(value, Value) for value in values):
+            return EXTREMES[name](values)
+        return extreme(EXTREMES[name], [_as_value(value) for value in values], reading.spend)
     if name in OVER and len(node.args) == 1 and set(options) == {"over"}:
-        return _over(name, node.args[0], str(options["over"]), scope)
-    if name == "loss" and len(node.args) == 1:
-        if "epsilon" not in options:
-            raise UserError(f"{_shown(node)}: expected loss(MECHANISM, epsilon=NUMBER)")
-        return _loss(str(_word(node.args[0])), tuple(sorted(options.items())))
+        return _over(name, node.args[0], str(options["over"]), scope, reading)
     if name == "metric" and len(node.args) == 1:  # for names that are no Python names, such as abs_error/0.01
         name = str(_word(node.args[0]))
     elif node.args or not isinstance(node.func, ast.Name | ast.Attribute):
-        raise UserError(f"{_shown(node)}: expected METRIC(label=value, ...) or one of {', '.join((*FUNCTIONS, *OVER))}")
-    return scope.where(options).mean(name)
+        functions = ", ".join((*RISING, "abs", *OVER))
+        raise UserError(f"{_shown(node)}: expected METRIC(label=value, ...) or one of {functions}")
+    return _mean(name, scope.where(options), reading)
 
 
-def _over(name: str, argument: ast.expr, label: str, scope: Scope) -> np.ndarray:
+def _mean(metric: str, scope: Scope, reading: _Reading) -> Value:
+    cell = scope.only(metric)
+    reading.leaves.add((cell.id, cell.labels.get(PART), metric))
+    law = cell.law(metric, metric in reading.certain)
+    if law.certain:
+        return Value.of(law.mean)
+    if not reading.final:  # counting needs no draws
+        row = law.points(2)
+    else:
+        together = sum(name == cell.id for name, _, _ in reading.leaves) > 1
+        row = law.points()[cell.ranks(metric, together)]
+    return Value(law.mean, row, row, law)
+
+
+def _over(name: str, argument: ast.expr, label: str, scope: Scope, reading: _Reading) -> Value:
     axis = scope.values(label)
     if name.startswith("arg") and isinstance(axis[0], str):
         raise Missing(f"{label} has no numbers here")
-    rows = [
-        np.broadcast_to(np.asarray(_value(argument, scope.where({label: value})), dtype=float), (DRAWS + 1,))
-        for value in axis
-    ]
-    numbers = np.array(axis) if name.startswith("arg") else np.empty(0)
-    return OVER[name](np.stack(rows), numbers)
+    values = [_as_value(_value(argument, scope.where({label: value}), reading)) for value in axis]
+    if name == "average":
+        return average(values, reading.spend)
+    if name.startswith("arg"):
+        return place(name == "argmin", values, np.array(axis, dtype=float), reading.spend)
+    return extreme(np.min if name == "least" else np.max, values, reading.spend)
 
 
 def _word(node: ast.expr) -> Any:
@@ -287,15 +226,3 @@ def _word(node: ast.expr) -> Any:
         _number(node.operand)
         return -node.operand.value  # type: ignore[operator]
     raise UserError(f"{_shown(node)} is no label: expected a word or a number")
-
-
-@functools.cache
-def _loss(mechanism: str, options: tuple[tuple[str, Any], ...]) -> np.ndarray:
-    """The privacy loss that a mechanism certainly has. An audit bounds it from below only: half the draws are infinite."""
-    from dpbench.audit.certain import certain_loss
-
-    parameters = dict(options)
-    bound = certain_loss(mechanism, parse_epsilon(parameters.pop("epsilon")), **parameters)
-    draws = np.full(DRAWS + 1, bound)
-    draws[1 + DRAWS // 2 :] = np.inf
-    return draws

@@ -1,39 +1,37 @@
-"""Whether the stored trials bear out what the papers say.
+"""Whether the stored trials bear out what the papers say: finds the runs that can tell, and has them decide.
 
-A verdict compares a 95 % interval of a claim's measure with the region where the paper expects it. Intervals are about
-the mechanisms' noise: the data are one fixed draw. Claims of privacy need no trials: `privacy.py` decides them. Imports the
-ledger and the frame; the verbs and the report import it.
+A claim may have several kinds of evidence: generated data, original files of a dataset, further experiments on files. Each
+gives a verdict of its own (`decide.py`). Claims of privacy and of arithmetic need no trials. Imports the ledger and the frame;
+the verbs and the report import it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpbench.claims.cells import Cell, cells_of
-from dpbench.claims.expression import Missing, Scope, evaluate, fits
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.claims.decide import by_computation, decide
+from dpbench.claims.ledger import INCONCLUSIVE, UNTESTABLE, Claim
 from dpbench.claims.privacy import by_audit
-from dpbench.claims.verdicts import RANK, Group, Verdict, describe
+from dpbench.claims.recorded import recorded
+from dpbench.claims.scope import Missing, Scope, fits
+from dpbench.claims.verdicts import Verdict
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
-from dpbench.errors import UserError
+from dpbench.paths import RECORD
 from dpbench.results import commands, frame
 from dpbench.results.run import DatasetUse, Run
 
-CONFIDENCE = 0.95
-
 
 class Judge:
-    """Decides claims from the stored trials of one results folder; reads each experiment once."""
+    """Decides claims from the stored trials of one results folder; reads each run once."""
 
-    def __init__(self, results: Path, scale: str | None = None) -> None:
-        self.results = results
+    def __init__(self, results: Path, scale: str | None = None, record: Path | None = RECORD) -> None:
+        """`record`: where to look for what was not run; None: nowhere."""
+        self.results, self.record = results, record
         self.each = Run.each(results, scale)
         """By label: a run on original files stands beside the one on generated data."""
         newest = sorted(self.each.values(), key=lambda run: run.written)
@@ -59,82 +57,115 @@ class Judge:
         if key not in self._cells:
             trials = frame.trials(run)
             found = cells_of(trials) if not trials.empty else []
-            known = {cell.id for cell in found}
+            known = {name for cell in found for name in cell.stored}
             planned = {s.id: s.labels() for s in run.settings if s.id not in known}
             self._cells[key] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
         return self._cells[key]
 
     def remarks(self, experiment: str) -> list[str]:
         """What one must know of an experiment's run: that it is not as defined, or not finished."""
-        trials = {cell.id: cell.trials for cell in self.cells(experiment)}
-        return commands.remarks(self.runs[experiment], sum(trials.values()))
+        return commands.remarks(self.runs[experiment], sum(self._stored(experiment).values()))
+
+    def _stored(self, experiment: str) -> dict[str, int]:
+        """How many trials are stored, by the id of the setting."""
+        return {name: trials for cell in self.cells(experiment) for name, trials in cell.stored.items()}
 
     def unfinished(self, experiment: str) -> bool:
         """Whether trials of an experiment are missing: never run, run in part or otherwise, or interrupted."""
         if (run := self.runs.get(experiment)) is None or run.altered:
             return True
-        stored = {cell.id: cell for cell in self.cells(experiment)}
+        stored = self._stored(experiment)
         for key, values in _axes(experiment).items():
             for value in values:
                 if not any(fits(Cell(s.id, s.labels(), {}), {key: value}) for s in run.settings):
                     return True
-        return any(s.id not in stored or stored[s.id].trials < run.repetitions for s in run.settings)
+        return any(stored.get(s.id, 0) < run.repetitions_of(s) for s in run.settings)
 
     def verdict(self, claim: Claim) -> Verdict:
-        return replace(self._verdict(claim), results=self.results)
+        """The verdict of the evidence that says most, with what the others say."""
+        found = replace(self._verdict(claim), results=self.results)
+        if not claim.experiment or claim.untestable:
+            return found
+        beside = self._on_files(claim, self.run_for(claim))
+        others = [replace(other, results=self.results) for _, other in beside]
+        # Files of all its datasets are better evidence than generated data; those of some stand beside it.
+        concerned = {str(group.labels.get("dataset")) for group in found.groups if "dataset" in group.labels}
+        whole = [v for v in others if concerned and concerned <= set(v.files)]
+        if found.verdict == UNTESTABLE:  # files of the paper's own datasets decide; others only stand beside
+            whole = whole or [
+                other for (name, _), other in zip(beside, others, strict=True) if name == claim.experiment
+            ]
+        kept = None if self.record is None else recorded(claim, self.record)
+        if kept is not None:
+            kept = replace(kept, results=self.results)
+            if found.verdict == UNTESTABLE and claim.experiment not in self.runs:
+                found = kept
+            else:  # a run of one's own is shown as itself
+                others.append(kept)
+        ordered = [*whole, found, *(v for v in others if v not in whole)]
+        return replace(ordered[0], others=tuple(ordered[1:]))
 
     def _verdict(self, claim: Claim) -> Verdict:
         if claim.untestable:
             return Verdict(claim, UNTESTABLE, claim.untestable)
         if claim.audit is not None:
             return by_audit(claim, claim.audit)
+        if claim.compute:
+            return by_computation(claim)
         if not claim.experiment:
-            return self._decide(claim, Scope([], claim.numbers), "", [])
+            return decide(claim, Scope([], claim.numbers))
         run = self.run_for(claim)
         if run is None:
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
-        scale = run.scale
+        return replace(self._by_run(claim, run), scale=run.scale)
+
+    def _by_run(self, claim: Claim, run: Run) -> Verdict:
         if claim.original and claim.original not in run.original_datasets:
             where = f"dataset.{claim.original}.path=FOLDER"
-            return Verdict(claim, UNTESTABLE, f"needs the original files: {where}", scale=scale)
+            return Verdict(claim, UNTESTABLE, f"needs the original files: {where}")
         cells = self._cells_of(run)
         if not any(cell.values for cell in cells):
-            return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials", scale=scale)
+            return Verdict(claim, UNTESTABLE, f"{claim.experiment} has no finished trials")
         cells, lacking = _of_the_paper(claim, cells)
         small = _too_small(run, claim)
         large = [cell for cell in cells if cell.labels.get("dataset") not in small]
         concerned = {str(cell.labels["dataset"]) for cell in _about(claim, cells) if "dataset" in cell.labels}
         if concerned and concerned <= small:
-            return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {scale}", scale=scale)
+            return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {run.scale}")
         if concerned & small:
             lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
-        found = self._decide(claim, Scope(large, claim.numbers), scale, lacking, made=_generated(run, concerned))
-        if run.altered and found.verdict != UNTESTABLE:
-            reason = f"{found.verdict} by a run that is not as defined ({'; '.join(run.altered)})"
-            return replace(found, verdict=INCONCLUSIVE, reason=reason)
-        return found
+        found = decide(claim, Scope(large, claim.numbers), lacking, generated=_generated(run, concerned))
+        files = tuple(sorted(concerned)) if concerned and concerned <= set(run.original_datasets) else ()
+        return _as_defined(replace(found, files=files), run)
 
-    def _decide(self, claim: Claim, scope: Scope, scale: str, lacking: list[str], made: bool = False) -> Verdict:
-        """`lacking`: what the claim is about too, but could not be measured in this run."""
-        try:
-            found, holes = _measure(claim, scope)
-        except Missing as problem:
-            return Verdict(claim, UNTESTABLE, "; ".join([str(problem), *lacking]), scale=scale)
-        except UserError as error:
-            raise UserError(f"claim {claim.id}: {error}") from None
-        trials = min((cell.trials for cell in scope.used.values()), default=0)
-        groups = tuple(_group(claim.region, labels, draws, len(found)) for labels, draws in found)
-        if trials == 1 and not claim.exact:
-            reason = "one trial gives no interval"
-            return Verdict(claim, INCONCLUSIVE, reason, groups, groups[0], scale, trials)
-        order: Callable[[Group], Any] = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
-        decider = max(groups, key=order) if claim.some else min(groups, key=order)
-        lacking = lacking + holes
-        if lacking and decider.verdict != (REPRODUCED if claim.some else CONTRADICTED):
-            reason = f"{decider.verdict} where it could be tested; {'; '.join(lacking)}"
-            return Verdict(claim, INCONCLUSIVE, reason, groups, decider, scale, trials)
-        reason = "the data are generated, and fitted to this" if claim.made and made else ""
-        return Verdict(claim, decider.verdict, reason, groups, decider, scale, trials)
+    def _on_files(self, claim: Claim, decider: Run | None) -> list[tuple[str, Verdict]]:
+        """What original files say, of this experiment and of those that the claim names beside it: the newest of each."""
+        found: dict[tuple[str, ...], tuple[str, Verdict]] = {}
+        names = (claim.experiment, *claim.also)
+        for run in sorted(self.each.values(), key=lambda run: run.written):
+            files = set(run.original_datasets)
+            if run.name not in names or run.name != run.experiment or not files:
+                continue
+            if run is decider and files == set(run.datasets):
+                continue  # it is the verdict itself
+            cells = [cell for cell in self._cells_of(run) if cell.labels.get("dataset") in files]
+            epsilons = {key: values for key, values in _axes(run.experiment).items() if key == "epsilon"}
+            cells = [cell for cell in cells if fits(cell, epsilons)]
+            about = tuple(sorted({str(cell.labels["dataset"]) for cell in _about(claim, cells) if cell.values}))
+            if not about:
+                continue
+            verdict = decide(claim, Scope(cells, claim.numbers))
+            if verdict.verdict != UNTESTABLE:
+                found[about] = (run.name, _as_defined(replace(verdict, files=about, scale=run.scale), run))
+        return list(found.values())
+
+
+def _as_defined(found: Verdict, run: Run) -> Verdict:
+    """A run with other parameters than the experiment's decides nothing."""
+    if not run.altered or found.verdict == UNTESTABLE:
+        return found
+    reason = f"{found.verdict} by a run that is not as defined ({'; '.join(run.altered)})"
+    return replace(found, verdict=INCONCLUSIVE, reason=reason)
 
 
 def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str]]:
@@ -194,33 +225,3 @@ def _has_size(dataset: DatasetUse, scale: str) -> bool:
     return all(
         dataset.params.get(key) in (value if isinstance(value, list) else [value]) for key, value in sizes.items()
     )
-
-
-def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], np.ndarray]], list[str]]:
-    """The measure's draws in every group that has what it needs, and what the others lack."""
-    if claim.experiment:
-        scope = scope.any_of(claim.alternatives)
-    axes = claim.each or claim.some
-    if not axes:
-        return [({}, evaluate(claim.measure, scope))], []
-    found, holes = [], []
-    for labels in scope.groups(axes):
-        try:
-            found.append((labels, evaluate(claim.measure, scope.where(labels))))
-        except Missing as missing:
-            holes.append(f"{describe(labels)}: {missing}")
-    if not found:
-        raise Missing(holes[0].partition(": ")[2] if holes else f"no cell has {' and '.join(axes)}")
-    return found, holes
-
-
-def _group(region: Region, labels: dict[str, Any], draws: np.ndarray, groups: int) -> Group:
-    """Intervals of several groups hold together: each gets its share of the error (Bonferroni)."""
-    value = float(draws[0])
-    if not np.isfinite(value):
-        return Group(labels, value, -np.inf, np.inf, INCONCLUSIVE)
-    tail = (1 - CONFIDENCE) / groups / 2
-    rest = draws[1:] if np.ptp(draws) > 0 else draws[:1]
-    # One of the draws, none between two: some may be infinite.
-    low, high = (float(q) for q in np.nanquantile(rest, [tail, 1 - tail], method="nearest"))
-    return Group(labels, value, low, high, region.judge(low, high))

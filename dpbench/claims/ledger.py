@@ -1,7 +1,7 @@
-"""The ledger of claims: what the papers say, as data. One YAML a paper in conf/claims; knows no results.
+"""The ledger of claims: what the papers say, as data. One YAML per paper in conf/claims; knows no results.
 
 A claim names the experiment it needs, a measure over its results (`expression.py`) and where the paper expects it. A claim
-of privacy names an audit instead (`replays.py`), which needs no results.
+of privacy names an audit instead (`replays.py`), a lemma or a formula a computation (`formulas.py`): both need no results.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.claims.expression import choices, parse
+from dpbench.claims.expression import parse
+from dpbench.claims.formulas import COMPUTATIONS
 from dpbench.claims.replays import BadAudit, Replay, read_audit
+from dpbench.claims.scope import choices
 from dpbench.config import catalogue
 from dpbench.config.catalogue import SCALES
 from dpbench.errors import UserError, one_of, unknown
-from dpbench.paths import CONF
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 INCONCLUSIVE, UNTESTABLE = "inconclusive", "not testable"
@@ -34,8 +35,8 @@ BASES = {
 }
 
 
-AUDIT = "audit of the mechanisms"
 REPLAY = "audit by replay"
+COMPUTATION = "computation, nothing measured"
 ARITHMETIC = "arithmetic, nothing measured"
 
 
@@ -111,7 +112,7 @@ class Claim:
     """The claim in our words."""
     basis: str = "text"
     experiment: str = ""
-    """The experiment whose trials decide it; empty for an audit (`loss` in the measure) and for arithmetic."""
+    """The experiment whose trials decide it; empty for an audit and for arithmetic."""
     scale: str = "smoke"
     """Smallest scale at which it can be decided. Data that a smaller scale has at the same size decide it there too."""
     where: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
@@ -135,6 +136,18 @@ class Claim:
     """Generated data are fitted to this: on them it tells of the generator, and only on original files of the paper."""
     untestable: str = ""
     """Why it cannot be decided here at all."""
+    compute: str = ""
+    """What decides a lemma or a formula: one of the computations of `computed.py`, whose worst value is the measure."""
+    certain: tuple[str, ...] = ()
+    """Metrics of the measure that hold no noise: where they are equal in all trials, that is their value."""
+    also: tuple[str, ...] = ()
+    """Further experiments, on original files of other datasets, that decide it too: each with a verdict of its own."""
+    copy_of: str = ""
+    """The claim that this one repeats with a mechanism of ours in place of the paper's: shown, and not counted again."""
+    because: str = ""
+    """Where the borders of `expect` come from: the paper's rounding, the resolution of its figure, its word."""
+    set_after: bool = False
+    """The borders were set, or changed, when numbers had been seen."""
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -161,6 +174,14 @@ class Claim:
                 raise UserError(f"claim {self.id}: {idle[0]} has no effect beside `audit`")
             if not self.expect:
                 raise UserError(f"claim {self.id}: needs `expect` beside `audit`")
+            _ = self.region
+        elif self.compute:
+            if self.compute not in COMPUTATIONS:
+                raise UserError(f"claim {self.id}: {unknown('computation', self.compute, COMPUTATIONS)}")
+            if idle := [f for f in _RUNS if getattr(self, f) != _RUNS[f]]:
+                raise UserError(f"claim {self.id}: {idle[0]} has no effect beside `compute`")
+            if not self.expect:
+                raise UserError(f"claim {self.id}: needs `expect` beside `compute`")
             _ = self.region
         elif not self.untestable:
             if not self.measure or not self.expect:
@@ -193,9 +214,9 @@ class Claim:
         """What decides it: an experiment, an audit, or nothing that was measured."""
         if self.experiment or self.untestable:
             return self.experiment
-        if self.audit is not None:
-            return REPLAY
-        return AUDIT if re.search(r"\bloss\(", self.measure) else ARITHMETIC
+        if self.compute:
+            return COMPUTATION
+        return ARITHMETIC if self.audit is None else REPLAY
 
 
 # What a claim says about runs, with its default: without effect beside an audit.
@@ -211,11 +232,13 @@ _RUNS: dict[str, Any] = {
     "exact": False,
     "made": False,
     "untestable": "",
+    "certain": (),
+    "also": (),
 }
 
 
-def ledger(papers: list[str] | None = None, folder: Path = CONF / "claims") -> list[Claim]:
-    """All claims of some papers (default: all), in the order of their files."""
+def ledger(papers: list[str] | None = None, folder: Path | None = None) -> list[Claim]:
+    """All claims of some papers (default: all, and the user's own), in the order of their files."""
     files = catalogue.claims(folder)
     for paper in papers or []:
         if paper not in files:
@@ -239,6 +262,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "numbers": (dict,),
     "exact": (bool,),
     "made": (bool,),
+    "set_after": (bool,),
+    "certain": (str, list),
+    "also": (str, list),
 }
 _EXPECTED = {dict: "keys and values", list: "a list", str: "a text", bool: "true or false"}
 
@@ -259,7 +285,7 @@ def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> C
         given = dict(entry)
         if "audit" in given:
             given["audit"] = read_audit(given["audit"])
-        for key in ("each", "some"):
+        for key in ("each", "some", "certain", "also"):
             value = given.get(key, [])
             given[key] = tuple(map(str, [value] if isinstance(value, str) else value))
         return Claim(id=f"{paper}/{name}", paper=paper, **given)

@@ -12,9 +12,10 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from dpbench.claims.kept import kept
 from dpbench.errors import UserError, one_of, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 
@@ -137,11 +138,23 @@ def replayed(asked: Replay) -> list[Replayed]:
 
 @functools.cache
 def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity) -> Replayed:
-    """Kept for the process: several claims and pages may ask for the same audit."""
+    """Kept for the process, and in the cache: several claims and pages ask for the same audit."""
+    mechanism = MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
+
+    def audit() -> dict[str, Any]:
+        found = asdict(_audited(choice, mechanism, epsilon, pairs, step, quantity))
+        del found["choice"]
+        return found
+
+    asked = [choice.labels, epsilon, pairs, step, quantity]
+    found = kept(asked, (mechanism, "dpbench.audit.replay", "dpbench.audit.steps", __name__), audit)
+    return Replayed(choice, **found)
+
+
+def _audited(choice: Choice, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity) -> Replayed:
     from dpbench.audit.replay import TOLERANCE, audit_by_replay, cannot_replay
     from dpbench.audit.steps import step_on_pairs
 
-    mechanism = MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
     if reason := cannot_replay(mechanism):
         return Replayed(choice, 0.0, 0, "replay", undecided=reason)
     if step:

@@ -5,14 +5,14 @@ Imported by all who judge claims or show verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim
+from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim
 from dpbench.results.commands import RESULTS, run_command
 
 # From worst to best: the worst group decides what must hold for each, the best one what must hold for some.
@@ -44,7 +44,17 @@ class Verdict:
     """Fewest trials of a cell that was used."""
     results: Path = RESULTS
     evidence: str = ""
-    """Of an audit: by what, and on how many pairs of neighbours."""
+    """Of an audit or a computation: by what, and on how many pairs of neighbours or cases."""
+    files: tuple[str, ...] = ()
+    """The datasets of original files that it is about; empty: generated data decide."""
+    data_seeds: int = 1
+    """Draws of the generated data: the interval includes the spread between them where there are several."""
+    error: float = 0.0
+    """How often such a verdict may be wrong by the mechanisms' noise alone; 0 where there is none."""
+    recorded: str = ""
+    """Where it comes from when it was not decided by a run of one's own: "recorded at COMMIT"."""
+    others: tuple[Verdict, ...] = ()
+    """What other evidence says: generated data beside original files, or the other way round."""
 
     @property
     def measured(self) -> str:
@@ -55,7 +65,11 @@ class Verdict:
         if self.decider is None or self.decider.low == self.decider.high:
             return ""
         low, high = (self.claim.region.show(end) for end in (self.decider.low, self.decider.high))
-        return f"at least {low}" if np.isinf(self.decider.high) else f"{low} to {high}"
+        if np.isinf(self.decider.low) and np.isinf(self.decider.high):
+            return "unbounded"
+        if np.isinf(self.decider.high):
+            return f"at least {low}"
+        return f"at most {high}" if np.isinf(self.decider.low) else f"{low} to {high}"
 
     @property
     def where(self) -> str:
@@ -69,6 +83,18 @@ class Verdict:
         return f"{which}; {self.evidence}" if self.evidence else which
 
     @property
+    def source(self) -> str:
+        """What the numbers were taken from."""
+        if self.recorded:
+            return f"{self.recorded}: {replace(self, recorded='').source}"
+        if self.files:
+            return f"original files of {', '.join(self.files)}"
+        if not self.scale:
+            return ""
+        draws = "one draw" if self.data_seeds == 1 else f"{self.data_seeds} draws"
+        return f"generated data, {self.scale} size, {draws}"
+
+    @property
     def command(self) -> str:
         """What would make it testable."""
         claim = self.claim
@@ -80,3 +106,48 @@ class Verdict:
 def describe(labels: Mapping[str, Any]) -> str:
     parts = (f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in labels.items())
     return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The verdicts on a list of claims, counted once for each sentence of a paper."""
+
+    counts: Mapping[str, int]
+    copies: int
+    """Claims that repeat another one with a mechanism of ours: shown, and not counted."""
+    noisy: int
+    """Reproduced or contradicted from noisy trials."""
+    wrong: float
+    """How many of those may be expected to be wrong by noise, at most."""
+    firm: int
+    """Those that stay the same with intervals of 99.9 %."""
+
+    @property
+    def claims(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def error(self) -> str:
+        """The error rate over all claims, in words."""
+        if not self.noisy:
+            return "No verdict rests on noisy trials."
+        return (
+            f"Verdicts that rest on noisy trials: {self.noisy}. Each is wrong with a probability of at most 5 %: its intervals "
+            f"hold together with 95 %. The same at 99.9 %: {self.firm}. Wrong verdicts to be expected by noise in all: at most "
+            f"{self.wrong:.2g}."
+        )
+
+
+FIRM = 0.001
+
+
+def tally(verdicts: Sequence[Verdict]) -> Tally:
+    counted = [v for v in verdicts if not v.claim.copy_of]
+    noisy = [v for v in counted if v.error > 0 and v.verdict in (REPRODUCED, CONTRADICTED)]
+    return Tally(
+        counts={name: sum(v.verdict == name for v in counted) for name in VERDICTS},
+        copies=len(verdicts) - len(counted),
+        noisy=len(noisy),
+        wrong=sum(v.error for v in noisy),
+        firm=sum(v.error <= FIRM for v in noisy),
+    )

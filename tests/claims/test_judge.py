@@ -11,6 +11,7 @@ import pytest
 from dpbench.claims.cells import Cell
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Region
+from dpbench.claims.verdicts import tally
 from dpbench.errors import UserError
 from dpbench.paths import CONF
 
@@ -262,3 +263,45 @@ def test_unfinished_runs_are_known() -> None:
     left = tuple(s for s in whole.settings if s.dataset.name != "checkin")
     judge.runs["gs/fig9"] = replace(whole, settings=left)
     assert judge.unfinished("gs/fig9"), "a dataset of the experiment is missing"
+
+
+def two_kinds_of_evidence(generated: float, files: float) -> Judge:
+    """A run on generated data of two datasets, and one in which the second is read from files."""
+    judge = Stored(ratio_cells({"one": generated, "two": generated}, 0.05))
+    uses = [runs.dataset("one"), runs.dataset("two")]
+    plain = run("x/fig", uses, scale="laptop")
+    on_files = run("x/fig", [uses[0], runs.dataset("two", original=True)], scale="laptop")
+    judge.runs = {"x/fig": plain}
+    judge.each = {"x/fig": plain, "x/fig+two": on_files}
+    judge._cells |= {on_files.label: ratio_cells({"one": generated, "two": files}, 0.05)}
+    return judge
+
+
+def test_generated_data_and_files_have_verdicts_of_their_own() -> None:
+    """Files of all that a claim is about decide it; files of a part stand beside."""
+    judge = two_kinds_of_evidence(0.5, 2.0)
+    every = judge.verdict(claim(each=("dataset",), **RATIO))
+    assert (every.verdict, every.source) == (REPRODUCED, "generated data, laptop size, one draw")
+    (beside,) = every.others
+    assert (beside.verdict, beside.source, len(beside.groups)) == (CONTRADICTED, "original files of two", 1)
+    assert beside.reason == "", "files are no generated data"
+    only = judge.verdict(claim(each=("dataset",), where={"dataset": "two"}, **RATIO))
+    assert (only.verdict, only.files) == (CONTRADICTED, ("two",))
+    assert [other.verdict for other in only.others] == [REPRODUCED]
+
+
+def test_a_contradiction_on_generated_data_says_so() -> None:
+    found = two_kinds_of_evidence(2.0, 0.5).verdict(claim(each=("dataset",), **RATIO))
+    assert (found.verdict, found.reason) == (CONTRADICTED, "on generated data, which were not made to show this")
+
+
+def test_copies_are_not_counted_and_the_error_rate_is_stated() -> None:
+    judge = Stored(ratio_cells({"one": 0.5}, 0.1))
+    clear, copy = (judge.verdict(claim(**RATIO, copy_of=name)) for name in ("", "x/c"))
+    close = judge.verdict(claim(measure=RATIO["measure"], expect="< 0.53"))
+    sure = judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2"))
+    assert (clear.error, sure.error) == (0.001, 0)
+    assert close.error > 0.001, "it does not stay the same at 99.9 %"
+    found = tally([clear, copy, close, sure])
+    assert (found.claims, found.copies, found.noisy, found.firm) == (3, 1, 2, 1)
+    assert found.wrong == pytest.approx(clear.error + close.error)

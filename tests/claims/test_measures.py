@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpbench.claims.cells import Cell, cells_of
-from dpbench.claims.expression import Missing, Scope, evaluate
-from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE
+from dpbench.claims.expression import evaluate
+from dpbench.claims.scope import Missing, Scope
 from dpbench.errors import UserError
 
 from support.runs import as_stored
-from support.verdicts import LN2, cell, claim
+from support.verdicts import LN2, cell
 
 
 def grid() -> list[Cell]:
@@ -30,7 +27,7 @@ def grid() -> list[Cell]:
 
 
 def value(text: str, cells: list[Cell] | None = None, **numbers: float) -> float:
-    return float(evaluate(text, Scope(grid() if cells is None else cells, numbers))[0])
+    return evaluate(text, Scope(grid() if cells is None else cells, numbers)).value
 
 
 def test_measures() -> None:
@@ -57,21 +54,12 @@ def test_a_choice_among_cells_may_differ_by_dataset() -> None:
     cells += [cell({"dataset": dataset, "mechanism": "lpa"}, mae=[7, 7]) for dataset in ("one", "two")]
     choice = [{"dataset": "one", "l": [10, None]}, {"dataset": "two", "l": [30, None]}]
     left = Scope(cells).any_of(choice)
-    assert float(evaluate("mae(dataset=one, mechanism=sra)", left)[0]) == 10
-    assert float(evaluate("mae(dataset=two, mechanism=sra)", left)[0]) == 30
-    assert float(evaluate("mae(dataset=two, mechanism=lpa)", left)[0]) == 7, "null keeps what has no l"
+    assert evaluate("mae(dataset=one, mechanism=sra)", left).value == 10
+    assert evaluate("mae(dataset=two, mechanism=sra)", left).value == 30
+    assert evaluate("mae(dataset=two, mechanism=lpa)", left).value == 7, "null keeps what has no l"
     assert {c.labels["mechanism"] for c in Scope(cells).where({"l": 10}).cells} == {"sra"}
     with pytest.raises(Missing, match=r"no trials of dataset=three or dataset=one, l=5"):
         Scope(cells).any_of([{"dataset": "three"}, {"dataset": "one", "l": 5}])
-
-
-def test_a_loss_is_known_from_below_only() -> None:
-    """Above what is expected it contradicts; an audit that finds nothing proves nothing."""
-    found = Judge(Path("nowhere")).verdict(claim(experiment="", measure="loss(lpa, epsilon=1)", expect="<= 1"))
-    assert (found.verdict, found.interval) == (CONTRADICTED, f"at least {found.measured}")
-    kept = Judge(Path("nowhere")).verdict(claim(experiment="", measure="loss(lpa, epsilon=1, bound=20)", expect="<= 1"))
-    assert kept.verdict == INCONCLUSIVE
-    assert kept.claim.evidence == "audit of the mechanisms"
 
 
 @pytest.mark.parametrize(
@@ -120,41 +108,25 @@ def test_what_the_results_lack_is_named(text: str, message: str) -> None:
         value(text)
 
 
-def test_the_interval_of_a_mean_is_students() -> None:
-    """Quantiles of 9999 draws: within 5 % of the t interval's half width (their own error is about 2 %)."""
+def test_the_interval_of_a_mean_is_students_at_least() -> None:
+    """Of many symmetric values it is Student's; of few it is wider, because they hide the tail of their law."""
     from scipy import stats
 
-    values = np.random.default_rng(1).normal(5, 2, 8)
-    draws = evaluate("mae()", Scope([cell({"dataset": "one"}, mae=values)]))[1:]
-    half = stats.t.ppf(0.975, 7) * values.std(ddof=1) / np.sqrt(8)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    assert low == pytest.approx(values.mean() - half, abs=0.05 * half)
-    assert high == pytest.approx(values.mean() + half, abs=0.05 * half)
-
-
-def test_intervals_of_a_ratio_cover() -> None:
-    """400 ratios of two means over 6 trials each: at least 92.5 % of the intervals hold the true ratio.
-
-    At a true coverage of 95 % the standard error is 1.1 %, so that the false-alarm rate is about 1 %; the seed is fixed.
-    """
-    rng = np.random.default_rng(2)
-    hits = 0
-    for i in range(400):
-        cells = [
-            Cell(f"{name}{i}", {"mechanism": name}, {"mae": rng.gamma(9, mean / 9, 6)})
-            for name, mean in (("a", 3), ("b", 2))
-        ]
-        draws = evaluate("mae(mechanism=a) / mae(mechanism=b)", Scope(cells))[1:]
-        low, high = np.quantile(draws, [0.025, 0.975])
-        hits += low <= 1.5 <= high
-    assert 0.925 <= hits / 400 <= 0.99
+    for n, wider in ((200, 1.05), (20, 1.2), (6, 7.0)):
+        values = stats.norm.ppf((np.arange(n) + 0.5) / n)  # without skewness
+        found = evaluate("mae()", Scope([cell({"dataset": "one"}, mae=values)]))
+        half = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+        assert found.low <= -half
+        assert found.high >= half
+        assert found.high - found.low <= 2 * half * wider
 
 
 def test_metrics_of_a_cell_stay_paired() -> None:
     """The same trials stand behind both: a ratio that never varies has no interval, however noisy its parts."""
     noise = np.random.default_rng(3).exponential(1, 10)
-    draws = evaluate("l1() / mae()", Scope([cell({"dataset": "one"}, mae=noise, l1=7 * noise)]))
-    assert np.ptp(draws) < 1e-9
+    found = evaluate("l1() / mae()", Scope([cell({"dataset": "one"}, mae=noise, l1=7 * noise)]))
+    assert found.low == pytest.approx(7)
+    assert found.high == pytest.approx(7)
 
 
 def test_a_frame_becomes_cells() -> None:

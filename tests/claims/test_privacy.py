@@ -171,7 +171,7 @@ def test_what_cannot_be_replayed_decides_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_through_the_front_door(dpbench: Call) -> None:
-    done = dpbench("claims", "epicrec")
+    done = dpbench("claims", "epicrec", "--verbose")
     assert done.returncode == 0, done.stderr
     assert "epicrec/theorem-2" in done.stdout
     assert "audit by replay" in done.stdout

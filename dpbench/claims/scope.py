@@ -1,0 +1,141 @@
+"""Which cells a measure is about: choosing by labels, and the one cell that is left. Imported by the expressions and the judge.
+
+A selector is a value, a list of values, `>= 0.05` and its like, or null for cells without that label.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpbench.claims.cells import PART, Cell
+from dpbench.errors import UserError, nearest
+from dpbench.mechanisms.base import parse_epsilon
+
+COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+class Missing(Exception):
+    """The results do not hold what the expression asks for."""
+
+
+@dataclass
+class Scope:
+    """What an expression is evaluated in: the cells that are left, named numbers, and a record of what was used."""
+
+    cells: list[Cell]
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    used: dict[str, Cell] = field(default_factory=dict)
+
+    def where(self, selectors: Mapping[str, Any]) -> Scope:
+        """The same with fewer cells; what is used is recorded in one place."""
+        return self.any_of([selectors])
+
+    def any_of(self, alternatives: Sequence[Mapping[str, Any]]) -> Scope:
+        """The same with the cells that fit one of several choices."""
+        left = [cell for cell in self.cells if any(fits(cell, choice) for choice in alternatives)]
+        if not left:
+            for key in dict.fromkeys(key for choice in alternatives for key in choice):
+                if self.cells and all(_label(cell, key) is None for cell in self.cells):
+                    raise Missing(f"no cell has a parameter {key!r}")
+            raise Missing("no trials of " + " or ".join(map(_spelled, alternatives)))
+        return Scope(left, self.numbers, self.used)
+
+    def values(self, axis: str) -> list[Any]:
+        """The distinct values of a label among the cells, in the plan's order; numbers alone where there are any."""
+        found = {label: None for cell in self.cells if (label := _label(cell, axis)) is not None}
+        if not found:
+            raise Missing(f"no cell has a parameter {axis!r}")
+        numbers = [v for v in found if not isinstance(v, str)]
+        return numbers or list(found)
+
+    def groups(self, axes: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """The distinct combinations of some labels among the cells."""
+        seen: dict[tuple[Any, ...], None] = {}
+        for cell in self.cells:
+            values = tuple(_label(cell, axis) for axis in axes)
+            if None not in values:
+                seen[values] = None
+        for values in seen:
+            yield dict(zip(axes, values, strict=True))
+
+    def only(self, metric: str) -> Cell:
+        """The one cell that is left and has a metric."""
+        with_it = [cell for cell in self.cells if metric in cell.values]
+        if not with_it and any(not cell.values for cell in self.cells):
+            raise Missing("planned, and no trial is stored yet")
+        if not with_it:
+            known = {name for cell in self.cells for name in cell.values}
+            raise Missing(f"no metric {metric!r} was stored: {nearest(metric, known)}")
+        with_it = [cell for cell in with_it if PART not in cell.labels] or with_it
+        if len(with_it) > 1:
+            raise UserError(f"{metric}: {len(with_it)} cells are left, which differ in {', '.join(_differ(with_it))}")
+        (cell,) = with_it
+        self.used[cell.id] = cell
+        return cell
+
+
+def _is(short: str, name: str) -> bool:
+    """`l` stands for `mechanism.l`, `dataset.l` or `task.l`."""
+    return name == short or name.partition(".")[2] == short
+
+
+def _label(cell: Cell, key: str) -> Any:
+    """A label, or else a metric that is the same in all trials: a fact about the data, such as `items`."""
+    found = next((value for name, value in cell.labels.items() if _is(key, name)), None)
+    if found is None and key in cell.values and np.ptp(cell.values[key]) == 0:
+        return float(cell.values[key][0])
+    return found
+
+
+def fits(cell: Cell, selectors: Mapping[str, Any]) -> bool:
+    """Whether a cell has all these labels; one of several where a list is given."""
+    return all(_matches(cell, key, value) for key, value in selectors.items())
+
+
+def choices(wanted: Any) -> list[Any]:
+    """The values a selector allows."""
+    return list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+
+
+def _spelled(selectors: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in selectors.items())
+
+
+def _matches(cell: Cell, key: str, wanted: Any) -> bool:
+    label = _label(cell, key)
+    if key == PART and not cell.values:
+        return True  # a cell without trials has not been cut into its parts
+    if label is None:
+        return None in choices(wanted)  # for mechanisms that have no such parameter
+    given = [c for c in choices(wanted) if c is not None]
+    return any(_fits(label, parse_epsilon(c) if key == "epsilon" else c) for c in given)
+
+
+def _fits(label: Any, wanted: Any) -> bool:
+    """The same, or, for `>= 0.05` and its like, on the right side."""
+    if isinstance(wanted, str) and (found := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
+        try:
+            bound = float(found[2])
+        except ValueError:
+            raise UserError(f"{wanted!r} is not valid: expected a number after {found[1]}") from None
+        return not isinstance(label, str) and COMPARE[found[1]](float(label), bound)
+    return same(label, wanted)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal as labels: numbers up to rounding, words by letter."""
+    if isinstance(a, str) or isinstance(b, str):
+        return str(a) == str(b)
+    return math.isclose(float(a), float(b), rel_tol=1e-9)
+
+
+def _differ(cells: list[Cell]) -> list[str]:
+    names = dict.fromkeys(name for cell in cells for name in cell.labels)
+    return [name for name in names if len({str(cell.labels.get(name)) for cell in cells}) > 1]

@@ -1,0 +1,63 @@
+"""Verdicts on record: shown where an experiment was not run, beside the own verdict where it was."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import dpbench
+from dpbench.claims import recorded
+from dpbench.claims.judge import Judge
+from dpbench.claims.ledger import REPRODUCED, UNTESTABLE, ledger
+from dpbench.results.record import Record, RecordedVerdict
+
+EXPERIMENT = "epicrec/example"
+
+
+@pytest.fixture
+def claim():
+    return next(claim for claim in ledger(["epicrec"]) if claim.experiment == EXPERIMENT and not claim.untestable)
+
+
+@pytest.fixture
+def record(tmp_path, claim):
+    recorded._record.cache_clear()
+    verdict = RecordedVerdict(claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7)
+    kept = Record(EXPERIMENT, "", "paper", 7, 0, (0, 1, 2), 1, "id", "code", {}, (), verdicts=(verdict,))
+    kept.save(pd.DataFrame({"mae": [1.0]}), tmp_path / "record")
+    return tmp_path / "record"
+
+
+def test_without_a_run_the_record_is_shown_and_says_so(tmp_path, claim, record):
+    found = Judge(tmp_path / "results", record=record).verdict(claim)
+    assert found.verdict == REPRODUCED
+    assert found.source.startswith("recorded at ")
+    assert "the code has changed since" in found.source
+    assert "3 draws" in found.source
+    assert (found.decider.value, found.decider.low, found.decider.high, found.trials) == (2.0, 1.5, 2.5, 7)
+
+
+def test_without_a_record_it_is_not_testable(tmp_path, claim):
+    assert Judge(tmp_path, record=None).verdict(claim).verdict == UNTESTABLE
+    assert Judge(tmp_path, record=tmp_path).verdict(claim).verdict == UNTESTABLE
+
+
+def test_a_run_of_ones_own_is_shown_as_itself(tmp_path, claim, record):
+    dpbench.run(EXPERIMENT, scale="smoke", results=tmp_path / "results", jobs=1)
+    found = Judge(tmp_path / "results", record=record).verdict(claim)
+    assert not found.recorded
+    assert [other.recorded != "" for other in found.others] == [True]
+
+
+def test_a_claim_that_is_read_otherwise_now_is_not_on_record(tmp_path, claim, record):
+    import dataclasses
+
+    other = dataclasses.replace(claim, expect="> 12345")
+    assert recorded.recorded(other, record) is None
+
+
+def test_what_is_kept_is_what_is_read(tmp_path, claim, record):
+    found = recorded.recorded(claim, record)
+    assert recorded.of(found) == RecordedVerdict(
+        claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7
+    )
