@@ -1,88 +1,75 @@
-"""Utility numbers of one code version: measured from a run of the suite, kept as text files that diff well.
+"""Utility numbers of one code version, and their files under results/baselines, made to be read as diffs.
 
-One JSON file an experiment under results/baselines, a line a metric, a number a trial. Times are never among them.
+`<experiment>.json` holds the trials, with one line per metric, `chosen` or `diagnostic` of a cell; `<experiment>.csv` holds the
+numbers of the figure. Times are in neither. Imported by the rest of `check` and by its verb; knows numbers only, runs nothing.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.words import Value
-from dpbench.engine.plan import Plan
-from dpbench.engine.runner import Result
-from dpbench.engine.suite import run_experiments
 from dpbench.errors import UserError
-from dpbench.fingerprints import canonical
-from dpbench.results.frame import METRIC, PAIRS
-from dpbench.results.store import Store
+from dpbench.results.run import Run
 
-SCALE = "smoke"
-DIGITS = 12  # significant ones; the exact comparison asks for nine
-TIMES = ("seconds", "*_seconds", "*_per_second")
+DIGITS = 11
+"""Significant ones of a trial's number: two more than the comparison asks for."""
+FIGURE_DIGITS = 7
+"""Significant ones of a figure's number: more than any reader sees."""
 
 
 @dataclass(frozen=True)
 class CellNumbers:
-    """The trials of one cell: its labels, where its directions are declared, and a list of numbers a metric."""
+    """The trials of one cell: its labels, the class that declares its metrics, and the trials of every column.
+
+    A metric stands under its own name, other columns as `chosen.NAME` and `diagnostic.NAME`. There is one number per trial, or
+    one per pair of trials for what is measured on pairs.
+    """
 
     labels: Mapping[str, Any]
     task: str
     values: Mapping[str, list[float]]
+    words: Mapping[str, list[str]] = field(default_factory=dict)
+    """The columns that hold text, such as the titles in a ranking."""
+    seconds: float = 0.0
+    """How long its trials took in all; never stored."""
+
+
+@dataclass(frozen=True)
+class FigureNumbers:
+    """The table behind a figure, as text: numbers have seven digits."""
+
+    columns: list[str]
+    rows: list[list[str]]
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """All cells of one experiment."""
+    """All cells of one experiment, and the numbers of its figure."""
 
     experiment: str
     cells: Mapping[str, CellNumbers]
     data: Mapping[str, str] = field(default_factory=dict)
     """Fingerprint of each dataset: tells moved data from moved mechanisms."""
+    figure: FigureNumbers | None = None
+    trials: int = 0
+    """Of each cell."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Cells with failed trials, and why; never stored."""
+    """Cells with failed trials, or FIGURE, and why; never stored."""
+    run: Run | None = field(default=None, compare=False, repr=False)
+    """What was run, for scripts that ask it for more than the trials say; never stored."""
 
 
-def measure(
-    experiments: Sequence[str],
-    results: Path,
-    *,
-    jobs: int,
-    overrides: Mapping[str, Value] | None = None,
-    folders: Sequence[Path] = (),
-    say: Callable[[str], None],
-) -> Iterator[Numbers]:
-    """Run experiments of the suite together, and collect the numbers of each as soon as it is done."""
-    for plan, result in run_experiments(
-        experiments, results=results, scale=SCALE, jobs=jobs, overrides=overrides, folders=folders, say=say
-    ):
-        yield collect(plan, result)
+FIGURE = "figure"
+"""Stands for the figure where others stand for cells and mechanisms."""
 
 
-def collect(plan: Plan, result: Result) -> Numbers:
-    """The metrics of every setting of a plan that was carried out."""
-    store, cells, failures = Store(plan.run.results), {}, {}
-    for setting in plan.run.settings:
-        if found := result.failures.get(setting.id):
-            failures[setting.key] = f"{len(found)} trials failed: {found[0].error}"
-        table = store.read(setting.id, plan.run.repetitions)
-        if table is not None:
-            names = [c.removeprefix(METRIC) for c in table.column_names if c.startswith(METRIC)]
-            values = {
-                name: table[METRIC + name].to_pylist() for name in names if name not in PAIRS and not is_time(name)
-            }
-            cells[setting.key] = CellNumbers(canonical(setting.labels()), setting.task.cls, values)
-    data = {name: dataset.fingerprint for name, dataset in plan.run.datasets.items()}
-    return Numbers(plan.run.name, cells, data, failures)
-
-
-def is_time(metric: str) -> bool:
-    """Times depend on the machine: they are never compared."""
-    return any(fnmatchcase(metric, pattern) for pattern in TIMES)
+# Reading.
 
 
 def names(folder: Path) -> list[str]:
@@ -91,7 +78,7 @@ def names(folder: Path) -> list[str]:
 
 
 def load(folder: Path, experiments: Iterable[str] | None = None) -> dict[str, Numbers]:
-    """The stored numbers of these experiments (default: of every one there is)."""
+    """The stored numbers of these experiments (default: of all that are stored)."""
     return {name: load_one(folder, name) for name in (names(folder) if experiments is None else experiments)}
 
 
@@ -99,46 +86,100 @@ def load_one(folder: Path, experiment: str) -> Numbers:
     path = folder / f"{experiment}.json"
     try:
         body = json.loads(path.read_text())
-        cells = {key: CellNumbers(c["labels"], c["task"], c["values"]) for key, c in body["cells"].items()}
-        for key, cell in cells.items():
-            _check_shape(key, cell)
-        return Numbers(experiment, cells, dict(body["data"].items()))
+        trials = body["trials"]
+        if type(trials) is not int or trials < 1:
+            raise ValueError(f"trials is {trials!r}, not a number of trials")
+        cells = {key: _cell(key, cell, trials) for key, cell in body["cells"].items()}
+        data = dict(body["data"].items())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = f"{path} is no baseline ({type(error).__name__}: {error})"
-        remedy = f"restore it from git, or make it anew with check --update {experiment}"
-        raise UserError(f"{problem}: {remedy}") from None
+        raise _no_baseline(path, error, experiment) from None
+    return Numbers(experiment, cells, data, _load_figure(folder, experiment), trials)
 
 
-def _check_shape(key: str, cell: CellNumbers) -> None:
+def _cell(key: str, body: Any, trials: int) -> CellNumbers:
     """A baseline that was edited by hand must not pass for one that holds."""
-    if not isinstance(cell.labels, dict) or "task" not in cell.labels or not isinstance(cell.task, str):
+    labels, task = body["labels"], body["task"]
+    if not isinstance(labels, dict) or "task" not in labels or not isinstance(task, str):
         raise ValueError(f"cell {key} lacks its labels")
-    if not isinstance(cell.values, dict) or not cell.values:
+    if not isinstance(body["values"], dict) or not body["values"]:
         raise ValueError(f"cell {key} has no metrics")
-    for metric, values in cell.values.items():
-        # bool is an int to Python, and no metric.
-        if not isinstance(values, list) or not values or any(type(value) not in (int, float) for value in values):
-            raise ValueError(f"{metric} of cell {key} is no list of numbers")
+    values = {name: _spread(key, name, given, trials, (int, float)) for name, given in body["values"].items()}
+    words = {name: _spread(key, name, given, trials, (str,)) for name, given in body.get("words", {}).items()}
+    return CellNumbers(labels, task, values, words)
+
+
+def _spread(key: str, name: str, given: Any, trials: int, types: tuple[type, ...]) -> list[Any]:
+    """One value per trial: a single one stands for all of them."""
+    count = per_cell(name, trials)
+    found = given if isinstance(given, list) else [given] * count
+    # type() and not isinstance: bool is an int to Python, and no metric.
+    if len(found) != count or any(type(value) not in types for value in found):
+        what = "numbers" if float in types else "words"
+        raise ValueError(f"{name} of cell {key} is not a list of {count} {what}")
+    return found
+
+
+def per_cell(name: str, trials: int) -> int:
+    """How many numbers a column has: one per trial, or one per complete pair of trials."""
+    return trials // 2 if name.startswith("pair_") else trials
+
+
+def _load_figure(folder: Path, experiment: str) -> FigureNumbers | None:
+    path = folder / f"{experiment}.csv"
+    if not path.is_file():
+        return None
+    try:
+        columns, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")), strict=True)
+        if any(len(row) != len(columns) for row in rows):
+            raise ValueError(f"expected {len(columns)} columns in every line")
+    except (ValueError, csv.Error) as error:
+        raise _no_baseline(path, error, experiment) from None
+    return FigureNumbers(columns, rows)
+
+
+def _no_baseline(path: Path, error: Exception, experiment: str) -> UserError:
+    problem = f"{path} is no baseline ({type(error).__name__}: {error})"
+    return UserError(f"{problem}: restore it from git, or make it anew with check {experiment} --update")
+
+
+# Writing.
 
 
 def save(folder: Path, numbers: Numbers) -> Path:
-    """Written so that a changed metric is a changed line."""
+    """Written so that a changed column of a cell, or a changed row of a figure, is one changed line."""
     cells = []
     for key, cell in numbers.cells.items():
-        lines = ",\n".join(f"   {json.dumps(name)}: {_numbers(values)}" for name, values in cell.values.items())
-        labels = json.dumps(cell.labels, ensure_ascii=False)
-        cells.append(f'  "{key}": {{"labels": {labels}, "task": "{cell.task}", "values": {{\n{lines}}}}}')
-    text = f'{{"data": {json.dumps(numbers.data)},\n "cells": {{\n' + ",\n".join(cells) + "}}\n"
+        parts = [f'"labels": {json.dumps(cell.labels, ensure_ascii=False)}', f'"task": {json.dumps(cell.task)}']
+        parts.append(_columns("values", cell.values, _number))
+        parts += (
+            [_columns("words", cell.words, lambda word: json.dumps(word, ensure_ascii=False))] if cell.words else []
+        )
+        cells.append(f'  "{key}": {{{", ".join(parts)}}}')
+    head = f'{{"trials": {numbers.trials},\n "data": {json.dumps(numbers.data)},\n "cells": {{\n'
     path = folder / f"{numbers.experiment}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(head + ",\n".join(cells) + "}}\n")
+    table = folder / f"{numbers.experiment}.csv"
+    if numbers.figure is None:
+        table.unlink(missing_ok=True)
+    else:
+        with table.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([numbers.figure.columns, *numbers.figure.rows])
     return path
 
 
-def _numbers(values: list[float]) -> str:
-    # NaN as Python's json reads it back: a variance over a single trial is one.
-    shown = [f"{value:.{DIGITS}g}" if value == value else "NaN" for value in values]
-    return "[" + ", ".join(shown).replace("inf", "Infinity") + "]"
+def _columns(title: str, columns: Mapping[str, Sequence[Any]], shown: Any) -> str:
+    lines = []
+    for name, found in columns.items():
+        texts = [shown(value) for value in found]
+        one = texts and all(text == texts[0] for text in texts)
+        lines.append(f"   {json.dumps(name)}: {texts[0] if one else '[' + ', '.join(texts) + ']'}")
+    return f'"{title}": {{\n' + ",\n".join(lines) + "}"
+
+
+def _number(value: float) -> str:
+    # NaN and Infinity as Python's json reads them back.
+    return f"{value:.{DIGITS}g}".replace("inf", "Infinity") if value == value else "NaN"
 
 
 def forget(folder: Path, known: set[str]) -> list[str]:
@@ -146,4 +187,5 @@ def forget(folder: Path, known: set[str]) -> list[str]:
     gone = [name for name in names(folder) if name not in known]
     for name in gone:
         (folder / f"{name}.json").unlink()
+        (folder / f"{name}.csv").unlink(missing_ok=True)
     return gone

@@ -1,29 +1,34 @@
-"""A comparison as a JUnit file: a suite an experiment, a test case a cell."""
+"""A comparison as a JUnit file: one suite per experiment, one test case per cell, with the time its trials took."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from dpbench.check.comparison import ORDER, SAME, Comparison, Entry
+from dpbench.check.account import Account
+from dpbench.check.entries import ORDER, SAME, Entry
 from dpbench.claims.verdicts import describe
 
 
-def write(path: Path, found: Comparison, bad: set[str]) -> None:
-    """`bad`: the statuses that are failures; others that moved are told in the case's output."""
-    root = ET.Element("testsuites", name="dpbench check")
-    for experiment in dict.fromkeys(e.experiment for e in found.entries):
+def write(path: Path, account: Account) -> None:
+    """What moved and does not fail is told in the output of its case."""
+    found, bad = account.found, account.bad
+    root = ET.Element("testsuites", name="dpbench check", time=f"{account.seconds:.6f}")
+    for experiment in dict.fromkeys(entry.experiment for entry in (*found.entries, *found.groups)):
+        seconds = _seconds(account, experiment)
         cells: dict[str, list[Entry]] = {}
         for entry in found.entries:
             if entry.experiment == experiment:
                 cells.setdefault(describe(entry.labels), []).append(entry)
-        suite = ET.SubElement(root, "testsuite", name=experiment, tests=str(len(cells)))
-        failures = sum([_case(suite, experiment, name, entries, bad) for name, entries in cells.items()])
-        # What only shows over all cells of a mechanism has no cell of its own.
-        alone = [
-            g for g in found.groups if g.experiment == experiment and g.status in bad and not _shown(g, found, bad)
-        ]
-        failures += sum([_case(suite, experiment, f"all cells of {g.mechanism}", [g], bad) for g in alone])
+        suite = ET.SubElement(root, "testsuite", name=experiment, time=f"{sum(seconds.values()):.6f}")
+        failures = 0
+        for name, entries in cells.items():
+            failures += _case(suite, experiment, name, entries, bad, seconds.get(name, 0.0))
+        # What only shows over several cells has no cell of its own.
+        shown = {entry.group for entry in found.entries if entry.status in bad}
+        alone = [g for g in found.groups if g.experiment == experiment and g.status in bad and g.group not in shown]
+        for group in alone:
+            failures += _case(suite, experiment, _together(group), [group], bad, 0.0)
         suite.set("tests", str(len(cells) + len(alone)))
         suite.set("failures", str(failures))
     if not found.compared:
@@ -35,12 +40,21 @@ def write(path: Path, found: Comparison, bad: set[str]) -> None:
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _shown(group: Entry, found: Comparison, bad: set[str]) -> bool:
-    return any(entry.group == group.group and entry.status in bad for entry in found.entries)
+def _seconds(account: Account, experiment: str) -> dict[str, float]:
+    """How long the trials of each cell took, by its description."""
+    body = account.new.get(experiment)
+    return {describe(cell.labels): cell.seconds for cell in body.cells.values()} if body else {}
 
 
-def _case(suite: ET.Element, experiment: str, name: str, entries: list[Entry], bad: set[str]) -> int:
-    case = ET.SubElement(suite, "testcase", classname=experiment, name=name)
+def _together(group: Entry) -> str:
+    of = " ".join(filter(None, [group.mechanism, group.metric]))
+    return f"all cells of {of}" if group.labels else of
+
+
+def _case(
+    suite: ET.Element, experiment: str, name: str, entries: list[Entry], bad: frozenset[str], seconds: float
+) -> int:
+    case = ET.SubElement(suite, "testcase", classname=experiment, name=name, time=f"{seconds:.6f}")
     moved = sorted((e for e in entries if e.status != SAME), key=lambda e: ORDER.index(e.status))
     if not moved:
         return 0
@@ -55,4 +69,5 @@ def _case(suite: ET.Element, experiment: str, name: str, entries: list[Entry], b
 def _line(entry: Entry) -> str:
     if not entry.metric:
         return f"{entry.status} {entry.note}".strip()
-    return f"{entry.status}: {entry.metric} {entry.old:.6g} -> {entry.new:.6g}, p = {entry.p:.2g} {entry.note}".strip()
+    numbers = f" {entry.old:.6g} -> {entry.new:.6g}, p = {entry.p:.2g}" if entry.old == entry.old else ""
+    return f"{entry.status}: {entry.metric}{numbers} {entry.note}".strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -14,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dpbench.check.comparison import BETTER, CHANGED, GONE, WORSE
+from dpbench.check.account import failing
+from dpbench.check.entries import BETTER, CHANGED, GONE, NEW, WORSE, natures
 from dpbench.cli import dispatch as cli
-from dpbench.cli.check import bad, natures
 
 from support.paths import ROOT
 
@@ -60,7 +61,8 @@ def louder(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
 
 def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert check() == 2
-    assert "there are no baselines in base: python -m dpbench check --update makes them" in capsys.readouterr().err
+    advice = "python -m dpbench check mine/sweep --config-dir mine --baselines base --update makes them"
+    assert f"there are no baselines of mine/sweep in base: {advice}" in capsys.readouterr().err
     assert check("--update") == 0
     assert "first numbers of mine/sweep" in capsys.readouterr().out
     assert check("--strict") == 0
@@ -69,8 +71,10 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert "Fresh seed 7" in capsys.readouterr().out
 
     louder(monkeypatch, 2)
-    assert check("--junit", "junit.xml") == 1
+    assert check("--junit", "junit.xml", "--json", "check.json", "--summary", "out/check.md") == 1
     shown = capsys.readouterr().out
+    advice = "python -m dpbench check mine/sweep --config-dir mine --baselines base --update, and say why"
+    assert advice in shown
     assert "worse" in shown
     assert "noisy" in shown
     assert "The check fails: worse" in shown
@@ -78,13 +82,22 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     failed = [c.get("name") for c in cases if c.find("failure") is not None]
     assert len([c for c in cases if "mechanism=" in str(c.get("name"))]) == 4
     assert failed
-    assert all("noisy" in str(name) for name in failed)
+    assert all("noisy" in str(name) or "figure" in str(name) for name in failed)
+    assert all(float(str(c.get("time"))) >= 0 for c in cases)
+    assert any(float(str(c.get("time"))) > 0 for c in cases)
+    told = json.loads((home / "check.json").read_text())
+    assert (told["passes"], told["seed"], told["columns"]["gone"]) == (False, None, 0)
+    assert {entry["mechanism"] for entry in told["moved"]} == {"noisy", "figure"}
+    page = (home / "out" / "check.md").read_text()
+    assert page.startswith("## ❌ The check fails: worse")
+    assert "| **worse** | mine/sweep | noisy | mae |" in page
     assert check("--fresh", "7", "--trials", "20") == 1
 
     louder(monkeypatch, 1 / 4)  # on top of the doubling: half of the noise there should be
-    assert check() == 0
+    assert check("--allow-better") == 0
     assert "is the noise still what the privacy budget asks for?" in capsys.readouterr().out
-    assert check("--strict") == 1
+    assert check() == 1
+    assert "--allow-better lets it pass once." in capsys.readouterr().out
     assert check("--update") == 0
     assert "mine/sweep: noisy mae" in capsys.readouterr().out
     assert check("--strict") == 0
@@ -96,45 +109,48 @@ def test_words_that_do_not_go_together(home: Path, capsys: pytest.CaptureFixture
     assert check("--trials", "50") == 2
     assert "--trials goes with --fresh only" in capsys.readouterr().err
     assert check("--update") == 0
+    assert check("--strict", "--allow-better") == 2
+    assert "--strict and --allow-better contradict each other" in capsys.readouterr().err
     assert check("--fresh", "3", "--trials", "0") == 2
     assert "trials=0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"cells": {', '"cells": {{'),
-        ('"labels": {', '"labels": [], "x": {'),
-        ('"values": {', '"values": {}, "x": {'),
-        ('"mae": [', '"mae": [], "x": ['),
-        ('"mae": [', '"mae": [null, '),
-        ('"mae": [', '"mae": ["1", '),
-        ('"mae": [', '"mae": 3, "x": ['),
-        ('{"data": {', '{"data": [], "x": {'),
-    ],
+DAMAGES = (
+    ('"cells": {', '"cells": {{'),
+    ('"labels": {', '"labels": [], "x": {'),
+    ('"values": {', '"values": {}, "x": {'),
+    ('"mae": [', '"mae": [], "x": ['),
+    ('"mae": [', '"mae": [null, '),
+    ('"mae": [', '"mae": ["1", '),
+    ('"mae": [', '"mae": null, "x": ['),
+    ('{"trials": 6', '{"trials": 5'),
+    ('{"trials": 6', '{"trials": "6"'),
+    (' "data": {', ' "data": [], "x": {'),
 )
-def test_a_damaged_baseline_is_named_and_can_be_made_anew(
-    old: str, new: str, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+
+
+def test_a_damaged_baseline_is_named_and_can_be_made_anew(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("--update") == 0
     path = home / "base" / "mine" / "sweep.json"
     whole = path.read_text()
-    assert old in whole
-    path.write_text(whole.replace(old, new, 1))
     (home / "base" / "other.json").write_text("nonsense of an experiment that is not asked for")
-    for words in ((), ("--fresh", "3")):
-        assert check(*words) == 2
-        assert "sweep.json is no baseline" in capsys.readouterr().err
+    for old, new in DAMAGES:
+        assert old in whole
+        path.write_text(whole.replace(old, new, 1))
+        for words in ((), ("--fresh", "3")):
+            assert check(*words) == 2
+            assert "sweep.json is no baseline" in capsys.readouterr().err
     assert check("--update") == 0
     assert path.read_text() == whole
-    assert check("--strict") == 0
+    assert check() == 0
 
 
 def test_an_output_that_cannot_be_is_known_before_the_work(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "file").touch()
-    for place, problem in (("mine", "is a folder"), ("file/x.xml", "is a file")):
-        assert check("--junit", place) == 2
-        assert problem in capsys.readouterr().err
+    for option in ("--junit", "--json", "--summary"):
+        for place, problem in (("mine", "is a folder"), ("file/x.xml", "is a file")):
+            assert check(option, place) == 2
+            assert problem in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -165,6 +181,13 @@ def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tm
         assert "nothing was compared; --results FOLDER keeps what is finished" in process.stderr.read()
     assert not list(tmp_path.glob("dpbench-check-*"))
     assert not psutil.wait_procs(workers, timeout=20)[1]
+
+
+def test_an_experiment_without_baseline_is_left_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / "mine" / "experiment" / "mine" / "sweep.yaml"
+    path.write_text(f"{EXPERIMENT}baseline: false\n")
+    assert check() == 2
+    assert "mine/sweep is not guarded by `check`: its YAML says `baseline: false`" in capsys.readouterr().err
 
 
 def test_gone_and_nothing_measured_fail(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,8 +221,9 @@ def test_a_mechanism_that_raises_fails_and_keeps_the_baselines(
 
 
 def test_strictness() -> None:
-    assert bad(False) == {WORSE, GONE}
-    assert bad(True) == {WORSE, GONE, BETTER, CHANGED}
+    assert failing(strict=False, allow_better=True) == {WORSE, GONE}
+    assert failing(strict=False, allow_better=False) == {WORSE, GONE, BETTER, CHANGED}
+    assert failing(strict=True, allow_better=False) == {WORSE, GONE, BETTER, CHANGED, NEW}
     asked = {"column_counts": "mae", "record_analytics": "edge_precision_at_10", "category_noise": "noise"}
     found = [natures()(task, metric) for task, metric in asked.items()]
     assert [(m.better, m.noiseless) for m in found] == [("lower", False), ("higher", False), ("lower", True)]

@@ -1,0 +1,57 @@
+"""When two numbers are the same: up to the last digits, in which libraries and processors may differ.
+
+Imported by the comparisons of `check`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpbench.check.baselines import CellNumbers, FigureNumbers
+from dpbench.numerics.welch import ROUNDING
+from dpbench.tasks.base import Metric
+
+TOLERANCE = ROUNDING
+"""Relative, of the numbers of trials."""
+FIGURE_TOLERANCE = 1e-6
+"""Relative, of the numbers of figures, which are stored with seven digits."""
+NOTHING = 1e-12
+"""Absolute: what is below is a rounding error of numbers around 1, and no other number here is so small."""
+
+
+def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
+    """The same numbers but for the last digits. What is near zero is held against the largest trial, and against `beside`."""
+    both = np.isfinite(x) & np.isfinite(y)
+    if not np.array_equal(x[~both], y[~both], equal_nan=True):
+        return False
+    size = max(np.abs(np.concatenate([x[both], y[both]])).max(initial=0.0), beside)
+    return bool(np.all(np.abs(x[both] - y[both]) <= TOLERANCE * size + NOTHING))
+
+
+def size_beside(nature: Metric, *cells: CellNumbers) -> float:
+    """The largest trial of the metric that tells how large rounding errors may be; 0 where there is none."""
+    found = [value for cell in cells for value in cell.values.get(nature.beside, ())] if nature.beside else []
+    return float(np.nanmax(np.abs(found))) if np.isfinite(found).any() else 0.0
+
+
+def moved_rows(name: str, old: FigureNumbers, new: FigureNumbers) -> list[int]:
+    """The rows of two tables of equal length in which a column differs: a word, or a number by more than rounding."""
+    a, b = (table.columns.index(name) for table in (old, new))
+    pairs = [(row[a], other[b]) for row, other in zip(old.rows, new.rows, strict=True)]
+    sizes = [abs(value) for texts in pairs for value in map(as_number, texts) if np.isfinite(value)]
+    floor = TOLERANCE * max(sizes, default=0.0) + NOTHING
+    return [i for i, texts in enumerate(pairs) if not _same(*texts, floor)]
+
+
+def _same(old: str, new: str, floor: float) -> bool:
+    x, y = as_number(old), as_number(new)
+    if not (np.isfinite(x) and np.isfinite(y)):
+        return old == new
+    return abs(x - y) <= FIGURE_TOLERANCE * max(abs(x), abs(y)) + floor
+
+
+def as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,93 @@
+"""What a comparison says: one entry per column of a cell, and one per column of a mechanism where something moved.
+
+The types that the comparisons make and that the verb, JUnit, Markdown and JSON show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpbench.results.frame import CHOSEN, DIAGNOSTIC
+from dpbench.tasks.base import Metric
+
+SAME, CHANGED, BETTER, WORSE, NEW, GONE = "same", "changed", "better", "worse", "new", "gone"
+ORDER = (WORSE, GONE, BETTER, CHANGED, NEW, SAME)
+MIN_EFFECT = 0.05
+"""Smallest relative move of a mean that counts as worse or better; a smaller one is a change."""
+
+UNKNOWN = Metric("", "of a task that declares nothing")
+Natures = Callable[[str, str], Metric | None]
+"""What a metric is, by task and name; None where the task does not say."""
+
+
+def nature_of(natures: Natures, task: str, column: str) -> Metric:
+    """What a column is. What a release chooses or tells is no metric, whatever families of names a task declares."""
+    return UNKNOWN if column.startswith((CHOSEN, DIAGNOSTIC)) else natures(task, column) or UNKNOWN
+
+
+def natures() -> Natures:
+    """What metrics are, as the tasks themselves declare."""
+    from dpbench.tasks.base import TASKS
+
+    def nature(task: str, metric: str) -> Metric | None:
+        declared = getattr(TASKS.get(task), "metric", None)  # a stranger's own class may declare nothing
+        return declared(metric) if callable(declared) else None
+
+    return nature
+
+
+@dataclass
+class Entry:
+    """One column of one cell, or of several cells of a mechanism (`cells` of them)."""
+
+    experiment: str
+    mechanism: str
+    metric: str
+    labels: Mapping[str, Any]
+    status: str
+    cells: int = 1
+    old: float = math.nan
+    new: float = math.nan
+    effect: float = 0.0
+    """Relative move, positive when it is an improvement."""
+    p: float = 1.0
+    note: str = ""
+
+    @property
+    def group(self) -> tuple[str, str, str, str]:
+        """What the cells of its mechanism have in common: they are judged together too."""
+        return self.experiment, self.mechanism, str(self.labels.get("task", "")), self.metric
+
+    def decide(self) -> None:
+        """What has surely moved is better or worse when it has a direction and moved far enough."""
+        self.status = CHANGED
+        if abs(self.effect) >= MIN_EFFECT:
+            self.status = BETTER if self.effect > 0 else WORSE
+
+
+@dataclass
+class Comparison:
+    """All that was compared."""
+
+    entries: list[Entry] = field(default_factory=list)
+    """One per column of a cell, and one for a cell that is new or gone."""
+    groups: list[Entry] = field(default_factory=list)
+    """One per column of a mechanism, of a figure or of the data, where something moved."""
+    compared: int = 0
+
+    def count(self, status: str) -> int:
+        return sum(entry.status == status for entry in self.entries)
+
+    @property
+    def moved(self) -> set[str]:
+        """The statuses that occur besides `same`."""
+        return {entry.status for entry in (*self.entries, *self.groups)} - {SAME}
+
+
+def relative(old: float, new: float) -> float:
+    if old == new:
+        return 0.0
+    return (new - old) / abs(old) if old else math.copysign(math.inf, new)

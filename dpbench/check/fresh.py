@@ -1,0 +1,269 @@
+"""Judges cells that were run with other noise: their numbers differ, their laws must not.
+
+Columns without noise must be the same. All others are tested by `permutation`, which is exact for any law: for a shift and for a
+change of spread, in all cells of a mechanism together, in those of one experiment and in those of one dataset. Cells must not
+share their noise, nor trials repeat each other. What is significant has moved; it is worse or better when it has a direction
+and moved far enough. Imported by `comparison`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.check.baselines import CellNumbers
+from dpbench.check.closeness import close, size_beside
+from dpbench.check.entries import BETTER, CHANGED, ORDER, SAME, WORSE, Comparison, Entry, Natures, nature_of, relative
+from dpbench.check.permutation import FAR, Floats, Sample, dispersion, location, log_moments, p_value, shared_noise
+from dpbench.check.repeated import columns, holm
+from dpbench.numerics.welch import ROUNDING
+from dpbench.results.frame import CHOSEN, DIAGNOSTIC
+from dpbench.tasks.base import Metric
+
+ALPHA = 0.01
+"""Bound of the chance that a comparison of unchanged code by fresh seeds says that anything moved at all. The p values are
+bounds, too, some ten times above the exact ones, so that it is far from being reached."""
+FEWEST = 3
+"""Cells in which a chosen parameter never varies, from which on it counts as free of noise."""
+ENOUGH = 8
+"""Cells whose trials are tested for common noise, at least."""
+
+Cell = tuple[str, str, CellNumbers, CellNumbers]
+"""Experiment, key, before, now."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One noisy column of one cell, with the scores of its trials."""
+
+    entry: Entry
+    key: str
+    nature: Metric
+    x: Floats
+    y: Floats
+    sample: Sample
+    kind: str
+    """`mean` or `spread`: what the scores see."""
+
+    @property
+    def column(self) -> tuple[str, ...]:
+        """The column of the mechanism, over all experiments."""
+        return self.entry.group[1:]
+
+
+def compare_fresh(found: Comparison, cells: Iterable[Cell], natures: Natures) -> None:
+    """Add what the cells say to a comparison."""
+    cells = list(cells)
+    fixed = _fixed(cells)
+    tested: list[Tested] = []
+    for experiment, key, a, b in cells:
+        for entry in columns(found, experiment, a, b):
+            nature = nature_of(natures, a.task, entry.metric)
+            if entry.metric in a.words:
+                if entry.group[1:] in fixed:
+                    found.compared += 1
+                    entry.status = SAME if a.words[entry.metric][0] == b.words[entry.metric][0] else CHANGED
+                continue
+            x, y = np.array(a.values[entry.metric], dtype=float), np.array(b.values[entry.metric], dtype=float)
+            if x.size and y.size:
+                entry.old, entry.new = float(x.mean()), float(y.mean())
+            if nature.noiseless or entry.group[1:] in fixed:
+                found.compared += 1
+                _without_noise(entry, nature, x, y, size_beside(nature, a, b))
+            else:
+                tested += _prepared(entry, key, nature, x, y)
+    unlike = [entry for entry in found.entries if entry.status in (CHANGED, WORSE, BETTER) and entry.metric]
+    found.compared += sum(one.x.size for one in tested if one.kind == "mean")
+    found.groups += _first_of_each([*_together(tested), *_repeating(tested), *_common_noise(tested)])
+    found.groups += _groups_of(unlike)
+
+
+def _fixed(cells: list[Cell]) -> set[tuple[str, ...]]:
+    """The columns of `chosen` and `diagnostic` in which noise has no part: the same in all trials of every cell.
+
+    One that noise does move varies in some cell. That needs a few cells to show, or numbers that are not whole.
+    """
+    counts: dict[tuple[str, ...], list[bool]] = {}
+    for _, _, a, b in cells:
+        place = str(a.labels.get("mechanism", "")), str(a.labels.get("task", ""))
+        for name in (*a.values, *a.words):
+            if not name.startswith((CHOSEN, DIAGNOSTIC)):
+                continue
+            pair = [cell.values.get(name) or cell.words.get(name) or [] for cell in (a, b)]
+            if all(pair):
+                whole = isinstance(pair[0][0], str) or float(pair[0][0]).is_integer()
+                state = counts.setdefault((*place, name), [])
+                state += [_constant(pair[0]) and _constant(pair[1])] * (1 if whole else FEWEST)
+    return {column for column, states in counts.items() if all(states) and len(states) >= FEWEST}
+
+
+def _constant(values: list[float] | list[str]) -> bool:
+    if isinstance(values[0], str):
+        return len(set(values)) == 1
+    found = np.array(values, dtype=float)
+    return bool(np.isfinite(found).all()) and close(found, np.full(found.size, found[0]))
+
+
+def _without_noise(entry: Entry, nature: Metric, x: Floats, y: Floats, beside: float) -> None:
+    """One value tells all, however many trials there were."""
+    if not close(np.full(y.size, x[0]), y, beside):
+        entry.effect = nature.direction * relative(float(x[0]), entry.new)
+        entry.decide()
+
+
+def _prepared(entry: Entry, key: str, nature: Metric, x: Floats, y: Floats) -> list[Tested]:
+    if np.isfinite(x).all() and not np.isfinite(y).all():
+        entry.status, entry.note = WORSE if nature.direction else CHANGED, "no number any more"
+    if min(x.size, y.size) < 2 or not np.isfinite([*x, *y]).all():
+        return []  # one trial under another seed says nothing
+    found = [Tested(entry, key, nature, x, y, location(x, y), "mean")]
+    if not entry.metric.startswith((CHOSEN, DIAGNOSTIC)):
+        found.append(Tested(entry, key, nature, x, y, dispersion(x, y), "spread"))
+    return found
+
+
+# Tests of several cells together.
+
+
+def _together(tested: list[Tested]) -> list[Entry]:
+    """What is significant in all cells of a mechanism, of one experiment, of one dataset, or in a single cell."""
+    moments = log_moments([one.sample for one in tested])
+    families: dict[str, dict[tuple[str, ...], dict[str, int]]] = {}
+    for i, one in enumerate(tested):
+        experiment, dataset = one.entry.experiment, str(one.entry.labels.get("dataset", ""))
+        for family, place in (("", ""), ("experiment", experiment), ("dataset", dataset), ("cell", one.key)):
+            places = families.setdefault(family, {}).setdefault((*one.column, one.kind, place), {})
+            places.setdefault(one.key, i)  # experiments may share cells: each counts once
+    found: list[Entry] = []
+    for family, columns_of in families.items():
+        judged = [_judged(tested, list(members.values()), moments) for members in columns_of.values()]
+        for group in holm(judged, ALPHA / (len(families) + 1)):
+            entry = _entry(group.members, family)
+            entry.p = group.p
+            entry.decide()
+            found.append(entry)
+    return found
+
+
+@dataclass
+class Group:
+    """Some cells of one column, and the p value of all of them together."""
+
+    members: list[Tested]
+    p: float
+
+
+def _judged(tested: list[Tested], places: list[int], moments: Floats) -> Group:
+    members = [tested[i] for i in places]
+    return Group(members, p_value([one.sample for one in members], moments[places]))
+
+
+def _entry(members: list[Tested], family: str) -> Entry:
+    """The group of some cells of one column, before it is judged."""
+    first = members[0]
+    experiments = list(dict.fromkeys(one.entry.experiment for one in members))
+    name = experiments[0] if len(experiments) == 1 else f"{len(experiments)} experiments"
+    kept = {"dataset": ("task", "dataset"), "cell": tuple(first.entry.labels)}.get(family, ("task",))
+    labels = {key: value for key, value in first.entry.labels.items() if key in kept}
+    entry = Entry(name, first.entry.mechanism, first.entry.metric, labels, SAME, len(members))
+    entry.old = float(np.mean([one.x.mean() for one in members]))
+    entry.new = float(np.mean([one.y.mean() for one in members]))
+    if first.kind == "spread":
+        entry.note = "the spread over trials"
+        entry.old, entry.new = (float(np.mean([v.std(ddof=1) for v in side])) for side in _sides(members))
+    else:
+        entry.effect = first.nature.direction * _shift(members)
+    return entry
+
+
+def _sides(members: list[Tested]) -> tuple[list[Floats], list[Floats]]:
+    return [one.x for one in members], [one.y for one in members]
+
+
+def _shift(members: list[Tested]) -> float:
+    """The relative move of the mean over cells, those of little spread first."""
+    moves, weights = [], []
+    for one in members:
+        pooled = np.concatenate([one.x, one.y])
+        if (pooled > 0).all():
+            moves.append(float(np.log(one.y).mean() - np.log(one.x).mean()))
+            weights.append(1.0 / max(FAR, float(np.log(pooled).std())) ** 2)
+        elif np.abs(pooled).any():
+            moves.append(float((one.y.mean() - one.x.mean()) / np.abs(pooled).mean()))
+            weights.append(1.0)
+    return math.expm1(float(np.average(moves, weights=weights))) if moves else 0.0
+
+
+def _repeating(tested: list[Tested]) -> list[Entry]:
+    """Errors that were never the same in two trials, and now are in every cell: trials share their noise. (A precision has few
+    values, which may be the same by chance.)"""
+    found = []
+    for members in _by_column(tested).values():
+        continuous = members[0].nature.better == "lower" and not any(_tied(one.x) for one in members)
+        if continuous and len(members) >= FEWEST and all(_tied(one.y) for one in members):
+            entry = _entry(members, "")
+            entry.status, entry.p, entry.note = CHANGED, 0.0, "trials repeat each other"
+            found.append(entry)
+    return found
+
+
+def _tied(values: Floats) -> bool:
+    ranked = np.sort(values)
+    return bool((np.diff(ranked) <= ROUNDING * np.abs(ranked).max()).any())
+
+
+def _common_noise(tested: list[Tested]) -> list[Entry]:
+    """Columns whose cells rise and fall together, which they did not before: they share their noise."""
+    groups = []
+    for members in _by_column(tested).values():
+        sizes = [(one.x.size, one.y.size) for one in members]
+        most = max(set(sizes), key=sizes.count)
+        alike = [one for one, size in zip(members, sizes, strict=True) if size == most]
+        if len(alike) >= ENOUGH:
+            before, now = (shared_noise(np.stack(side)) for side in _sides(alike))
+            groups.append(Group(alike, 1.0 if before < ALPHA else now))
+    found = []
+    for group in holm(groups, ALPHA / 5):
+        entry = _entry(group.members, "")
+        entry.status, entry.p, entry.effect, entry.note = CHANGED, group.p, 0.0, "cells share their noise"
+        found.append(entry)
+    return found
+
+
+def _by_column(tested: list[Tested]) -> Mapping[tuple[str, ...], list[Tested]]:
+    """The cells of each column, those that several experiments share once."""
+    found: dict[tuple[str, ...], dict[str, Tested]] = {}
+    for one in tested:
+        if one.kind == "mean":
+            found.setdefault(one.column, {}).setdefault(one.key, one)
+    return {column: list(cells.values()) for column, cells in found.items()}
+
+
+# What is shown.
+
+
+def _first_of_each(entries: list[Entry]) -> list[Entry]:
+    """Of all that was found in one column of a mechanism, the worst, and of these the most significant."""
+    best: dict[tuple[str, ...], Entry] = {}
+    for entry in sorted(entries, key=lambda entry: (ORDER.index(entry.status), entry.p)):
+        best.setdefault(entry.group[1:], entry)
+    return list(best.values())
+
+
+def _groups_of(entries: list[Entry]) -> list[Entry]:
+    """The cells of a column without noise, or without numbers, as one line."""
+    groups: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.group, []).append(entry)
+    found = []
+    for members in groups.values():
+        worst = min(members, key=lambda entry: ORDER.index(entry.status))
+        labels = {"task": worst.labels.get("task", "")}
+        group = Entry(worst.experiment, worst.mechanism, worst.metric, labels, worst.status, len(members))
+        group.old, group.new = (float(np.mean([getattr(e, side) for e in members])) for side in ("old", "new"))
+        group.effect, group.note = worst.effect, worst.note
+        found.append(group)
+    return found

@@ -1,0 +1,99 @@
+"""Measures utility numbers: runs experiments at smoke scale and collects what `check` compares.
+
+Imported by the verb `check` and by the tests of planted faults; calls the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pyarrow as pa
+
+from dpbench.check.baselines import FIGURE, CellNumbers, Numbers
+from dpbench.check.figure import CannotMake, figure_numbers
+from dpbench.config.words import Value
+from dpbench.engine.plan import Plan
+from dpbench.engine.runner import Result
+from dpbench.engine.suite import run_experiments
+from dpbench.fingerprints import canonical, digest
+from dpbench.results.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, METRIC, PAIRS, SECONDS
+from dpbench.results.store import Store
+
+SCALE = "smoke"
+TIMES = ("seconds", "*_seconds", "*_per_second")
+
+
+def measure(
+    experiments: Sequence[str],
+    results: Path,
+    *,
+    jobs: int,
+    overrides: Mapping[str, Value] | None = None,
+    folders: Sequence[Path] = (),
+    say: Callable[[str], None],
+) -> Iterator[Numbers]:
+    """Run experiments of the suite together, and collect the numbers of each as soon as it is done."""
+    for plan, result in run_experiments(
+        experiments, results=results, scale=SCALE, jobs=jobs, overrides=overrides, folders=folders, say=say
+    ):
+        yield with_figure(collect(plan, result))
+
+
+def collect(plan: Plan, result: Result) -> Numbers:
+    """The numbers of every setting of a plan that was carried out; its figure is not made yet."""
+    store = Store(plan.run.results)
+    cells: dict[str, CellNumbers] = {}
+    failures: dict[str, str] = {}
+    for setting in plan.run.settings:
+        if found := result.failures.get(setting.id):
+            failures[setting.key] = f"{len(found)} trials failed: {found[0].error}"
+        table = store.read(setting.id, plan.run.repetitions_of(setting))
+        if table is not None:
+            values, words = _columns(table)
+            seconds = sum(table[SECONDS].to_pylist())
+            labels = setting.labels() | ({DATA_SEED: setting.dataset.seed} if len(plan.run.data_seeds) > 1 else {})
+            cells[setting.key] = CellNumbers(canonical(labels), setting.task.cls, values, words, seconds)
+    data = {name: _fingerprint(plan, name) for name in plan.run.datasets}
+    return Numbers(plan.run.name, cells, data, trials=plan.run.repetitions, failures=failures, run=plan.run)
+
+
+def _fingerprint(plan: Plan, name: str) -> str:
+    """Of a dataset; of one that is made in several ways, of all of them."""
+    uses = (setting.dataset for setting in plan.run.settings)
+    found = sorted({use.fingerprint for use in uses if use.name == name})
+    return found[0] if len(found) == 1 else digest(found)
+
+
+def with_figure(numbers: Numbers) -> Numbers:
+    """The same with the numbers of its figure; a script that cannot make them is a failure. No figure where cells failed."""
+    if numbers.failures:
+        return numbers
+    try:
+        return replace(numbers, figure=figure_numbers(numbers))
+    except CannotMake as problem:
+        return replace(numbers, failures={**numbers.failures, FIGURE: str(problem)})
+
+
+def _columns(table: pa.Table) -> tuple[dict[str, list[float]], dict[str, list[str]]]:
+    """The numbers and the words of a table of trials, without times."""
+    values: dict[str, list[float]] = {}
+    words: dict[str, list[str]] = {}
+    for column in table.column_names:
+        if not column.startswith((METRIC, CHOSEN, DIAGNOSTIC)) or is_time(column):
+            continue
+        name, found = column.removeprefix(METRIC), table[column].to_pylist()
+        if name in PAIRS:
+            values[name] = [value for value in found if value is not None]
+        elif any(isinstance(value, str) for value in found):
+            words[name] = ["" if value is None else str(value) for value in found]
+        else:  # a release may choose a parameter in some of its trials only
+            values[name] = [float("nan") if value is None else value for value in found]
+    return values, words
+
+
+def is_time(column: str) -> bool:
+    """Times depend on the machine: they are never compared."""
+    return any(fnmatchcase(column.rpartition(".")[2], pattern) for pattern in TIMES)

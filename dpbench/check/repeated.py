@@ -1,0 +1,171 @@
+"""Judges cells that were run again with the same noise: every number must be the same.
+
+What moved is called worse or better when a test, corrected over all tests made, and a minimum effect say so; else it has changed.
+Numbers in which noise has no part need no test: the effect alone decides. Imported by `comparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from dpbench.check.baselines import CellNumbers
+from dpbench.check.closeness import close, size_beside
+from dpbench.check.entries import (
+    CHANGED,
+    GONE,
+    NEW,
+    ORDER,
+    SAME,
+    WORSE,
+    Comparison,
+    Entry,
+    Natures,
+    nature_of,
+    relative,
+)
+from dpbench.numerics.welch import nearly_equal, welch
+from dpbench.tasks.base import Metric
+
+ALPHA = 0.01
+"""Chance that anything is called worse or better when the noise is only drawn in another order."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """A column of a cell that moved: to be judged. `x` and `y` are its trials before and now."""
+
+    entry: Entry
+    x: np.ndarray
+    y: np.ndarray
+    nature: Metric
+
+
+def compare_repeated(
+    found: Comparison, cells: Iterable[tuple[str, CellNumbers, CellNumbers]], natures: Natures
+) -> None:
+    """Add what the cells (experiment, before, now) say to a comparison."""
+    judge(found, [move for experiment, a, b in cells for move in _moves(found, experiment, a, b, natures)])
+
+
+def _moves(found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers, natures: Natures) -> Iterator[Move]:
+    for entry in columns(found, experiment, a, b):
+        metric = entry.metric
+        if metric in a.words and metric in b.words:
+            found.compared += len(a.words[metric])
+            entry.status = SAME if a.words[metric] == b.words[metric] else CHANGED
+            continue
+        x, y = np.array(a.values[metric], dtype=float), np.array(b.values[metric], dtype=float)
+        nature = nature_of(natures, a.task, metric)
+        found.compared += x.size
+        if x.size != y.size:
+            entry.status, entry.note = GONE, f"{x.size} numbers, now {y.size}"
+            continue
+        if x.size:
+            entry.old, entry.new = float(x.mean()), float(y.mean())
+        if not close(x, y, size_beside(nature, a, b)):
+            yield Move(entry, x, y, nature)
+
+
+def columns(found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers) -> Iterator[Entry]:
+    """An entry for every column, those that are new or gone among them; gives those that both have."""
+    for metric in dict.fromkeys((*a.values, *a.words, *b.values, *b.words)):
+        entry = Entry(experiment, str(a.labels.get("mechanism", "")), metric, a.labels, SAME)
+        found.entries.append(entry)
+        for kind, other in (("values", "words"), ("words", "values")):
+            if metric in getattr(a, kind) and metric in getattr(b, other):
+                entry.status, entry.note = CHANGED, f"was {kind}, now {other}"
+        if entry.status != SAME:
+            continue
+        before, now = (metric in cell.values or metric in cell.words for cell in (a, b))
+        if before and now:
+            yield entry
+        else:
+            entry.status = GONE if before else NEW
+
+
+def judge(found: Comparison, moves: list[Move]) -> None:
+    """Decide what became of each move, and of the moves of a mechanism together."""
+    by_group: dict[tuple[str, ...], list[Move]] = {}
+    tested: list[Entry] = []
+    for move in moves:
+        entry, way = move.entry, move.nature.direction
+        entry.status = CHANGED
+        entry.effect = way * relative(entry.old, entry.new)
+        if np.isfinite(move.x).all() and not np.isfinite(move.y).all():
+            # An error that is not even measurable is worse than any.
+            entry.status, entry.note = WORSE if way else CHANGED, "no number any more"
+        elif move.nature.noiseless:
+            entry.decide()
+        elif way and np.isfinite([*move.x, *move.y]).all():
+            entry.p = welch(move.x, move.y)
+            tested.append(entry)
+        by_group.setdefault(entry.group, []).append(move)
+    groups = [_group(members) for members in by_group.values()]
+    for group, members in zip(groups, by_group.values(), strict=True):
+        if members[0].nature.direction and not members[0].nature.noiseless:
+            tested.append(group)
+    for entry in holm(tested, ALPHA):
+        entry.decide()
+    for group, members in zip(groups, by_group.values(), strict=True):
+        worst = min((move.entry.status for move in members), key=ORDER.index)
+        group.status = min(group.status, worst, key=ORDER.index)
+    found.groups += groups
+
+
+def _group(members: list[Move]) -> Entry:
+    """All cells of a mechanism together: far more power than one cell, where a fault is in all of them."""
+    entries, nature = [move.entry for move in members], members[0].nature
+    first = entries[0]
+    pairs = np.concatenate([symmetric(move.x, move.y) for move in members])
+    labels = {"task": first.labels["task"]}
+    group = Entry(first.experiment, first.mechanism, first.metric, labels, CHANGED, len(members))
+    group.old = float(np.mean([entry.old for entry in entries]))
+    group.new = float(np.mean([entry.new for entry in entries]))
+    group.effect = nature.direction * float(pairs.mean()) if pairs.size else 0.0
+    group.p = symmetric_test(pairs)
+    return group
+
+
+def symmetric(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Relative differences of paired trials, between -2 and 2; symmetric around zero when both have one law. Pairs
+    that are not both numbers say nothing here."""
+    n = min(x.size, y.size)
+    both = np.isfinite(x[:n]) & np.isfinite(y[:n])
+    x, y = x[:n][both], y[:n][both]
+    size = (np.abs(x) + np.abs(y)) / 2
+    return np.divide(y - x, size, out=np.zeros(x.size), where=size > 0)
+
+
+def symmetric_test(pairs: np.ndarray) -> float:
+    """Two-sided p of the t test that the differences are around zero, at least the sign test's smallest p."""
+    from scipy.stats import ttest_1samp
+
+    if pairs.size < 2:
+        return 1.0
+    floor = 2.0 ** (1 - pairs.size)
+    if np.ptp(pairs) == 0:
+        return floor if pairs[0] else 1.0
+    with nearly_equal():
+        return max(float(ttest_1samp(pairs, 0.0).pvalue), floor)
+
+
+class HasP(Protocol):
+    """Anything with a p value."""
+
+    p: float
+
+
+T = TypeVar("T", bound=HasP)
+
+
+def holm(tested: Iterable[T], alpha: float) -> Iterator[T]:
+    """Those that are significant together, by Holm's step-down rule."""
+    ranked = sorted(tested, key=lambda one: one.p)
+    for i, one in enumerate(ranked):
+        if one.p > alpha / (len(ranked) - i):
+            return
+        yield one
