@@ -17,6 +17,7 @@ from dpbench.config.entries import axes, dataset_of
 from dpbench.data import Catalogue, Contingency, Data, Incidence, Records, TopK
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.results.setting import DECLARED
 from dpbench.sources.cache import make_source
 from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
@@ -119,11 +120,14 @@ def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
 
 
 def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
-    """Every mechanism that takes the kind, as its YAML has it."""
+    """Every mechanism that takes the kind, as its YAML has it; a declared bound is the dataset's, which is not asked here."""
     for name in catalogue.options("mechanism"):
         entry = catalogue.mechanism(name)
+        if DECLARED in entry.parameters.values():
+            continue  # of somebody else's data nothing is declared
         if kind in MECHANISMS.get(entry.cls).kinds:
-            yield name, MECHANISMS.make(entry.cls, **next(axes(entry.parameters)))
+            given = next(axes(entry.parameters))
+            yield name, MECHANISMS.make(entry.cls, **{key: value for key, value in given.items() if value != DECLARED})
 
 
 def errors(data: Data, epsilon: float, trials: int, seed: int = 0) -> dict[str, Measured | str]:

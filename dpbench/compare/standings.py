@@ -1,67 +1,223 @@
-"""Who is as good as the best, and how far is each from it: the statistics of a comparison of many mechanisms.
+"""Mechanisms over many settings: regret and rank, with intervals, within one board.
 
-After DPBench (Hay et al., 2016): in a setting, a mechanism is competitive when its error is not significantly above the
-lowest one; its regret is how many times the lowest error it pays, over all settings. Frames of trials in, tidy numbers
-out; imported by plotting scripts.
+The regret of a mechanism is how many times the error of each setting's best it pays, as a geometric mean over the settings (of a
+share: how far below the best it stays, as a mean). Frames of trials in, tidy numbers out; imported by plotting scripts and the
+`compare` verb.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from dpbench.numerics.welch import welch
+from dpbench.compare.contests import LEVEL, Contest, Floats, Judgement, Measure, Samples, contest
+from dpbench.results.frame import DATA_SEED, METRIC
 
 SETTING = ("dataset", "epsilon")
-LEVEL = 0.05
+RESAMPLES = 2000
+UNKNOWN = 10.0
+"""In logarithms: the error of a distance of which one trial tells nothing. Its rank may then be any."""
 
 
-def standings(
+@dataclass(frozen=True)
+class Standing:
+    """One setting of a board, judged."""
+
+    setting: tuple[Hashable, ...]
+    samples: Samples
+    contest: Contest
+    judgement: Judgement
+
+
+def contests(
     trials: pd.DataFrame,
-    metric: str = "mae",
+    measure: Measure,
     *,
     by: Sequence[str] = SETTING,
-    who: str = "mechanism",
+    who: str = "who",
     level: float = LEVEL,
-) -> pd.DataFrame:
-    """A row a setting and mechanism: mean error, its ratio to the setting's lowest, and whether it is competitive.
+    corrected: int = 1,
+) -> list[Standing]:
+    """Every setting of one board with at least two mechanisms that have this metric, judged.
 
-    Each mechanism is tested against the one with the lowest mean, at `level` over the number of such tests of the
-    setting (Bonferroni). Mechanisms without this metric are left out.
+    The level is shared among the settings; `corrected`: and among so many boards.
+    """
+    found: list[tuple[tuple[Hashable, ...], Samples]] = []
+    column = METRIC + measure.metric
+    if column not in trials:
+        return []
+    frame = trials.dropna(subset=[column])
+    frame = frame if DATA_SEED in frame else frame.assign(**{DATA_SEED: 0})
+    for setting, group in frame.groupby(list(by), sort=False, dropna=False):
+        values = {
+            str(name): {int(seed): part[column].to_numpy(dtype=np.float64) for seed, part in own.groupby(DATA_SEED)}
+            for name, own in group.groupby(who, sort=False)
+        }
+        samples = Samples.of(measure, values)
+        if samples.scores[0]:
+            found.append((setting if isinstance(setting, tuple) else (setting,), samples))
+    tests = corrected * max(1, sum(len(samples.names) > 1 for _, samples in found))
+    judged = []
+    for setting, samples in found:
+        one = contest(samples)
+        judged.append(Standing(setting, samples, one, one.judged(tests, level)))
+    return judged
+
+
+def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str] = SETTING) -> pd.DataFrame:
+    """One row per setting and mechanism: its distance to the setting's best with bounds, and what they say of it.
+
+    Columns: `by`, `who`, `ratio` (of a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
+    `competitive`.
     """
     rows = []
-    stored = f"metric.{metric}"
-    for setting, group in trials.dropna(subset=[stored]).groupby(list(by), sort=False):
-        samples = {name: part[stored].to_numpy() for name, part in group.groupby(who, sort=False)}
-        best = min(samples, key=lambda name: samples[name].mean())
-        lowest, corrected = samples[best].mean(), level / max(1, len(samples) - 1)
-        for name, sample in samples.items():
-            p = 1.0 if name == best else welch(sample, samples[best])
-            row = dict(zip(by, setting, strict=True)) | {who: name, metric: sample.mean()}
-            row |= {"ratio": _ratio(sample.mean(), lowest), "p": p, "competitive": p > corrected}
-            rows.append(row)
+    for one in judged:
+        apart = one.contest.centres - one.contest.centres.min()
+        for i, name in enumerate(one.contest.names):
+            shown = measure.shown(np.array([apart[i], one.judgement.low[i], one.judgement.high[i]]))
+            row = dict(zip(by, one.setting, strict=True)) | {"who": name}
+            row |= dict(zip(("ratio", "ratio_low", "ratio_high"), map(float, shown), strict=True))
+            row |= {"may_be_best": bool(one.judgement.may_be_best[i])}
+            row |= {"worse_than": "|".join(one.contest.names[j] for j in np.flatnonzero(one.judgement.worse[i]))}
+            rows.append(row | {"competitive": bool(one.judgement.high[i] < measure.limit)})
     return pd.DataFrame(rows)
 
 
-def regret(standing: pd.DataFrame, *, who: str = "mechanism") -> pd.DataFrame:
-    """A row a mechanism, the lowest regret first: the geometric mean of its ratios, how often it was competitive or the
-    best, and in how many settings it took part."""
-    groups = standing.groupby(who, sort=False)
-    table = pd.DataFrame(
+def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, level: float = LEVEL) -> pd.DataFrame:
+    """One row per mechanism, the lowest regret first.
+
+    Columns: `who`, `regret` with `regret_low` and `regret_high` (a confidence interval for each mechanism alone), `worst`,
+    `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that took
+    part in every setting have a rank. `unit`: place of the dataset in the setting; datasets are what ranks are resampled over.
+
+    The best of each setting is chosen from noisy means, which makes it look better than it is. So the upper end comes from the
+    distance to the lowest mean, which is too large on average, and the lower end from the distance to a mechanism that was chosen
+    by other trials, which is too small on average. Neither depends on how close the mechanisms are.
+    """
+    names = list(dict.fromkeys(name for one in judged for name in one.contest.names))
+    if not names:
+        return pd.DataFrame()
+    table = _Table(judged, names, unit)
+    low, high = table.interval(level)
+    rank, rank_low, rank_high = table.ranks(level)
+    frame = pd.DataFrame(
         {
-            "regret": np.exp(groups["ratio"].agg(lambda ratios: np.log(ratios).mean())),
-            "worst": groups["ratio"].max(),
-            "competitive": groups["competitive"].sum(),
-            "best": groups["ratio"].agg(lambda ratios: int((ratios == 1).sum())),
-            "settings": groups.size(),
+            "who": names,
+            "regret": measure.shown(table.regret),
+            "regret_low": measure.shown(np.maximum(0.0, low)),
+            "regret_high": measure.shown(np.maximum(0.0, high)),
+            "worst": measure.shown(np.nanmax(table.apart, axis=0)),
+            "competitive": _count(judged, names, measure),
+            "best": np.nansum(table.apart == 0, axis=0),
+            "settings": np.isfinite(table.apart).sum(axis=0),
+            "rank": rank,
+            "rank_low": rank_low,
+            "rank_high": rank_high,
         }
     )
-    return table.sort_values("regret", kind="stable").reset_index()
+    return frame.sort_values(["rank", "regret"], kind="stable", na_position="last").reset_index(drop=True)
 
 
-def _ratio(value: float, lowest: float) -> float:
-    if lowest > 0:
-        return value / lowest
-    return 1.0 if value == lowest else np.inf
+def _count(judged: Sequence[Standing], names: Sequence[str], measure: Measure) -> Floats:
+    """In how many settings each is competitive."""
+    counts = dict.fromkeys(names, 0)
+    for one in judged:
+        for name, high in zip(one.contest.names, one.judgement.high, strict=True):
+            counts[name] += bool(high < measure.limit)
+    return np.array([counts[name] for name in names])
+
+
+class _Table:
+    """Distances to the best as matrices, one row per setting, one column per mechanism; nan where it took no part."""
+
+    def __init__(self, judged: Sequence[Standing], names: Sequence[str], unit: int) -> None:
+        shape = len(judged), len(names)
+        self.apart, self.crossed, self.errors = (np.full(shape, np.nan) for _ in range(3))
+        place = {name: at for at, name in enumerate(names)}
+        self.several = any(len(one.samples.scores[0]) > 1 for one in judged)
+        for row, one in enumerate(judged):
+            at = [place[name] for name in one.contest.names]
+            self.apart[row, at] = one.contest.centres - one.contest.centres.min()
+            self.crossed[row, at] = _crossed(one.samples)
+            self.errors[row, at] = _errors(one)
+        units = [one.setting[unit] for one in judged]
+        self.units = [np.array([u == own for u in units]) for own in dict.fromkeys(units)]
+        self.whole = np.isfinite(self.apart).all(axis=0)
+        self.regret = np.nanmean(self.apart, axis=0)
+
+    def unit_means(self) -> tuple[Floats, Floats, Floats]:
+        """For each dataset the mean distance of each mechanism, its standard error, and the dataset's share of the settings.
+
+        Settings of one dataset share its draws: then their errors may all go one way.
+        """
+        means, errors, shares = [], [], []
+        for mine in self.units:
+            part, own = self.apart[mine], self.errors[mine]
+            filled = np.maximum(1, np.isfinite(part).sum(axis=0))
+            means.append(np.where(np.isfinite(part).any(axis=0), np.nansum(part, axis=0) / filled, np.nan))
+            together = np.nansum(own, axis=0) if self.several else np.sqrt(np.nansum(np.square(own), axis=0))
+            errors.append(together / filled)
+            shares.append(np.isfinite(part).sum(axis=0) / np.maximum(1, np.isfinite(self.apart).sum(axis=0)))
+        return np.array(means), np.array(errors), np.array(shares)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        from scipy import stats
+
+        _, errors, shares = self.unit_means()
+        error = np.sqrt(np.nansum(np.square(errors * shares), axis=0))
+        wide = stats.norm.isf(level / 2) * error
+        return np.nanmean(self.crossed, axis=0) - wide, self.regret + wide
+
+    def ranks(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Ranks of those that took part everywhere, and how they vary over datasets, which are drawn again with replacement."""
+        none = np.full(self.regret.size, np.nan)
+        at = np.flatnonzero(self.whole)
+        if not at.size:
+            return none, none.copy(), none.copy()
+        means, errors, shares = (values[:, at] for values in self.unit_means())
+        errors = np.where(np.isfinite(errors), errors, UNKNOWN)
+        rng = np.random.default_rng(0)
+        picked = rng.integers(0, len(self.units), (RESAMPLES, len(self.units)))
+        noisy = means[picked] + errors[picked] * rng.standard_normal((RESAMPLES, *means.shape))
+        drawn = _ranked((noisy * shares[picked]).sum(axis=1) / shares[picked].sum(axis=1))
+        rank, low, high = none, none.copy(), none.copy()
+        rank[at] = _ranked(self.regret[at])
+        low[at], high[at] = np.quantile(drawn, [level / 2, 1 - level / 2], axis=0, method="nearest")
+        # The interval holds the rank itself.
+        return rank, np.fmin(low, rank), np.fmax(high, rank)
+
+
+def _ranked(values: Floats) -> Floats:
+    """1 for the lowest; equal values share the better rank."""
+    return 1.0 + (values[..., None, :] < values[..., :, None]).sum(axis=-1)
+
+
+def _crossed(samples: Samples) -> Floats:
+    """The distance to the mechanism that is the best by other numbers: on the other draws of the data, or in the other half of
+    the trials where there is one draw."""
+    means = samples.draw_means()
+    if means.shape[1] > 1:
+        rest = (means.sum(axis=1, keepdims=True) - means) / (means.shape[1] - 1)
+        return (means - means[rest.argmin(axis=0), np.arange(means.shape[1])]).mean(axis=1)
+    first, second = samples.half(0), samples.half(1)
+    if any(x.size == 0 for own in second.scores for x in own):
+        return np.zeros(len(samples.names))
+    one, other = first.centres(), second.centres()
+    return ((other - other[one.argmin()]) + (one - one[other.argmin()])) / 2
+
+
+def _errors(one: Standing) -> Floats:
+    """The standard error of each mechanism's distance to the best; none for one that is surely the best."""
+    variances, centres = one.contest.variances, one.contest.centres
+    if centres.size == 1:
+        return np.zeros(1)
+    best = int(centres.argmin())
+    beside = int(np.where(np.arange(centres.size) == best, np.inf, centres).argmin())
+    rival = np.where(np.arange(centres.size) == best, variances[beside], variances[best])
+    errors = np.sqrt(variances + rival)
+    if one.judgement.may_be_best.sum() == 1:
+        errors[best] = 0.0
+    return errors

@@ -1,0 +1,156 @@
+"""Boards: mechanisms are ranked only among those of one guarantee. Says which board a setting belongs to, and who is in it.
+
+Read from a stored run, or from labels of installed mechanisms. Imported by plotting scripts, the report and the `compare` verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from dpbench.config import catalogue
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.results.run import UNSTATED, Run, Setting
+from dpbench.results.setting import DECLARED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+PREFIX = "mechanism."
+"""Of the labels that hold a mechanism's parameters."""
+
+
+class Board(StrEnum):
+    """A guarantee under which mechanisms may be ranked against each other."""
+
+    PURE = "pure ε"
+    APPROXIMATE = "(ε, δ)"
+    READS = "reads the data"
+
+    @property
+    def told(self) -> str:
+        """What all mechanisms of this board have in common."""
+        return {
+            Board.PURE: "pure ε: every parameter is declared or chosen privately",
+            Board.APPROXIMATE: "(ε, δ): every parameter is declared or chosen privately",
+            Board.READS: "reads the data: bounds or parameters taken from the data, or no guarantee stated; not private",
+        }[self]
+
+    @property
+    def slug(self) -> str:
+        """The board in a file's name."""
+        return {Board.PURE: "pure", Board.APPROXIMATE: "delta", Board.READS: "reads"}[self]
+
+
+def board(guarantee: str, private: bool) -> Board:
+    """The board of a guarantee, and of whether a release keeps it."""
+    if not private:
+        return Board.READS
+    return Board.PURE if guarantee == "ε" else Board.APPROXIMATE
+
+
+def board_of(setting: Setting) -> Board:
+    return board(setting.guarantee, setting.private)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A mechanism with its parameters, as it takes part in one setting."""
+
+    board: Board
+    mechanism: str
+    parameters: Mapping[str, str]
+    neighbours: str = ""
+    """What one individual may change."""
+
+
+def entrants(run: Run) -> dict[str, Entrant]:
+    """Who takes part in every setting of a run, by its id."""
+    return {
+        setting.id: Entrant(
+            board_of(setting), setting.mechanism.name, _parameters(setting), setting.neighbours or "not stated"
+        )
+        for setting in run.settings
+    }
+
+
+def entrants_by_labels(trials: pd.DataFrame) -> dict[str, Entrant]:
+    """The same from the labels of trials alone, as installed mechanisms state their guarantee."""
+    columns = [column for column in trials.columns if column.startswith(PREFIX)]
+    found = {}
+    for row in trials.drop_duplicates("setting").to_dict("records"):
+        given = {column.removeprefix(PREFIX): row[column] for column in columns if _given(row[column])}
+        entry = catalogue.mechanism(str(row["mechanism"]))
+        valid = MECHANISMS.parameters(entry.cls)
+        fields = {name: _plain(value) for name, value in given.items() if valid is None or name in valid}
+        known = {name: value for name, value in {**entry.parameters, **fields}.items() if not isinstance(value, list)}
+        made = MECHANISMS.make(entry.cls, **{k: 1 if v == DECLARED else v for k, v in known.items()})
+        shown = {name: str(value) for name, value in fields.items()}
+        told = str(getattr(made, "neighbours", "") or "not stated")
+        found[str(row["setting"])] = Entrant(board_of_mechanism(made), str(row["mechanism"]), shown, told)
+    return found
+
+
+def _given(value: Any) -> bool:
+    """Whether a label holds a value: what is None, or another mechanism's, is empty in a table."""
+    return bool(value is not None and value == value)
+
+
+def _plain(value: Any) -> Any:
+    """A number of a table as a parameter: whole where it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def board_of_mechanism(mechanism: Any) -> Board:
+    """The board of an object, by what it states itself."""
+    declares = getattr(mechanism, "not_private", None)
+    guarantee = str(getattr(mechanism, "privacy", "") or UNSTATED)
+    return board(guarantee, not (callable(declares) and declares()) and guarantee not in (UNSTATED, "none"))
+
+
+def names(found: Mapping[str, Entrant]) -> dict[str, str]:
+    """The name of every setting's entrant. Variants of one mechanism on one board are told apart by their parameters."""
+    alike: dict[tuple[Board, str], list[Entrant]] = {}
+    for one in found.values():
+        alike.setdefault((one.board, one.mechanism), []).append(one)
+    values: dict[tuple[Board, str], dict[str, set[str]]] = {}
+    for at, those in alike.items():
+        told = dict.fromkeys(name for one in those for name in one.parameters)
+        # One that is not given is None, which is how tables lose it.
+        values[at] = {name: {str(one.parameters.get(name)) for one in those} for name in told}
+    return {id: _name(one, values[one.board, one.mechanism]) for id, one in found.items()}
+
+
+def _name(one: Entrant, values: Mapping[str, set[str]]) -> str:
+    shown = [f"{name}={one.parameters.get(name)}" for name, several in values.items() if len(several) > 1]
+    return one.mechanism + (f"[{', '.join(shown)}]" if shown else "")
+
+
+def _parameters(setting: Setting) -> dict[str, str]:
+    declared = setting.mechanism.declared
+    return {name: DECLARED if name in declared else str(value) for name, value in setting.mechanism.params.items()}
+
+
+def boarded(trials: pd.DataFrame, run: Run | None, *, apart: Sequence[str] = ()) -> pd.DataFrame:
+    """The trials with the columns `board`, `who` and `neighbours`. apart: parameters that do not make another name."""
+    found = entrants_by_labels(trials) if run is None else entrants(run)
+    found = {
+        id: replace(one, parameters={k: v for k, v in one.parameters.items() if k not in apart})
+        for id, one in found.items()
+    }
+    known = names(found)
+    ids = trials["setting"]
+    return trials.assign(
+        board=[str(found[id].board) for id in ids],
+        who=[known[id] for id in ids],
+        neighbours=[found[id].neighbours for id in ids],
+    )
+
+
+def present(names: Iterable[str]) -> list[Board]:
+    """The boards among some of their names, in our order."""
+    found = set(names)
+    return [one for one in Board if str(one) in found]

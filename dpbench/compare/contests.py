@@ -1,0 +1,186 @@
+"""One setting, several mechanisms: who is as good as the best, and by how much each is worse. Tests that allow for the choice.
+
+All pairs are compared at once (Bonferroni over the pairs, and over the settings of a board), so that the statements about the
+best hold although it was chosen from the same trials. Errors are compared as logarithms: a ratio of errors is what matters, and
+logarithms of heavy-tailed errors have short tails. Imported by `standings`; imports numpy and scipy only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LEVEL = 0.05
+"""Chance that any statement of a whole board is wrong."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric by which mechanisms are compared: an error by its ratio to the lowest, a share by its distance to the highest."""
+
+    metric: str
+    share: bool = False
+    """A share between 0 and 1, the higher the better: compared by differences."""
+    steps: int = 0
+    """Of a share: how many items it counts. A share that never changes in a few trials may still change by one item."""
+
+    @property
+    def margin(self) -> float:
+        """Competitive: surely less than this factor above the lowest error, or less than this below the highest share."""
+        return 0.05 if self.share else 1.1
+
+    def scores(self, values: Floats) -> Floats:
+        """What is averaged and compared; lower is better."""
+        if self.share:
+            return -values
+        # An error of zero has no logarithm. It counts as far below every other one.
+        largest = float(values.max(initial=0.0))
+        return np.log(np.maximum(values, 1e-12 * largest if largest > 0 else 1.0))
+
+    def shown(self, apart: Floats) -> Floats:
+        """Distances between scores as readers see them: ratios of errors, or differences of shares."""
+        return apart if self.share else np.exp(apart)
+
+    def least_variance(self, trials: int) -> float:
+        """The variance of one trial is at least this: a change that did not occur in n trials has a chance of up to 3/n."""
+        return 3.0 / trials / self.steps**2 if self.share and self.steps else 0.0
+
+    @property
+    def none(self) -> float:
+        """The shown distance of the best to itself."""
+        return 0.0 if self.share else 1.0
+
+    @property
+    def limit(self) -> float:
+        """The margin as a distance between scores."""
+        return self.margin if self.share else math.log(self.margin)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The scores of each mechanism in one setting, by data seed; lower is better."""
+
+    names: tuple[str, ...]
+    scores: tuple[tuple[Floats, ...], ...]
+    """By mechanism and data seed, one number per trial."""
+    floors: tuple[float, ...] = ()
+    """The least variance of one trial, by mechanism; empty: zero."""
+
+    @classmethod
+    def of(cls, measure: Measure, values: Mapping[str, Mapping[int, Floats]]) -> Samples:
+        """From the stored numbers by mechanism and data seed. Data that not every mechanism was tried on are left out."""
+        common = set.intersection(*(set(by_seed) for by_seed in values.values()))
+        seeds = sorted(common)
+        flat = (
+            np.concatenate([by_seed[seed] for by_seed in values.values() for seed in seeds]) if seeds else np.empty(0)
+        )
+        least = 1e-12 * float(flat.max(initial=0.0)) if not measure.share else -np.inf
+        scores = tuple(
+            tuple(measure.scores(np.maximum(by_seed[seed], least)) for seed in seeds) for by_seed in values.values()
+        )
+        floors = tuple(measure.least_variance(sum(x.size for x in own)) if own else 0.0 for own in scores)
+        return cls(tuple(values), scores, floors)
+
+    def half(self, parity: int) -> Samples:
+        """Every second trial."""
+        return Samples(self.names, tuple(tuple(x[parity::2] for x in own) for own in self.scores), self.floors)
+
+    def draw_means(self) -> Floats:
+        """The mean score by mechanism and draw of the data."""
+        return np.array([[x.mean() for x in own] for own in self.scores])
+
+    def centres(self) -> Floats:
+        """The mean score of each mechanism: every draw of the data counts the same."""
+        return self.draw_means().mean(axis=1)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What the trials of one setting say: where each mechanism is, and how well that is known."""
+
+    names: tuple[str, ...]
+    centres: Floats
+    variances: Floats
+    """Of the centres, by the noise of the trials and, where there are several, by the draw of the data."""
+    freedom: Floats
+    """Degrees of freedom of the variances."""
+
+    def distances(self, tests: int, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """Lower and upper bounds of centre i minus centre j, all of them right at once with probability 1 - level.
+
+        `tests`: number of settings among which the level is shared.
+        """
+        from scipy import stats
+
+        k = len(self.names)
+        apart = self.centres[:, None] - self.centres[None, :]
+        variance = self.variances[:, None] + self.variances[None, :]
+        share = np.square(self.variances) / self.freedom
+        with np.errstate(divide="ignore", invalid="ignore"):
+            freedom = np.square(variance) / (share[:, None] + share[None, :])  # Welch and Satterthwaite
+        freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), np.inf)
+        critical = stats.t.isf(level / max(1, tests) / max(1, k * (k - 1)), freedom)
+        with np.errstate(invalid="ignore"):
+            wide = np.where(np.isfinite(variance), critical * np.sqrt(variance), np.inf)
+        np.fill_diagonal(wide, 0.0)
+        return apart - wide, apart + wide
+
+    def judged(self, tests: int, level: float = LEVEL) -> Judgement:
+        """Each mechanism against the best one, whichever that is."""
+        low, high = self.distances(tests, level)
+        may_be_best = np.asarray(~np.any(low > 0, axis=1))
+        others = np.where(may_be_best[None, :] & ~np.eye(len(self.names), dtype=bool), high, -np.inf)
+        return Judgement(
+            low=np.maximum(0.0, low.max(axis=1)),
+            high=np.maximum(0.0, others.max(axis=1, initial=-np.inf)),
+            may_be_best=may_be_best,
+            worse=low > 0,
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How far each mechanism is from the best one, as simultaneous bounds."""
+
+    low: Floats
+    high: Floats
+    may_be_best: NDArray[np.bool_]
+    worse: NDArray[np.bool_]
+    """Row i, column j: i is surely worse than j."""
+
+
+def contest(samples: Samples) -> Contest:
+    """The centres and their variances.
+
+    Several draws of the data: mechanisms are compared on the same draws, so only what a draw does to one mechanism and not to
+    the others makes a comparison uncertain. That is estimated twice, from each mechanism alone (few degrees of freedom) and from
+    all together, and the larger one counts; a variance is never below that of the trials' noise.
+    """
+    scores = samples.scores
+    draws = len(scores[0])
+    floors = samples.floors or (0.0,) * len(scores)
+    means = samples.draw_means()
+    noise = np.array([_noise(own, floor) for own, floor in zip(scores, floors, strict=True)])
+    freedom = np.array([max(1, sum(x.size - 1 for x in own)) for own in scores], dtype=np.float64)
+    if draws > 1 and len(scores) > 1:
+        alone = means - np.median(means, axis=0)
+        alone = np.square(alone - alone.mean(axis=1, keepdims=True)).sum(axis=1) / (draws - 1) / draws
+        rest = means - means.mean(axis=1, keepdims=True) - means.mean(axis=0) + means.mean()
+        degrees = (len(scores) - 1) * (draws - 1)
+        together = float(np.square(rest).sum()) / degrees / draws
+        between = np.maximum(alone, together)
+        freedom = np.where(between > noise, float(degrees), freedom)
+        noise = np.maximum(noise, between)
+    return Contest(samples.names, means.mean(axis=1), noise, freedom)
+
+
+def _noise(own: Sequence[Floats], floor: float) -> float:
+    """The variance of a mechanism's centre by the noise of its trials; infinite where one trial tells nothing of it."""
+    if any(x.size < 2 for x in own):
+        return math.inf
+    return sum(max(float(x.var(ddof=1)), floor) / x.size for x in own) / len(own) ** 2

@@ -1,0 +1,115 @@
+"""What the scripts of cross share: the numbers and figures of boards of queries and of rankings. Imported by them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.compare import tables
+from dpbench.compare.boards import Board, present
+from dpbench.compare.contests import Measure
+from dpbench.figures.boards import board_figure
+from dpbench.figures.shapes import ordered
+from dpbench.results.run import Run
+
+QUERIES = ("place", "epsilon", "share")
+"""A setting of queries: a dataset with its domain, ε, and the size of the queries as a part of the domain."""
+RANKINGS = ("dataset", "epsilon", "K")
+KS = (10, 100)
+BY_SIZE = "abs_error/"
+GROWING = "growing_table"
+
+
+def boards(numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False) -> dict[str, Figure]:
+    """One figure per board, by its slug; the cells of each are mechanisms by the values of a column."""
+    return {
+        board.slug: _figure(numbers, board, column, ordered(numbers[column]), measured, share)
+        for board in present(numbers["board"])
+    }
+
+
+def _figure(
+    numbers: pd.DataFrame, board: Board, column: str, columns: Sequence[str], measured: str, share: bool
+) -> Figure:
+    return board_figure(
+        tables.ranking(numbers, board),
+        tables.cells(numbers, board, column, share=share),
+        title=f"Board: {board.told}",
+        columns=columns,
+        shares=tables.shares(numbers, board),
+        measured=measured,
+        share=share,
+    )
+
+
+def first(figures: dict[str, Figure]) -> Figure:
+    return next(iter(figures.values()))
+
+
+def rest(figures: dict[str, Figure]) -> dict[str, Figure]:
+    return dict(list(figures.items())[1:])
+
+
+# Queries.
+
+
+def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
+    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries."""
+    prefix = f"metric.{BY_SIZE}"
+    columns = {c: float(c.removeprefix(prefix)) for c in trials.columns if c.startswith(prefix)}
+    kept = [c for c in trials.columns if not c.startswith("metric.")]
+    parts = []
+    for _, mine in trials.groupby("setting", sort=False):
+        asked = sorted((c for c in columns if mine[c].notna().any()), key=columns.__getitem__)
+        labels = mine.iloc[0]
+        for column, share in zip(asked, parts_of(labels, len(asked)), strict=True):
+            part = mine[kept].assign(place=place(labels), share=share)
+            parts.append(part.assign(**{"metric.abs_error": mine[column]}))
+    frame = pd.concat(parts, ignore_index=True)
+    return tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+
+
+def place(labels: Mapping[str, Any]) -> str:
+    """The dataset; of tables that differ in their domain, its size."""
+    if labels["dataset"] != GROWING:
+        return str(labels["dataset"])
+    return f"{float(labels['dataset.cells']):.0e} cells".replace("e+", "e").replace("e0", "e")
+
+
+def parts_of(labels: Mapping[str, Any], number: int) -> list[str]:
+    """The sizes of the queries as parts of the domain, in percent, the smallest first. In a small domain the least are one."""
+    least, most = float(labels["task.share"]), float(labels["task.upto"])
+    sizes = np.geomspace(least, most, int(labels["task.steps"]))
+    return [f"{100 * size:.1g} %" if size < 0.1 else f"{100 * size:.0f} %" for size in sizes[sizes.size - number :]]
+
+
+def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
+    """The boards by dataset and domain, and again by the size of the queries."""
+    sizes = sorted(numbers["share"].unique(), key=lambda share: float(share.rstrip(" %")))
+    by_size = {
+        f"{board.slug}-sizes": _figure(numbers, board, "share", sizes, measured, False)
+        for board in present(numbers["board"])
+    }
+    return boards(numbers, "place", measured) | by_size
+
+
+# Rankings.
+
+
+def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
+    """One row per board, setting and mechanism. A setting is a dataset, an ε and K; a list counts for the K it was made for."""
+    length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
+    kept = [c for c in trials.columns if not c.startswith("metric.")]
+    parts = []
+    for k in KS:
+        column = f"metric.precision_at_{k}"
+        if column in trials:
+            mine = trials[(length.isna() | (length == k)) & trials[column].notna()]
+            parts.append(mine[kept].assign(K=k, **{"metric.precision": mine[column]}))
+    frame = pd.concat(parts, ignore_index=True)
+    precision = Measure("precision", share=True, steps=KS[-1])
+    return tables.numbers(frame, run, {"precision": precision}, by=RANKINGS, apart=("k",))

@@ -1,0 +1,164 @@
+"""Compares the numbers of a run with the record: equal where seed, data and code are, statistically elsewhere.
+
+Imported by the verbs `reproduce` and `check`. Knows numbers only; runs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from dpbench.check.measure import is_time
+from dpbench.reproduce.take import is_label
+from dpbench.results.record import Record
+
+TOLERANCE = 1e-9
+"""Relative difference of numbers that the same code computes from the same seed."""
+ALPHA = 0.01
+"""Chance that a comparison of equal laws by other seeds finds any difference at all."""
+ERROR = "_se"
+"""A column `m_se` is the standard error of the mean in the column `m`,"""
+TRIALS = "trials"
+"""over as many trials as this column says."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number that is not the recorded one."""
+
+    experiment: str
+    where: str
+    column: str
+    recorded: float
+    found: float
+    p: float = 0.0
+    """Of the test; 0 where the numbers should have been equal."""
+
+
+@dataclass
+class Comparison:
+    """What a comparison of some experiments found."""
+
+    exact: int = 0
+    """Numbers that had to be equal."""
+    tested: int = 0
+    """Numbers that were tested."""
+    untested: int = 0
+    """Numbers without a standard error, of which other seeds tell nothing."""
+    differences: list[Difference] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why an experiment could not be compared."""
+
+    @property
+    def compared(self) -> int:
+        return self.exact + self.tested
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run, as it would be recorded, and the record of the same experiment, each with its numbers."""
+
+    run: Record
+    numbers: pd.DataFrame
+    record: Record
+    recorded: pd.DataFrame
+
+
+def compare(pairs: Iterable[Pair]) -> Comparison:
+    """Compare runs with their records."""
+    found = Comparison()
+    tests: list[Difference] = []
+    for pair in pairs:
+        run, record, name = pair.run, pair.record, pair.run.experiment
+        if run.scale != record.scale:
+            found.problems.append(f"{name}: run at scale {run.scale}, recorded at scale {record.scale}")
+            continue
+        one, other = _aligned(pair.numbers), _aligned(pair.recorded)
+        rows = other.index.intersection(one.index)
+        gone = len(other.index.difference(one.index))
+        if gone:
+            found.problems.append(f"{name}: {gone} of {len(other)} recorded rows are not among its numbers")
+        one, other = one.loc[rows], other.loc[rows]
+        columns = [column for column in other.columns if column in one.columns and not is_time(column)]
+        lost = [column for column in other.columns if column not in one.columns]
+        if lost:
+            found.problems.append(f"{name}: without the recorded columns {', '.join(lost)}")
+        if run.identity == record.identity:
+            found.exact += len(rows) * len(columns)
+            found.differences += _unequal(name, one, other, columns)
+        else:
+            measured = [column for column in columns if f"{column}{ERROR}" in columns]
+            tests += list(_tests(name, one, other, measured, (run.trials, record.trials)))
+            found.untested += len(rows) * len(
+                [c for c in columns if c not in (*measured, TRIALS) and not c.endswith(ERROR)]
+            )
+    found.tested = len(tests)
+    found.differences += _significant(tests)
+    return found
+
+
+def _aligned(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The numeric columns, indexed by the labels and, where rows share them, by their order."""
+    labels = [str(column) for column in numbers.columns if is_label(str(column))]
+    labels += [c for c in numbers.columns if c not in labels and not pd.api.types.is_numeric_dtype(numbers[c])]
+    shown = pd.DataFrame({label: numbers[label].map(_label) for label in labels}, index=numbers.index)
+    key = shown.agg(", ".join, axis=1) if labels else pd.Series("", index=numbers.index)
+    turn = key.groupby(key).cumcount()
+    values = numbers[[c for c in numbers.columns if c not in labels]].astype(float)
+    return values.set_axis(pd.MultiIndex.from_arrays([key, turn]), axis=0)
+
+
+def _label(value: object) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _unequal(name: str, one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> Iterator[Difference]:
+    for column in columns:
+        x, y = one[column].to_numpy(), other[column].to_numpy()
+        # What is near zero by cancellation is held against the largest of its column.
+        size = max(np.nanmax(np.abs(y), initial=0.0), 0.0)
+        close = np.isclose(x, y, rtol=TOLERANCE, atol=TOLERANCE * size * 1e-3, equal_nan=True)
+        for place in np.flatnonzero(~close):
+            yield Difference(name, str(one.index[place][0]), column, float(y[place]), float(x[place]))
+
+
+def _tests(
+    name: str, one: pd.DataFrame, other: pd.DataFrame, columns: list[str], trials: tuple[int, int]
+) -> Iterator[Difference]:
+    for column in columns:
+        for place in one.index:
+            x, y = one.at[place, column], other.at[place, column]
+            a, b = one.at[place, column + ERROR], other.at[place, column + ERROR]
+            n, m = (
+                int(frame.at[place, TRIALS]) if TRIALS in frame.columns else count
+                for frame, count in zip((one, other), trials, strict=True)
+            )
+            p = difference_p(x, a, n, y, b, m)
+            if not math.isnan(p):
+                yield Difference(name, str(place[0]), column, float(y), float(x), p)
+
+
+def difference_p(x: float, x_error: float, n: int, y: float, y_error: float, m: int) -> float:
+    """Two-sided p of Welch's test, from means, standard errors and numbers of trials; nan where nothing can be told."""
+    from scipy.stats import t
+
+    if n < 2 or m < 2 or not np.isfinite([x, x_error, y, y_error]).all():
+        return math.nan
+    spread = math.hypot(x_error, y_error)
+    if spread <= TOLERANCE * max(abs(x), abs(y)):
+        # All trials alike: the exact permutation test, not certainty.
+        return 1.0 if math.isclose(x, y, rel_tol=TOLERANCE, abs_tol=1e-300) else 2.0 / math.comb(n + m, n)
+    freedom = spread**4 / (x_error**4 / (n - 1) + y_error**4 / (m - 1))
+    return float(2 * t.sf(abs(x - y) / spread, freedom))
+
+
+def _significant(tests: list[Difference]) -> Iterator[Difference]:
+    """Those that are significant together, by Holm's step-down rule."""
+    for i, test in enumerate(sorted(tests, key=lambda test: test.p)):
+        if test.p > ALPHA / (len(tests) - i):
+            return
+        yield test

@@ -1,0 +1,61 @@
+"""A mechanism is put on the board of its guarantee, by name or as an object, on named data or on data of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+import dpbench
+from dpbench import Counts, Incidence, Mechanism
+from dpbench.compare.boards import Board
+from dpbench.compare.newcomer import Newcomer
+from dpbench.errors import UserError
+
+DATA = Incidence.from_rows([[i % 7, (i * i) % 11, 11 + i % 9] for i in range(300)], columns=20)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twice(Mechanism):
+    """Twice the noise that a row of three needs."""
+
+    def publish(self, data, epsilon, noise):
+        return Counts(counts=noise.laplace(data.counts, scale=6 / epsilon))
+
+
+@pytest.mark.parametrize(
+    ("given", "board", "experiment"),
+    [
+        ("lpa", Board.PURE, "cross/leaderboard"),
+        ("lpa(bound=3)", Board.PURE, "cross/leaderboard"),
+        ("gs_mean", Board.READS, "cross/leaderboard"),
+        ("gaussian_correlated", Board.APPROXIMATE, "cross/leaderboard"),
+        ("filter", Board.READS, "cross/ranges"),
+        ("gshm", Board.APPROXIMATE, "cross/ranges"),
+        ("joint_topk", Board.PURE, "cross/topk"),
+    ],
+)
+def test_the_board_of_a_mechanism(given, board, experiment):
+    newcomer = Newcomer.of(given)
+    assert (newcomer.board, newcomer.experiment) == (board, experiment)
+    assert newcomer.variant.declared == (("bound",) if given == "lpa" else ())
+
+
+def test_an_object_on_data_of_the_program(tmp_path):
+    """Its error is twice that of LPA with the right bound, which is on the board with the bound that is declared here."""
+    settings = {"results": tmp_path, "jobs": 1, "overrides": {"trials": 6}, "epsilon": 1.0, "audit": False}
+    found = dpbench.compare(Twice(), dataset={"mine": DATA}, bound=3, **settings)
+    assert (found.who, found.board) == ("Twice", Board.PURE)
+    numbers = found.numbers().set_index("who")
+    assert set(numbers["board"]) == {"pure ε"}
+    assert numbers.loc["Twice", "mae"] / numbers.loc["lpa", "mae"] == pytest.approx(2, rel=0.5)
+    assert found.figure().get_size_inches()[0] == 7
+
+
+def test_nonsense_is_refused(tmp_path):
+    with pytest.raises(UserError, match="bound=3 has no effect without a data object"):
+        dpbench.compare("lpa", bound=3, results=tmp_path)
+    with pytest.raises(UserError, match="expected names or data objects, not both"):
+        dpbench.compare("lpa", dataset=["netflix", DATA], results=tmp_path)
+    with pytest.raises(UserError, match="is not valid: expected a name, or an object with `release`"):
+        dpbench.compare(3, results=tmp_path)

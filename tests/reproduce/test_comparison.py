@@ -1,0 +1,102 @@
+"""Comparison with the record: equal numbers where everything is the same, a corrected test elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpbench.reproduce.comparison import Pair, compare, difference_p
+from dpbench.results.record import Record
+
+RECORD = Record("gs/fig9", "", "paper", 20, 0, (0,), 3, "same", "code", {}, ())
+
+
+def numbers(rng: np.random.Generator, cells: int = 40, trials: int = 20, scale: float = 1.0) -> pd.DataFrame:
+    draws = rng.laplace(100, 10, (cells, trials)) * scale
+    return pd.DataFrame(
+        {
+            "dataset": [f"d{i}" for i in range(cells)],
+            "mechanism": "lpa",
+            "epsilon": 0.1,
+            "trials": trials,
+            "mae": draws.mean(axis=1),
+            "mae_se": draws.std(axis=1, ddof=1) / trials**0.5,
+            "best": draws[:, 0],
+        }
+    )
+
+
+def test_the_same_numbers_are_equal():
+    found = compare([Pair(RECORD, numbers(np.random.default_rng(1)), RECORD, numbers(np.random.default_rng(1)))])
+    assert not found.differences
+    assert found.exact == 40 * 4
+    assert found.tested == 0
+
+
+def test_one_number_that_moved_by_a_millionth_is_named():
+    one, other = (numbers(np.random.default_rng(1)) for _ in range(2))
+    other.loc[7, "best"] *= 1 + 1e-6
+    (found,) = compare([Pair(RECORD, one, RECORD, other)]).differences
+    assert (found.column, found.where.split(",")[0]) == ("best", "d7")
+
+
+def test_the_twelfth_digit_is_no_difference():
+    one, other = (numbers(np.random.default_rng(1)) for _ in range(2))
+    other["mae"] *= 1 + 1e-11
+    assert not compare([Pair(RECORD, one, RECORD, other)]).differences
+
+
+def test_other_seeds_are_tested_together():
+    """40 cells, 200 comparisons of equal laws: an alarm in at most 1 % of them, so more than 8 has a chance below 1e-3."""
+    other = dataclasses.replace(RECORD, identity="other")
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        found = compare([Pair(other, numbers(rng), RECORD, numbers(rng))])
+        assert found.tested == 40
+        assert found.untested == 40
+        alarms += bool(found.differences)
+    assert alarms <= 8
+
+
+def test_a_shift_of_a_tenth_is_found():
+    other = dataclasses.replace(RECORD, identity="other")
+    rng = np.random.default_rng(5)
+    assert compare([Pair(other, numbers(rng, scale=1.2), RECORD, numbers(rng))]).differences
+
+
+def test_rows_and_columns_that_are_gone_are_told():
+    whole = numbers(np.random.default_rng(1))
+    found = compare([Pair(RECORD, whole.iloc[1:].drop(columns="best"), RECORD, whole)])
+    assert any("1 of 40 recorded rows" in problem for problem in found.problems)
+    assert any("best" in problem for problem in found.problems)
+
+
+def test_other_scales_are_not_compared():
+    other = dataclasses.replace(RECORD, scale="smoke")
+    whole = numbers(np.random.default_rng(1))
+    found = compare([Pair(other, whole, RECORD, whole)])
+    assert found.compared == 0
+    assert "scale smoke" in found.problems[0]
+
+
+def test_the_order_of_rows_does_not_count():
+    whole = numbers(np.random.default_rng(1))
+    assert not compare([Pair(RECORD, whole.iloc[::-1], RECORD, whole)]).differences
+
+
+def test_p_is_that_of_welch():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(0, 1, 12), rng.normal(0.5, 3, 30)
+    expected = stats.ttest_ind(x, y, equal_var=False).pvalue
+    assert difference_p(x.mean(), stats.sem(x), 12, y.mean(), stats.sem(y), 30) == pytest.approx(expected)
+
+
+def test_without_any_spread_it_is_the_permutation_test():
+    assert difference_p(0.9, 0.0, 5, 1.0, 0.0, 5) == pytest.approx(2 / 252)
+    assert difference_p(0.9, 0.0, 5, 0.9, 0.0, 5) == 1.0
+    assert np.isnan(difference_p(0.9, 0.0, 1, 1.0, 0.0, 5))

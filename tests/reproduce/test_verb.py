@@ -1,0 +1,143 @@
+"""`reproduce` through the front door: runs a paper, compares with the record, writes the bundle of an artifact."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from dpbench.reproduce import artifact
+from dpbench.reproduce.carry_out import experiments_of
+from dpbench.reproduce.costs import Meter, memory_of
+from dpbench.reproduce.locked import locked
+
+EXPERIMENT = "epicrec/example"
+
+
+def dpbench(*words, cwd):
+    run = [sys.executable, "-m", "dpbench", *words]
+    return subprocess.run(run, cwd=cwd, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    return folder, dpbench("reproduce", EXPERIMENT, "--scale", "smoke", "--artifact", "bundle", cwd=folder)
+
+
+def test_it_runs_draws_judges_and_reports(done):
+    folder, found = done
+    assert found.returncode == 0, found.stderr
+    assert f"{EXPERIMENT}: " in found.stdout
+    assert "reproduced" in found.stdout
+    assert "1 experiments in" in found.stdout
+    assert (folder / "results" / "report.html").is_file()
+    assert (folder / "results" / "figures" / f"{EXPERIMENT}.png").is_file()
+
+
+def test_the_bundle_has_what_a_reviewer_asks_for(done):
+    folder, _ = done
+    bundle = folder / "bundle"
+    for name in ("README.md", "APPENDIX.md", "DATA.md", "ENVIRONMENT.md", "Dockerfile", "requirements.lock"):
+        assert (bundle / name).stat().st_size > 100, name
+    appendix = (bundle / "APPENDIX.md").read_text()
+    assert f"python -m dpbench reproduce {EXPERIMENT} --scale smoke" in appendix
+    assert "epicrec/" in appendix
+    assert "numpy==" in (bundle / "requirements.lock").read_text()
+    assert yaml.safe_load((bundle / "CITATION.cff").read_text())["cff-version"] == "1.2.0"
+    pdf = (bundle / "figures" / "epicrec-example.pdf").read_bytes()
+    assert b"/Type3" not in pdf
+    assert "\\toprule" in (bundle / "tables" / "epicrec-example.tex").read_text()
+
+
+def test_tables_of_the_appendix_have_as_many_cells_as_heads(done):
+    folder, _ = done
+    width = 0
+    for line in (folder / "bundle" / "APPENDIX.md").read_text().splitlines():
+        cells = line.replace("\\|", "").count("|") if line.startswith("|") else 0
+        assert cells in (0, width) or width == 0, line
+        width = cells
+
+
+def test_nonsense_is_wrong_use(tmp_path):
+    found = dpbench("reproduce", "gss", cwd=tmp_path)
+    assert found.returncode == 2
+    assert "did you mean 'gs'" in found.stderr
+
+
+def test_a_paper_is_all_its_experiments():
+    assert {name.partition("/")[0] for name in experiments_of([])} == {
+        "gs",
+        "sparse",
+        "analytics",
+        "sensitivity",
+        "epicrec",
+    }
+    assert experiments_of(["epicrec/example", "epicrec"])[0] == "epicrec/example"
+    assert len(experiments_of(["epicrec/example", "epicrec"])) == len(experiments_of(["epicrec"]))
+
+
+def test_the_meter_sees_memory_and_forgets_it():
+    with Meter() as meter:
+        before = meter.peak()
+        held = bytearray(80_000_000)
+        assert meter.peak() - before > 60_000_000
+        del held
+        assert meter.peak() - before < 60_000_000
+
+
+def test_memory_counts_children():
+    program = "import sys; held = bytearray(80_000_000); print('ready', flush=True); sys.stdin.read()"
+    own = memory_of(__import__("os").getpid())
+    child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    try:
+        assert memory_of(__import__("os").getpid()) - own > 60_000_000
+    finally:
+        child.communicate(b"")
+
+
+def test_the_lock_names_what_is_needed_and_nothing_of_the_tests():
+    found = locked()
+    assert "numpy" in found
+    assert "pytest" not in found
+    assert "dpbench-repro" not in found
+
+
+def test_the_citation_of_the_checkout_is_the_same():
+    from dpbench.paths import PACKAGE
+
+    path = PACKAGE.parent / "CITATION.cff"
+    if not path.is_file():
+        pytest.skip("no checkout")
+    assert path.read_text() == artifact.citation()
+
+
+def test_what_is_put_on_record_is_compared_by_the_next_run(tmp_path):
+    """In a copy of the package, so that the record of the checkout stays as it is."""
+    program = """
+        import sys
+        from pathlib import Path
+        from dpbench.cli import reproduce
+        from dpbench.results import record
+        folder = Path("record")
+        reproduce.RECORD = folder
+        reproduce.read = lambda name: record.read(name, folder)
+        sys.exit(reproduce.main(sys.argv[1:]))
+    """
+    script = tmp_path / "with_record.py"
+    script.write_text("\n".join(line.removeprefix("        ") for line in program.splitlines()))
+
+    def again(*more):
+        words = [sys.executable, str(script), EXPERIMENT, "--scale", "smoke", *more]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    assert again("--record").returncode == 0
+    found = again()
+    assert found.returncode == 0, found.stdout
+    assert "0 differ" in found.stdout
+    (stored,) = (tmp_path / "record").glob("**/*.json")
+    assert json.loads(stored.read_text())["experiment"] == EXPERIMENT
