@@ -7,7 +7,9 @@ Imported by the verbs `run` and `figures`, and by the report, which takes the nu
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 from dpbench.paths import EXPERIMENTS
 from dpbench.results import commands, frame
 from dpbench.results.folder import inside
+from dpbench.results.record import Record
 from dpbench.results.run import FLOAT, Run, valid_name
 
 if TYPE_CHECKING:
@@ -34,6 +37,13 @@ class Drawing:
     numbers: pd.DataFrame
     figure: Figure | None
     summary: pd.DataFrame | None = None
+    more: Mapping[str, Figure] = field(default_factory=dict)
+    """Further figures, by what is added to their files' names."""
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """All of them; the first one, which stands for the experiment, under an empty name."""
+        return {**({} if self.figure is None else {"": self.figure}), **self.more}
 
 
 def script(experiment: str) -> Path | None:
@@ -60,6 +70,7 @@ def load_script(path: Path) -> ModuleType:
 def draw(run: Run) -> Drawing:
     """The numbers and the figure of one run; CannotDraw says why not."""
     from dpbench.figures import style
+    from dpbench.figures.beside import with_files
 
     path = script(run.experiment or run.name)
     trials = frame.trials(run)
@@ -67,63 +78,130 @@ def draw(run: Run) -> Drawing:
         raise CannotDraw("no trial of it is finished")
     try:
         with style.paper_style(), style.marked(run.caveats):
-            numbers, figure, summary = _usual(run, trials) if path is None else _scripted(path, trials)
-            if figure is not None:
-                style.note(figure, notes(run))
+            module = None if path is None else load_script(path)
+            beside: list[str] = []
+            if getattr(module, "BESIDE_FILES", False):
+                trials, beside = with_files(run, trials)
+            drawing = _usual(run, trials) if module is None else _scripted(module, trials, run)
+            for figure in drawing.figures.values():
+                style.note(figure, [*notes(run, marked=not drawing.more), *beside])
     except Exception as error:
         # A run of other mechanisms or datasets may lack what this figure shows, and a script may be the user's own.
         raise CannotDraw(f"its script cannot draw this run ({type(error).__name__}: {error})") from error
-    return Drawing(len(trials), numbers, figure, summary)
+    return drawing
 
 
-def _scripted(path: Path, trials: pd.DataFrame) -> tuple[pd.DataFrame, Figure | None, pd.DataFrame | None]:
-    module = load_script(path)
-    numbers = module.numbers(trials)
-    return numbers, module.draw(numbers), module.summary(numbers) if hasattr(module, "summary") else None
+def closed(run: Run) -> Figure | None:
+    """The figure of a run for a program: a notebook would show an open one twice, once for itself and once as a value."""
+    from dpbench.figures.style import plt
+
+    figure = draw(run).figure
+    if figure is not None:
+        plt.close(figure)
+    return figure
 
 
-def _usual(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, Figure | None, pd.DataFrame | None]:
+def draw_record(record: Record) -> Drawing:
+    """The figure of an experiment as it is on record; CannotDraw says why not."""
+    from dpbench.figures import style
+
+    path, numbers = script(record.experiment), record.numbers()
+    if path is None:
+        raise CannotDraw("it has no plotting script any more")
+    try:
+        with style.paper_style(), style.marked(record.not_private):
+            drawing = _shown(load_script(path), numbers, record.trials * record.settings)
+            for figure in drawing.figures.values():
+                style.note(figure, record_notes(record, marked=not drawing.more))
+    except Exception as error:  # the script may have changed since
+        raise CannotDraw(f"its script cannot draw the record ({type(error).__name__}: {error})") from error
+    return drawing
+
+
+def record_notes(record: Record, *, marked: bool = True) -> list[str]:
+    """What stands below a figure of the record."""
+    from dpbench.figures.style import MARK, name
+
+    trials = "1 trial" if record.trials == 1 else f"up to {record.trials} trials"
+    draws = f" on each of {len(record.data_seeds)} draws of the data" if len(record.data_seeds) > 1 else ""
+    lines = [
+        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}; {'; '.join(record.origins)}"
+    ]
+    if record.not_private and marked:
+        lines.append(f"{MARK} not private as run: {', '.join(map(name, record.not_private))}")
+    return lines
+
+
+def _scripted(module: ModuleType, trials: pd.DataFrame, run: Run) -> Drawing:
+    """What a script makes of the trials; of the run as well, where its `numbers` takes that."""
+    takes_run = "run" in inspect.signature(module.numbers).parameters
+    return _shown(module, module.numbers(trials, run) if takes_run else module.numbers(trials), len(trials))
+
+
+def _shown(module: ModuleType, numbers: pd.DataFrame, trials: int) -> Drawing:
+    """What a script draws: it has `draw`, or `figures` where there are several, of which the first stands for the experiment."""
+    summary = module.summary(numbers) if hasattr(module, "summary") else None
+    if not hasattr(module, "figures"):
+        return Drawing(trials, numbers, module.draw(numbers), summary)
+    (_, figure), *others = module.figures(numbers).items()
+    return Drawing(trials, numbers, figure, summary, dict(others))
+
+
+def _usual(run: Run, trials: pd.DataFrame) -> Drawing:
     from dpbench.figures import usual
 
     numbers = usual.numbers(trials)
     shown = usual.metrics_shown(trials, run.metrics)
-    return numbers, usual.draw(numbers, shown) if shown else None, None
+    return Drawing(len(trials), numbers, usual.draw(numbers, shown) if shown else None)
 
 
-def notes(run: Run) -> list[str]:
-    """What stands below a figure: how it was run, where the data come from, and what is not private."""
+def notes(run: Run, *, marked: bool = True) -> list[str]:
+    """What stands below a figure: how it was run, where the data come from, and what is not private.
+
+    marked: the figure marks what is not private. A board has none of that, or nothing else.
+    """
     from dpbench.figures.style import MARK, name
 
     trials = "1 trial" if run.repetitions == 1 else f"{run.repetitions} trials"
+    trials += " per setting" + (" and draw of the data" if len(run.data_seeds) > 1 else "")
     noise = f", {run.noise} noise" if run.noise != FLOAT else ""
-    lines = [f"scale {run.scale}, {trials} per setting{noise}; {'; '.join(run.origins())}"]
+    lines = [f"scale {run.scale}, {trials}{noise}; {'; '.join(run.origins())}"]
     if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
         lines.insert(0, run.title or run.name)
-        if script(run.experiment or run.name) is None and run.repetitions > 1:
+        if script(run.experiment or run.name) is None and run.repetitions > 1 and len(run.data_seeds) < 2:
             lines.append("points and bars: means over the trials, with their standard errors")
-    if run.caveats:
+    if len(run.data_seeds) > 1:
+        lines.append(commands.several_draws(run))
+    if run.caveats and marked:
         lines.append(f"{MARK} not private as run: {', '.join(name(mechanism) for mechanism in run.caveats)}")
     return lines
 
 
-def save(run: Run) -> tuple[list[Path], list[str]]:
-    """Draw one run into files. Returns the files written, and what to know of the run."""
+def save(run: Run, drawing: Drawing | None = None) -> tuple[list[Path], list[str]]:
+    """Draw one run into files. Returns the files written, and what to know of the run. `drawing`: what it was drawn into."""
+    drawing = drawing or draw(run)
+    return _write(drawing, run.results, run.label), commands.remarks(run, drawing.trials)
+
+
+def save_record(record: Record, results: Path) -> list[Path]:
+    """Draw what is on record of an experiment into files of a results folder, under a name that says so."""
+    return _write(draw_record(record), results, f"{record.experiment}@record")
+
+
+def _write(drawing: Drawing, results: Path, name: str) -> list[Path]:
     from dpbench.figures.style import paper_style, plt
 
-    drawing = draw(run)
-    csv, png, pdf = (
-        inside(run.results, run.results / "figures" / f"{run.label}.{kind}") for kind in ("csv", "png", "pdf")
-    )
-    csv.parent.mkdir(parents=True, exist_ok=True)
-    files = [csv]
-    drawing.numbers.to_csv(csv, index=False)
-    if drawing.figure is not None:
+    def file(kind: str, added: str = "") -> Path:
+        return inside(results, results / "figures" / f"{name}{f'-{added}' if added else ''}.{kind}")
+
+    files = [file("csv")]
+    files[0].parent.mkdir(parents=True, exist_ok=True)
+    drawing.numbers.to_csv(files[0], index=False)
+    for added, figure in drawing.figures.items():
         with paper_style():
-            drawing.figure.savefig(png, metadata={"Software": None})
-            drawing.figure.set_layout_engine(
-                "none"
-            )  # the places are found: to find them again takes as long as drawing
-            drawing.figure.savefig(pdf, metadata={"CreationDate": None})
-        files += [png, pdf]
-        plt.close(drawing.figure)
-    return files, commands.remarks(run, drawing.trials)
+            figure.savefig(file("png", added), metadata={"Software": None})
+            figure.set_layout_engine("none")  # the places are found: to find them again takes as long as drawing
+            figure.savefig(file("pdf", added), metadata={"CreationDate": None})
+        files += [file("png", added), file("pdf", added)]
+        plt.close(figure)
+    return files

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dpbench.figures import shapes, style
 from dpbench.figures.grids import plain_numbers
-from dpbench.results.frame import summarise
+from dpbench.results.frame import DATA_SEED, moments, summarise
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
 
@@ -18,19 +21,28 @@ def by_size(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     parts = []
     for metric in ERRORS:
         columns = {c: int(c.partition("/")[2]) for c in trials.columns if c.startswith(f"metric.{metric}/")}
-        long = trials[[*keys, *columns]].melt(keys, list(columns), "cells", metric).dropna(subset=[metric])
+        apart = [*keys, *({DATA_SEED} & {*trials.columns})]
+        long = trials[[*apart, *columns]].melt(apart, list(columns), "cells", metric).dropna(subset=[metric])
         long["cells"] = long["cells"].map(columns)
-        groups = long.groupby([*keys, "cells"], sort=False, dropna=False)[metric]
-        parts.append(pd.concat([groups.mean(), groups.sem().rename(f"{metric}_se")], axis=1))
+        mean, error = moments(long, [*keys, "cells"], [metric])
+        parts.append(mean.join(error.add_suffix("_se")))
     return pd.concat(parts, axis=1).reset_index()
 
 
-def by_mechanism(trials: pd.DataFrame) -> pd.DataFrame:
-    """Errors by size of the query, a series a mechanism; a mechanism over a tree of ranges is one of its own."""
-    series = trials["mechanism"].map(style.name)
-    if "mechanism.transform" in trials:
-        series += trials["mechanism.transform"].map({"none": "", "dyadic": ", dyadic"})
-    return by_size(trials.assign(series=series), ["mechanism", "series"])
+TRANSFORMS = {"none": "", "dyadic": ", dyadic", "haar": ", wavelets", "dyadic_product": ", products"}
+
+
+def by_mechanism(trials: pd.DataFrame, keys: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Errors by size of the query, one series per mechanism; over a transform it is a series of its own."""
+    if "mechanism.transform" not in trials:
+        return by_option(trials, "mechanism", {}, keys)
+    return by_option(trials, "mechanism.transform", TRANSFORMS, keys)
+
+
+def by_option(trials: pd.DataFrame, option: str, words: Mapping[Any, str], keys: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Errors by size of the query, one series per mechanism and value of an option; `words`: what a value adds to the name."""
+    series = trials["mechanism"].map(style.name) + trials[option].map(lambda value: words.get(value, ""))
+    return by_size(trials.assign(series=series), [*keys, "mechanism", "series"])
 
 
 def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -78,6 +90,25 @@ def by_range(numbers: pd.DataFrame) -> Figure:
 def absolute_by_range(numbers: pd.DataFrame) -> Figure:
     """The absolute error alone."""
     return curves(numbers, x="cells", xlabel="range size (cells)", relative=False)
+
+
+def absolute_by_dataset(numbers: pd.DataFrame, xlabel: str = "range size (cells)") -> Figure:
+    """The absolute error alone, one panel per dataset."""
+    figure = shapes.lines(
+        numbers,
+        panel="dataset",
+        x="cells",
+        series="series",
+        value="abs_error",
+        error="abs_error_se",
+        xlabel=xlabel,
+        ylabel="Absolute error",
+        label=str,
+        logx=True,
+        logy=True,
+    )
+    finish(figure)
+    return figure
 
 
 def finish(figure: Figure) -> None:

@@ -18,6 +18,10 @@ L_BY_DATASET = {"movielens": 30}
 """l of the samples where it is not 10 (analytics, Section 6)."""
 
 
+MOST_BARS = 24
+"""In a panel that stands beside others."""
+
+
 def label(mechanism: object) -> str:
     """The paper calls FPA by the transform it uses. `raw` is no mechanism: the data as they are."""
     return style.name(mechanism, {"fpa": "DFT (FPA)", "raw": "Raw data"}.get(str(mechanism), ""))
@@ -31,7 +35,7 @@ def paper_settings(trials: pd.DataFrame) -> pd.DataFrame:
     """Of the trials with several l, those with the paper's l for the dataset; mechanisms without l stay."""
     if "mechanism.l" not in trials:
         return trials
-    wanted = trials["dataset"].map(L_BY_DATASET).fillna(L)
+    wanted = trials["dataset"].str.removesuffix(style.FILES).map(L_BY_DATASET).fillna(L)
     return trials[trials["mechanism.l"].isna() | (trials["mechanism.l"] == wanted)]
 
 
@@ -65,7 +69,8 @@ def bars(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) ->
 
 def utility(numbers: pd.DataFrame, prefix: str = "") -> Figure:
     """Figures 7 and 8: mean squared error, KL divergence and precision of the top 10, a panel each."""
-    figure, axes = style.panels(3, width=3.9, height=2.8)
+    crowded = numbers["dataset"].nunique() * numbers["mechanism"].nunique() > MOST_BARS
+    figure, axes = style.panels(3, *((1, 7.2, 1.9) if crowded else (None, 3.9, 2.8)))
     panels: Sequence[tuple[str, str, float]] = (
         ("mse", "MSE", 1.0),
         ("kl", "KL divergence", 1.0),
@@ -76,7 +81,7 @@ def utility(numbers: pd.DataFrame, prefix: str = "") -> Figure:
         ax.set_title(f"({letter}) {title}")
     axes[0].set_yscale("log")
     axes[2].set_ylim(0, 105)
-    style.legend_above(figure, axes)
+    style.legend_above(figure, axes, columns=4 if crowded else 6)
     return figure
 
 

@@ -10,6 +10,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
+from dpbench.results.frame import DATA_SEED
+
+WIDE = 4.5
+"""Inches of a panel of bars above which panels no longer stand side by side."""
 
 
 def ordered(values: pd.Series) -> list[Any]:
@@ -30,10 +34,16 @@ def bars(
     log: bool = True,
     percent: bool = False,
 ) -> Figure:
-    """A panel a value of `panel`; inside, a group of bars a value of `group`, one bar a series; log scale, error bars."""
+    """One panel per value of `panel`; inside, one group of bars per value of `group`, one bar per series; log scale, error
+    bars. Panels of many bars stand one below the other, so that they can be read on a page."""
     kinds = ordered(numbers[panel])
     groups, members = ordered(numbers[group]), ordered(numbers[series])
-    figure, axes = style.panels(len(kinds), width=max(3.0, 0.15 * len(groups) * (len(members) + 1)), height=2.6)
+    width = max(3.0, 0.15 * len(groups) * (len(members) + 1))
+    stacked = width > WIDE
+    if stacked:
+        figure, axes = style.panels(len(kinds), columns=1, width=max(width, 6.5), height=1.9)
+    else:
+        figure, axes = style.panels(len(kinds), width=width, height=2.6)
     width = 0.84 / len(members)
     factor = 100.0 if percent else 1.0
     for ax, kind in zip(axes, kinds, strict=True):
@@ -60,8 +70,9 @@ def bars(
         if log:
             ax.set_yscale("log")
     _same_limits(axes)
-    axes[0].set_ylabel(ylabel)
-    style.legend_above(figure, axes)
+    for ax in axes if stacked else axes[:1]:
+        ax.set_ylabel(ylabel)
+    style.legend_above(figure, axes, columns=4 if stacked else 6)
     return figure
 
 
@@ -99,12 +110,13 @@ def lines(
     ticks: Callable[[Any], str] | None = None,
     share_y: bool = False,
     zero: bool = False,
+    size: tuple[float, float] = (3.1, 2.5),
 ) -> Figure:
-    """Lines over `x`, one a series, with error bars; a panel a value of `panel` when given. `ticks`: x as categories;
-    `zero`: the y axis starts there, so that small differences look small."""
+    """Lines over `x`, one per series, with error bars; one panel per value of `panel` when given. `ticks`: x as categories;
+    `zero`: the y axis starts there, so that small differences look small; `size`: of a panel, in inches."""
     kinds = ordered(numbers[panel]) if panel else [None]
     members = ordered(numbers[series])
-    figure, axes = style.panels(len(kinds), columns)
+    figure, axes = style.panels(len(kinds), columns, *size)
     factor, looks = 100.0 if percent else 1.0, style.looks(members)
     for ax, kind in zip(axes, kinds, strict=True):
         part = numbers if panel is None else numbers[numbers[panel] == kind]
@@ -153,11 +165,13 @@ def dataset_table(
 
     def numbers(trials: pd.DataFrame) -> pd.DataFrame:
         stored = {name: name if name in trials else f"metric.{name}" for name in columns}
+        if DATA_SEED in trials and trials[DATA_SEED].nunique() > 1:  # each draw of a dataset has a row
+            stored[DATA_SEED] = DATA_SEED
         return trials[list(stored.values())].set_axis(list(stored), axis=1).drop_duplicates()
 
     def draw(numbers: pd.DataFrame) -> Figure:
         by_head = {columns[name]: form for name, form in (formats or {}).items()}
-        return table(numbers.rename(columns=columns), formats=by_head)
+        return table(numbers.rename(columns={**columns, DATA_SEED: "Data seed"}), formats=by_head)
 
     return numbers, draw
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ from typing import Any
 
 import matplotlib
 
-matplotlib.use("Agg", force=False)
+# Figures go to files. Who draws already, or works in a notebook, has chosen how they are shown.
+if "matplotlib.pyplot" not in sys.modules and "IPython" not in sys.modules:
+    matplotlib.use("Agg", force=False)
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -22,11 +25,14 @@ NAMES = {
     "lpa": "LPA",
     "alpa": "ALPA",
     "fpa": "FPA",
+    "fpa_fixed": "FPA (10 coefficients)",
     "gs_r": "GS-R",
     "gs_s": "GS-S",
     "gs": "GS",
     "gs_mean": "GS (mean row)",
-    "gs_private": "GS (private mean row)",
+    "gs_private": "GS (private mean)",
+    "gs_sizes": "GS (every size)",
+    "gs_optimal": "Optimal groups",
     "sra": "SRA",
     "hpa": "HPA",
     "dpsense": "DPSense",
@@ -65,6 +71,7 @@ NAMES = {
     "transactions": "Transactions",
     "kos": "KOS",
     "retail": "Retail",
+    "bms_webview": "BMS-WebView",
     "gowalla": "Gowalla",
     "foursquare": "Foursquare",
     "movielens": "MovieLens",
@@ -105,8 +112,8 @@ _FAMILIES = tuple(
     tuple(names.split())
     for names in (
         "lpa fpa gs gs_r gs_s alpa sra hpa dpsense dpsense_s gs_mean linf gaussian knorm_counts gaussian_correlated "
-        "clipped_laplace clipped_gaussian gs_private zero pf_peeling joint_topk "
-        "gumbel_topk gumbel_topk_delta gumbel_topk_unknown",
+        "clipped_laplace clipped_gaussian zero pf_peeling gs_private joint_topk "
+        "gumbel_topk gumbel_topk_delta gumbel_topk_unknown gs_sizes gs_optimal",
         "geometric filter priority filter_priority threshold sketch synthesizer "
         "gshm stability_laplace gaussian_sketch alp hb dawa",
     )
@@ -115,6 +122,9 @@ _FAMILIES = tuple(
 
 MARK = "†"
 """Behind the name of a mechanism that is not private as it was run."""
+
+FILES = " (files)"
+"""Behind the name of a dataset that was read from its original files, where the generated one stands beside it."""
 
 _marked: ContextVar[frozenset[str]] = ContextVar("marked", default=frozenset())
 
@@ -131,7 +141,8 @@ def marked(mechanisms: Iterable[str]) -> Iterator[None]:
 
 def name(key: object, shown: str = "") -> str:
     """A mechanism, dataset or option as a reader of the papers knows it; `shown`: the words of this figure for it."""
-    shown = shown or NAMES.get(str(key), str(key).replace("_", " "))
+    base = str(key).removesuffix(FILES)
+    shown = shown or NAMES.get(base, base.replace("_", " ")) + ("\n(files)" if base != str(key) else "")
     return f"{shown}{MARK}" if str(key) in _marked.get() else shown
 
 
@@ -200,6 +211,7 @@ def paper_style() -> Iterator[None]:
         "lines.linewidth": 1.6,
         "lines.markersize": 5,
         "svg.hashsalt": "dpbench",
+        "pdf.fonttype": 42,  # embedded TrueType: many venues refuse Type 3
     }
     with plt.rc_context(settings):
         yield

@@ -1,4 +1,5 @@
-"""The figure of a run that has no plotting script: error against epsilon, or bars where there is one epsilon.
+"""The figure of a run that has no plotting script, by its axes: lines against epsilon where there are several; else lines
+against a parameter with at least three values; else bars.
 
 One panel per dataset and metric, one line per mechanism with error bars. Imported by `draw`; reads frames of trials only.
 """
@@ -16,8 +17,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpbench.figures import style
 from dpbench.figures.shapes import ordered
-from dpbench.results.frame import METRIC, PAIRS, SECONDS, SETTING, metric_names, summarise
+from dpbench.results.frame import DATA_SEED, METRIC, PAIRS, SECONDS, SETTING, metric_names, moments, summarise
 
+EPSILON = "epsilon"
+LEAST_VALUES = 3  # of a parameter that makes an axis
 LABELS = ("dataset", "mechanism", "epsilon", "task")
 METRICS = 2  # shown, when the run does not say which
 MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
@@ -28,11 +31,11 @@ CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     """One row per setting: its labels, and mean, standard error and 95th percentile of every metric."""
-    apart = {SETTING, "trial", SECONDS}
+    apart = {SETTING, DATA_SEED, "trial", SECONDS}
     labels = [c for c in trials.columns if c not in apart and not c.startswith((METRIC, "chosen.", "diagnostic."))]
     table = summarise(trials, labels)
-    seconds = trials.groupby(labels, sort=False, dropna=False)[SECONDS].agg(["mean", "sem"])
-    table[SECONDS], table[f"{SECONDS}_se"] = seconds["mean"].to_numpy(), seconds["sem"].to_numpy()
+    mean, error = moments(trials, labels, [SECONDS])
+    table[SECONDS], table[f"{SECONDS}_se"] = mean[SECONDS].to_numpy(), error[SECONDS].to_numpy()
     return table
 
 
@@ -48,9 +51,12 @@ def metrics_shown(trials: pd.DataFrame, asked: Sequence[str]) -> list[tuple[str,
 
 def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
     """`numbers` as above. Where there are too many panels or lines the first ones are drawn, and the figure says so."""
-    table = numbers.assign(
-        panel_=[_named(row, "dataset") for row in _varying(numbers, "dataset")],
-        series_=[_named(row, "mechanism") for row in _varying(numbers, "mechanism")],
+    axis = x_axis(numbers)
+    values, rest = numbers[axis], numbers if axis == EPSILON else numbers.drop(columns=axis)
+    table = rest.assign(
+        x_=values,
+        panel_=[_named(row, "dataset") for row in _varying(rest, "dataset")],
+        series_=[_named(row, "mechanism") for row in _varying(rest, "mechanism")],
     )
     asked = {(name, more) for name, more in zip(table["task"], _parameters(table, "task"), strict=True)}
     table["task_"] = _parameters(table, "task")
@@ -73,8 +79,8 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
     for ax, (panel, task, more, metric) in zip(axes, panels, strict=True):
         part = _part(table, panel, task, more)
         part = part[part[metric].notna()]
-        if part["epsilon"].nunique() > 1:
-            _lines(ax, part, members, looks, metric)
+        if part["x_"].nunique() > 1:
+            _lines(ax, part, members, looks, metric, axis)
         else:
             _bars(ax, part, members, looks, metric)
         about = f"\n{style.name(task)}{f' ({more})' if more else ''}" if tasks else ""
@@ -86,6 +92,24 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
     return figure
 
 
+def x_axis(numbers: pd.DataFrame) -> str:
+    """The column that the figure runs along: epsilon, or where there is one epsilon the number with the most values."""
+    if numbers[EPSILON].nunique() > 1:
+        return EPSILON
+    counts = {
+        name: numbers[name].nunique()
+        for name in numbers.columns
+        if name.startswith(("mechanism.", "dataset.", "task.")) and _numeric(numbers[name])
+    }
+    best = max(counts, key=lambda name: counts[name], default=EPSILON)
+    return best if counts.get(best, 0) >= LEAST_VALUES else EPSILON
+
+
+def _numeric(values: pd.Series) -> bool:
+    there = values.dropna()
+    return bool(len(there)) and all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in there)
+
+
 def _limits(panels: list[Any], members: list[Any]) -> list[tuple[list[Any], int, str]]:
     return [(panels, MOST_PANELS, "panels"), (members, MOST_SERIES, "mechanisms")]
 
@@ -94,23 +118,28 @@ def _part(table: pd.DataFrame, panel: str, task: str, more: str) -> pd.DataFrame
     return table[(table["panel_"] == panel) & (table["task"] == task) & (table["task_"] == more)]
 
 
-def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str) -> None:
-    places = sorted(part["epsilon"].unique())
+def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str, axis: str) -> None:
+    places = sorted(float(v) for v in part["x_"].dropna().unique())
     few = len(places) <= CATEGORIES
     for member in members:
-        rows = part[part["series_"] == member].sort_values("epsilon")
+        rows = part[part["series_"] == member].sort_values("x_")
         if rows.empty:
             continue
-        at = [places.index(v) for v in rows["epsilon"]] if few else rows["epsilon"]
+        if rows["x_"].isna().all():  # it has no such parameter: the same everywhere
+            look = {**looks[member], "marker": "", "linestyle": "--"}
+            ax.axhline(float(rows[metric].iloc[0]), label=member, **look)
+            continue
+        at = [places.index(float(v)) for v in rows["x_"]] if few else rows["x_"].astype(float)
         ax.errorbar(
             at, rows[metric], yerr=_spread(rows, metric), capsize=2, elinewidth=0.9, label=member, **looks[member]
         )
     if few:
-        ax.set_xticks(range(len(places)), [style.epsilon_name(v) for v in places])
+        ax.set_xticks(range(len(places)), [style.epsilon_name(v) if axis == EPSILON else f"{v:g}" for v in places])
         ax.margins(x=0.08)
-    elif places[-1] / places[0] > 10:
+    elif places[0] > 0 and places[-1] / places[0] > 10:
         ax.set_xscale("log")
-    ax.set_xlabel("ε")
+    budget = style.epsilon_name(float(part[EPSILON].iloc[0]))
+    ax.set_xlabel("ε" if axis == EPSILON else f"{axis.partition('.')[2].replace('_', ' ')} (ε = {budget})")
     _scale(ax, part[metric])
 
 

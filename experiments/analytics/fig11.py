@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import records, shapes, style
+from dpbench.results.frame import moments
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -13,9 +14,11 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for mechanism, part in trials.groupby("mechanism", sort=False):
         for day, name in enumerate(DAYS):
-            found = {"raw": part[f"metric.raw_share_{day}"], mechanism: part[f"metric.sample_share_{day}"]}
-            for series, shares in found.items():
-                rows.append({"series": series, "day": name, "share": shares.mean(), "share_se": shares.sem()})
+            for series, column in (("raw", f"metric.raw_share_{day}"), (mechanism, f"metric.sample_share_{day}")):
+                mean, error = moments(part, ["mechanism"], [column])
+                rows.append(
+                    {"series": series, "day": name, "share": mean[column].iloc[0], "share_se": error[column].iloc[0]}
+                )
     table = pd.DataFrame(rows).drop_duplicates(["series", "day"])
     return table.sort_values("series", key=lambda s: s.map({k: i for i, k in enumerate(shapes.ordered(s))}))
 

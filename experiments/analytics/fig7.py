@@ -5,6 +5,8 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import records
 
+BESIDE_FILES = True
+
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     return records.by_dataset(trials)

@@ -1,9 +1,11 @@
-"""Figure 9 of analytics: precision of the top K items against K, a panel a dataset."""
+"""Figure 9 of analytics: precision of the top K items against K, one panel per dataset."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import records
+
+BESIDE_FILES = True
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

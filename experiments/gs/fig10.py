@@ -1,4 +1,4 @@
-"""Figure 10 of gs: MRE against datasets, a panel an epsilon, all mechanisms."""
+"""Figure 10 of gs: MRE against datasets, one panel per epsilon, all mechanisms."""
 
 import pandas as pd
 from matplotlib.figure import Figure

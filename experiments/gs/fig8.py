@@ -1,55 +1,85 @@
-"""Figure 8 of gs: real and estimated L1 error against the group size w, with the real and the estimated best w.
+"""Figure 8 of gs: real and estimated L1 error against the group size w, over every w, with the best w and the chosen ones.
 
-The trials with `w=auto` give the size that GS chooses (`gs_mean`: by the sample scaled with the mean row); those with a
-fixed w give the two curves.
+`gs_sizes` has the curves: the real error, and the estimates by which GS chooses w, as printed (the sample times Δ) and by the
+mean row. The price of a choice is how far its real error exceeds the lowest, the paper's measure of the tuning. Releases of `gs`
+with a fixed w are drawn as dots: they check the curve.
 """
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
 
-TUNED = {"gs": "tuned", "gs_mean": "mean_row"}
+CURVES = {"real": "Real", "printed": "Estimated, as printed", "mean_row": "Estimated by the mean row"}
+LINES = {"real": "-", "printed": "--", "mean_row": "-."}
+CHOSEN = {"best_w": "real", "printed_w": "printed", "mean_row_w": "mean_row"}
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    auto = trials["mechanism.w"] == "auto"
-    fixed = trials[~auto].assign(w=trials["mechanism.w"].where(~auto, 0).astype(int))
-    curves = fixed.groupby(["dataset", "w"], sort=False)[["metric.l1", "chosen.estimated_l1"]].agg(["mean", "sem"])
-    curves.columns = ["real_l1", "real_l1_se", "estimated_l1", "estimated_l1_se"]
-    curves = curves.reset_index()
-    best = curves.loc[curves.groupby("dataset")["real_l1"].idxmin()].set_index("dataset")
-    curves["best_w"] = curves["dataset"].map(best["w"])
-    for mechanism, name in TUNED.items():
-        chosen = trials[auto & (trials["mechanism"] == mechanism)].groupby("dataset")
-        curves[f"{name}_w"] = curves["dataset"].map(chosen["chosen.w"].median())
-        real = curves["dataset"].map(chosen["metric.l1"].mean())
-        curves[f"{name}_excess"] = real / curves["dataset"].map(best["real_l1"]) - 1
-    return curves
+    """One row per dataset, curve and w: the mean L1, its standard error, and what the dataset's choices of w cost."""
+    study = trials[trials["mechanism"] == "gs_sizes"]
+    parts = [_curve(study, curve) for curve in CURVES]
+    fixed = trials[(trials["mechanism"] == "gs") & (trials["mechanism.w"] != "auto")]
+    if len(fixed):
+        found = fixed.assign(w=fixed["mechanism.w"].astype(int)).groupby(["dataset", "w"], sort=False)["metric.l1"]
+        parts.append(found.agg(l1="mean", l1_se="sem").reset_index().assign(curve="released"))
+    table = pd.concat(parts, ignore_index=True)
+    groups = study.groupby("dataset")
+    for name in CHOSEN:
+        table[name] = table["dataset"].map(groups[f"diagnostic.{name}"].median())
+    lowest = groups["diagnostic.best_l1"].mean()
+    for name in ("printed", "mean_row"):
+        table[f"{name}_excess"] = table["dataset"].map(groups[f"diagnostic.{name}_excess"].mean())
+        table[f"{name}_excess_se"] = table["dataset"].map(groups[f"diagnostic.{name}_excess"].sem())
+    private = trials[trials["mechanism"] == "gs_private"].groupby("dataset")["metric.l1"].mean()
+    return table.assign(private_excess=table["dataset"].map(private / lowest - 1))
+
+
+def _curve(study: pd.DataFrame, curve: str) -> pd.DataFrame:
+    start = f"diagnostic.{curve}_l1_at_"
+    columns = {name: int(name.removeprefix(start)) for name in study.columns if name.startswith(start)}
+    groups = study.groupby("dataset", sort=False)[list(columns)]
+    long = pd.DataFrame({"l1": groups.mean().stack(), "l1_se": groups.sem().stack()}).dropna(subset="l1").reset_index()
+    long["w"] = long.pop("level_1").map(columns)
+    return long.assign(curve=curve)
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
     datasets = list(dict.fromkeys(numbers["dataset"]))
     figure, axes = style.panels(len(datasets), columns=2, width=3.9, height=2.8)
-    real, estimated, mean = style.COLOURS[0], style.COLOURS[1], style.COLOURS[2]
     for ax, dataset in zip(axes, datasets, strict=True):
-        part = numbers[numbers["dataset"] == dataset].sort_values("w")
-        ax.loglog(part["w"], part["real_l1"], color=real, marker="o", markersize=3, label="Real")
-        ax.loglog(part["w"], part["estimated_l1"], color=estimated, marker="s", markersize=3, label="Estimated")
-        row = part.iloc[0]
-        ax.axvline(row["best_w"], color=real, linestyle=":", label="Real best w")
-        if pd.notna(row["tuned_w"]):
-            ax.axvline(row["tuned_w"], color=estimated, linestyle="--", label="Estimated best w")
-        if pd.notna(row["mean_row_w"]):
-            ax.axvline(row["mean_row_w"], color=mean, linestyle="-.", label="Estimated by the mean row")
-        # What choosing by an estimate costs: the paper's measure of the tuning.
-        costs = [_percent(row[f"{name}_excess"]) for name in TUNED.values() if pd.notna(row[f"{name}_excess"])]
-        ax.set_title(f"{style.name(dataset)}: tuned w costs {' / '.join(costs)}" if costs else style.name(dataset))
+        _panel(ax, numbers[numbers["dataset"] == dataset].sort_values("w"))
         ax.set_xlabel("w")
     for ax in axes[::2]:
         ax.set_ylabel("L1 norm")
-    style.legend_above(figure, axes, columns=5)
+    style.legend_above(figure, axes, columns=4)
     return figure
+
+
+def _panel(ax: Axes, part: pd.DataFrame) -> None:
+    colours = dict(zip(CURVES, style.COLOURS, strict=False))
+    for curve, label in CURVES.items():
+        rows = part[part["curve"] == curve]
+        ax.loglog(rows["w"], rows["l1"], LINES[curve], color=colours[curve], label=label)
+    dots = part[part["curve"] == "released"]
+    if len(dots):
+        ax.loglog(dots["w"], dots["l1"], "o", color=colours["real"], markersize=3, label="Released with a fixed w")
+    row = part.iloc[0]
+    for name, curve in CHOSEN.items():
+        label = (
+            "Its best w" if curve == "real" else f"w chosen {'as printed' if curve == 'printed' else 'by the mean row'}"
+        )
+        ax.axvline(row[name], color=colours[curve], linestyle=":", linewidth=1.1, label=label)
+    costs = [
+        _percent(row[f"{name}_excess"])
+        for name in ("printed", "mean_row", "private")
+        if pd.notna(row[f"{name}_excess"])
+    ]
+    ax.set_title(f"{style.name(row['dataset'])}: above the lowest {' / '.join(costs)}", fontsize=9)
+    ax.text(
+        0.98, 0.02, "printed / mean row / private", transform=ax.transAxes, ha="right", fontsize=6.5, color="#555555"
+    )
 
 
 def _percent(excess: float) -> str:

@@ -1,4 +1,4 @@
-"""Figure 9 of gs: MAE against datasets, a panel an epsilon, all mechanisms."""
+"""Figure 9 of gs: MAE against datasets, one panel per epsilon, all mechanisms."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 from dpbench.figures.grids import plain_numbers
+from dpbench.results.frame import moments
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     columns = {"metric.mae": "mae", "diagnostic.predicted_mae": "expected_mae"}
-    groups = trials.groupby(["dataset", "mechanism.theta"], sort=False)
-    table = groups[list(columns)].mean().rename(columns=columns)
-    table["mae_se"] = groups["metric.mae"].sem()
+    mean, error = moments(trials, ["dataset", "mechanism.theta"], list(columns))
+    table = mean.rename(columns=columns).assign(mae_se=error["metric.mae"])
     table = table.reset_index().rename(columns={"mechanism.theta": "theta"})
     best, liked = (
         table.loc[table.groupby("dataset")[c].idxmin()].set_index("dataset") for c in ("mae", "expected_mae")

@@ -13,12 +13,12 @@ from dpbench.figures.draw import load_script, script
 
 from support.runs import as_stored
 
-IDS = ("fig1", "table4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "table5")
+IDS = ("fig1", "table4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "table5", "table5_readings")
 
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All ten, two trials each; the figures that see the same trials compute nothing anew."""
+    """All of them, two trials each; the figures that see the same trials compute nothing anew."""
     place = tmp_path_factory.mktemp("analytics")
     here = Path.cwd()
     os.chdir(place)
@@ -68,7 +68,7 @@ def test_fig6_has_both_panels_and_marks_the_best(figures: Path) -> None:
 @pytest.mark.parametrize("name", ["fig7", "fig8"])
 def test_fig7_and_fig8_show_each_dataset_with_the_papers_l(figures: Path, name: str) -> None:
     numbers = read(figures, name).set_index(["dataset", "mechanism"])
-    assert len(numbers) == 4 * 5
+    assert len(numbers) == 4 * 7
     assert (numbers["trials"] == 2).all()
     # 604 users of at least 20 records: l = 30 takes more than 20 of each.
     assert numbers.loc[("movielens", "sra"), "reduction"] > 604 * 20 / 50000
@@ -81,7 +81,7 @@ def test_fig9_has_every_k(figures: Path) -> None:
     assert found["gowalla", "hpa"] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     assert found["netflix", "hpa"][-1] == 500  # there are 888 items
     assert numbers["precision"].between(0, 1).all()
-    assert list(dict.fromkeys(numbers["mechanism"])) == ["lpa", "fpa", "gs", "sra", "hpa"]
+    assert list(dict.fromkeys(numbers["mechanism"])) == ["lpa", "fpa", "gs", "gs_mean", "gs_private", "sra", "hpa"]
 
 
 def test_fig10_has_the_raw_data_beside_the_samples(figures: Path) -> None:
@@ -118,3 +118,29 @@ def test_table5_marks_the_tie_for_the_tenth_place() -> None:
     assert numbers["rank"].tolist() == [*map(str, range(1, 10)), "10=", "10="]
     assert numbers["hpa_right"].sum() == 9  # movie 12 is not among the eleven
     assert table5.draw(numbers) is not None
+
+
+def test_readings_stand_side_by_side() -> None:
+    """Of made trials: HPA finds 8 in half of the runs by one reading, and SRA is the same whatever the popularity's noise."""
+    path = script("analytics/table5_readings")
+    assert path is not None
+    readings = load_script(path)
+    rows = [
+        {"mechanism": m, "epsilon": e, "mechanism.per_query": q, "mechanism.popularity_noise": n, "trial": t}
+        | {
+            "right_first": (8.0 - 2 * t if q and n else 4.0) if m == "hpa" else 3.0 * q,
+            "precision_at_10": 0.5 + 0.1 * q,
+        }
+        for m in ("sra", "hpa")
+        for e in (1.0, 2.0)
+        for q in (False, True)
+        for n in ((None, 10.0) if m == "hpa" else (None,))
+        for t in (0, 1)
+    ]
+    numbers = readings.numbers(as_stored(pd.DataFrame(rows))).set_index(["reading", "mechanism"])
+    assert numbers.loc[("Lap(10), whole ε per query", "hpa"), ["right", "reaches"]].tolist() == [7.0, 0.5]
+    assert numbers.loc[("As printed", "hpa"), ["right", "reaches", "trials"]].tolist() == [4.0, 0.0, 2]
+    sra = numbers.xs("sra", level="mechanism")["right"]
+    assert sra["Popularity Lap(10)"] == sra["As printed"] == 0
+    assert sra["Lap(10), whole ε per query"] == sra["Whole ε per query"] == 3
+    assert readings.draw(numbers.reset_index()) is not None

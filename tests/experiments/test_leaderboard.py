@@ -1,4 +1,4 @@
-"""The leaderboard: its task, the competitive set and the regret by hand-computed examples, and its plotting script."""
+"""The task of the leaderboard by hand-computed examples, and the test of means that `check` uses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from scipy import stats
 
 import dpbench
 from dpbench import Counts, Incidence
-from dpbench.compare.standings import regret, standings
 from dpbench.data import TopK
-from dpbench.figures.draw import load_script
 from dpbench.numerics.welch import welch
-from dpbench.paths import EXPERIMENTS
 from dpbench.results.frame import summarise
 from dpbench.tasks import TASKS
 
@@ -50,62 +47,6 @@ def test_welch_without_spread_or_repetition():
     assert welch([2, 2], [3, 3]) == pytest.approx(2 / 6)
     assert welch([2] * 6, [3] * 6) == pytest.approx(2 / 924)
     assert welch([1], [5, 6]) == 1
-
-
-def test_competitive_set_is_corrected_for_the_number_of_tests():
-    """p = 0.0213 passes as different at 0.05, but not at 0.05 / 3: beside two more mechanisms b stays competitive."""
-    two = trials({("d", 1.0, "a"): [1, 2, 3], ("d", 1.0, "b"): [4, 5, 6]})
-    assert standings(two).set_index("mechanism")["competitive"].to_dict() == {"a": True, "b": False}
-    four = trials(
-        {
-            ("d", 1.0, "b"): [4, 5, 6],
-            ("d", 1.0, "a"): [1, 2, 3],
-            ("d", 1.0, "c"): [1000, 1001, 1002],
-            ("d", 1.0, "e"): [3, 2, 1],
-        }
-    )
-    table = standings(four).set_index("mechanism")
-    assert table["competitive"].to_dict() == {"b": True, "a": True, "c": False, "e": True}
-    assert table.loc["b", "p"] == pytest.approx(0.02131, abs=1e-5)
-    assert table["ratio"].to_dict() == {"b": 2.5, "a": 1.0, "c": 500.5, "e": 1.0}
-
-
-def test_settings_are_judged_apart():
-    frame = trials(
-        {
-            ("d", 1.0, "a"): [1, 1.1],
-            ("d", 1.0, "b"): [100, 101],
-            ("d", 2.0, "a"): [100, 101],
-            ("d", 2.0, "b"): [1, 1.1],
-        }
-    )
-    table = standings(frame)
-    assert table["competitive"].tolist() == [True, False, False, True]
-
-
-def test_regret_is_the_geometric_mean_of_ratios():
-    """a: ratios 1 and 4, regret 2. b: 9 and 1, regret 3. c only takes part once, at 2."""
-    frame = trials(
-        {
-            ("d", 1.0, "a"): [2.0] * 6,
-            ("d", 1.0, "b"): [18.0] * 6,
-            ("d", 1.0, "c"): [4.0] * 6,
-            ("e", 1.0, "a"): [4.0] * 6,
-            ("e", 1.0, "b"): [1.0] * 6,
-            ("e", 1.0, "c"): [math.nan] * 6,
-        }
-    )
-    table = regret(standings(frame)).set_index("mechanism")
-    assert table["regret"].to_dict() == pytest.approx({"a": 2.0, "c": 2.0, "b": 3.0})
-    assert table["worst"].to_dict() == {"a": 4.0, "c": 2.0, "b": 9.0}
-    assert table["settings"].to_dict() == {"a": 2, "c": 1, "b": 2}
-    assert table["best"].to_dict() == {"a": 1, "c": 0, "b": 1}
-    assert table["competitive"].to_dict() == {"a": 1, "c": 0, "b": 1}
-
-
-def test_no_error_at_all_has_no_infinite_rival_but_the_others():
-    table = standings(trials({("d", 1.0, "a"): [0.0, 0.0], ("d", 1.0, "b"): [1.0, 1.0]}))
-    assert table["ratio"].tolist() == [1.0, math.inf]
 
 
 DATA = Incidence.from_rows([[0, 1], [0, 1], [0], [2]], columns=200)  # counts 3, 2, 1, 0, 0, ...
@@ -145,6 +86,12 @@ def test_lists_have_a_precision_and_nothing_else():
     assert task.errors(data, Counts(counts=data.counts)).tolist() == [0] * 60
 
 
+def test_a_list_that_ends_early_is_wrong_in_the_missing_places():
+    data = Incidence.from_rows([range(k) for k in range(1, 51)], columns=60)
+    short = TopK(top=np.arange(7), columns=60, chosen={"k": 10})
+    assert TASKS.make("leaderboard").score(data, short, np.random.default_rng(0)) == {"precision_at_10": 0.7}
+
+
 def test_a_list_shorter_than_every_k_has_no_precision():
     data = Incidence.from_rows([[0, 1], [1, 2], [1, 3]], columns=8)
     release = dpbench.mechanism("joint_topk", k=5).release(data, 1.0, np.random.default_rng(0))
@@ -154,39 +101,6 @@ def test_a_list_shorter_than_every_k_has_no_precision():
 def test_direction_of_each_metric():
     task = TASKS.get("leaderboard")
     assert [task.metric(m).direction for m in ("mae", "kl", "precision_at_10", "signed")] == [-1, -1, 1, 0]
-
-
-def test_script_ranks_and_draws():
-    """Made trials: b always twice a, the list-only mechanism last and without a rank in the table."""
-    rng = np.random.default_rng(2)
-    frames = []
-    for dataset in ("checkin", "netflix"):
-        for epsilon in (0.1, math.log(2)):
-            for mechanism, factor in (("lpa", 2.0), ("gs", 1.0), ("alpa", 2.5), ("joint_topk", math.nan)):
-                mae = factor * rng.uniform(0.99, 1.01, 5) / epsilon
-                frame = pd.DataFrame(
-                    {
-                        "mae": mae,
-                        "mse": mae**2,
-                        "pair_variance": mae**2 / 2,
-                        "pair_bias2": mae**2 / 2,
-                        "trial": range(5),
-                    }
-                )
-                frame = frame.assign(kl=mae, precision_at_10=0.5, precision_at_100=0.25, task="leaderboard")
-                frames.append(frame.assign(dataset=dataset, epsilon=epsilon, mechanism=mechanism))
-    script = load_script(EXPERIMENTS / "cross" / "leaderboard.py")
-    numbers = script.numbers(as_stored(pd.concat(frames, ignore_index=True)))
-    ranked = numbers.drop_duplicates("mechanism").set_index("mechanism")
-    assert ranked.index.tolist() == ["gs", "lpa", "alpa", "joint_topk"]
-    assert ranked["regret"].tolist()[:3] == pytest.approx([1, 2, 2.5], rel=0.02)
-    assert math.isnan(ranked.loc["joint_topk", "regret"])
-    assert ranked.loc["gs", "times_best"] == 4
-    assert {"mae_p95", "bias2", "variance", "competitive"} <= set(numbers.columns)
-    figure = script.draw(numbers)
-    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
-    assert "Checkin" in texts
-    assert len(figure.axes) == 3
 
 
 def test_percentile_and_bias_are_those_of_the_trials():

@@ -35,6 +35,26 @@ SERIES = {
     "map_consistency": CHECKED,
     "sketch": {*RANGES, "Sketch, n buckets", "Sketch, 4 n buckets", "Sketch, 16 n buckets"},
     "table1": set(),
+    "haar": {
+        f"{name}, {transform}"
+        for name in ("Geometric", "Filter", "Priority sampling")
+        for transform in ("dyadic", "wavelets")
+    },
+    "rounding": {"Geometric", "Geometric, rounded up", "Priority sampling", "Priority sampling, rounded up"},
+    "weights": {
+        f"{name}{weights}"
+        for name in ("Threshold sampling", "Priority sampling", "Filter-priority")
+        for weights in ("", ", plain")
+    },
+    "theta_by_range": {"2 cells", "15 cells", "110 cells", "811 cells", "6,000 cells"},
+    "two_dimensional": {
+        f"{name}{transform}"
+        for name in ("Geometric", "Filter", "Priority sampling")
+        for transform in ("", ", products")
+    },
+    "private_size": {"Filter", "Threshold sampling", "Priority sampling", "Filter-priority"},
+    "imputation": {"Absent: 0", "Absent: θ/2", "Absent: mean of stopped noise"},
+    "dyadic_time": {*RANGES, "Threshold sampling"},
 }
 
 

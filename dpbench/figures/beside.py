@@ -1,0 +1,31 @@
+"""Generated data and original files side by side in one figure. Imported by `draw`; reads stored runs only."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dpbench.figures import style
+from dpbench.results import frame
+from dpbench.results.run import Run
+
+
+def with_files(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The trials of a run on generated data, with those of its runs on original files behind them, and a note on these.
+
+    A script asks for it by `BESIDE_FILES = True`. The datasets of files have `style.FILES` behind their names. A run with other
+    parameters is not the same experiment, and is left out.
+    """
+    if run.original_datasets:
+        return trials, []
+    parts, told = [trials], []
+    for other in Run.each(run.results, run.scale).values():
+        names = set(trials["dataset"]) & set(other.original_datasets)
+        if other.name != run.name or other.altered or not names:
+            continue
+        found = frame.trials(other)
+        if len(found):
+            found = found[found["dataset"].isin(names)]
+            parts.append(found.assign(dataset=found["dataset"] + style.FILES))
+            shown = ", ".join(f"{name}{style.FILES}" for name in sorted(names))
+            told.append(f"{shown}: original files, {other.repetitions} trials per setting")
+    return pd.concat(parts, ignore_index=True), told

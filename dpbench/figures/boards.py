@@ -1,0 +1,231 @@
+"""The figure of one board: regret with intervals, ratios by dataset, and what the error is made of. One page wide.
+
+Mechanisms of the five papers, modern ones and trivial ones differ in marker and in the style of their names, not in colour alone.
+Imported by the scripts of cross and by the `compare` verb; reads tidy numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpbench.figures import style
+
+WIDTH = 7.0
+"""Inches: the text of a page."""
+SMALL = 7.5
+"""Points: the smallest letters."""
+TRIVIAL = frozenset({"zero", "alpa", "lpa", "geometric"})
+PAPERS = frozenset(
+    {
+        *("fpa", "fpa_fixed", "gs_r", "gs_s", "gs", "gs_mean", "gs_private", "sra", "hpa", "hpa_popularity"),
+        *("dpsense", "dpsense_s", "filter", "threshold", "priority", "filter_priority", "sketch", "synthesizer"),
+        *("gs_optimal", "gs_sizes"),
+        *("s_dpdp", "s_pbq", "laplace_categories"),
+    }
+)
+"""Mechanisms of the five papers; whatever is in neither list is modern."""
+SHARES = {
+    "bounding": ("#56B4E9", ""),
+    "sampling": ("#E69F00", "///"),
+    "grouping": ("#009E73", "..."),
+    "dropping": ("#CC79A7", "xxx"),
+    "noise": ("#BBBBBB", ""),
+}
+"""What an error is made of, as `share_NAME` has it: colour and hatch."""
+DARKEST = 1000.0
+"""Ratios above it share the darkest colour: one hopeless mechanism must not take it from all others."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the mechanisms of one origin are told apart."""
+
+    word: str
+    marker: str
+    face: str
+    italic: bool = False
+
+
+PAPER = Look("of the five papers", "s", "#0072B2")
+MODERN = Look("modern", "o", "white", italic=True)
+BASIC = Look("trivial", "D", "#999999")
+
+
+def look(who: str) -> Look:
+    base = who.partition("[")[0]
+    return BASIC if base in TRIVIAL else PAPER if base in PAPERS else MODERN
+
+
+def label(who: str) -> str:
+    """A name on a board as readers see it: `gaussian_correlated[bound=declared]` has a declared bound."""
+    base, _, more = who.partition("[")
+    shown = style.NAMES.get(base, base.replace("_", " ") if "." not in base else base)
+    told = more.rstrip("]").replace("bound=declared", "bound").replace("bound=None", "no bound").replace("=", " ")
+    return f"{shown} ({told})" if told else shown
+
+
+def board_figure(
+    ranking: pd.DataFrame,
+    cells: pd.DataFrame,
+    *,
+    title: str,
+    columns: Sequence[str],
+    shares: pd.DataFrame | None = None,
+    highlight: str = "",
+    share: bool = False,
+    measured: str = "error",
+) -> Figure:
+    """One board.
+
+    ranking: one row per mechanism, the best first: `who`, `regret`, `regret_low`, `regret_high`, `rank`, `rank_low`, `rank_high`.
+    cells: `who`, `column`, `ratio`, `competitive` (the share of the settings behind a cell). shares: `who` and the columns of
+    `SHARES`, adding up to 1. share: the measure is a share, and regrets are differences.
+    """
+    names = ranking["who"].tolist()
+    with_split = shares is not None and not shares.empty
+    ratios = [1.1, max(1.6, 0.4 * len(columns)), *([0.8] if with_split else [])]
+    height = 1.35 + 0.23 * len(names)
+    figure, axes = style.plt.subplots(
+        1, len(ratios), figsize=(WIDTH, height), width_ratios=ratios, layout="constrained", squeeze=False
+    )
+    left, middle, *right = axes[0]
+    _regrets(left, ranking, highlight, share)
+    _cells(middle, cells, names, columns, share)
+    if with_split and shares is not None:
+        _split(right[0], shares, names)
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    handles: list[Line2D] = [_handle(one) for one in (PAPER, MODERN, BASIC)]
+    handles.append(
+        Line2D([], [], marker="o", color="#D55E00", linestyle="none", markersize=4, label="competitive everywhere")
+    )
+    hollow: dict[str, Any] = {
+        "marker": "o",
+        "color": "#D55E00",
+        "markerfacecolor": "none",
+        "linestyle": "none",
+        "markersize": 4,
+    }
+    handles.append(Line2D([], [], **hollow, label="in some settings"))
+    # Below the regrets, where the names of the other panel's columns leave room.
+    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (-1.9, -0.1)}
+    left.legend(handles=handles, **where, ncols=2, fontsize=SMALL, handletextpad=0.2, columnspacing=0.8)
+    middle.set_title(f"{measured}, {'below the best' if share else 'times the best'}", fontsize=SMALL + 0.5)
+    return figure
+
+
+def _handle(one: Look) -> Line2D:
+    face: dict[str, Any] = {
+        "markerfacecolor": one.face,
+        "markeredgecolor": "#0072B2" if one is not BASIC else "#666666",
+    }
+    return Line2D([], [], marker=one.marker, color="none", linestyle="none", markersize=5, label=one.word, **face)
+
+
+def _regrets(ax: Axes, ranking: pd.DataFrame, highlight: str, share: bool) -> None:
+    """Regret with its interval, and the interval of the rank beside the name."""
+    for at, row in enumerate(ranking.itertuples()):
+        one = look(row.who)
+        mine = row.who == highlight
+        edge = "#D55E00" if mine else "#666666" if one is BASIC else "#0072B2"
+        low, high = max(row.regret_low, 0 if share else 1), row.regret_high
+        if math.isfinite(high):
+            ax.plot([low, high], [at, at], color=edge, linewidth=1.4, solid_capstyle="butt")
+        ax.plot(row.regret, at, one.marker, markerfacecolor=one.face, markeredgecolor=edge, markersize=5)
+        if mine:
+            ax.axhspan(at - 0.5, at + 0.5, color="#D55E00", alpha=0.15, linewidth=0)
+    texts = [f"{label(row.who)}  {_rank(row)}" for row in ranking.itertuples()]
+    ax.set_yticks(range(len(texts)), texts, fontsize=SMALL + 0.5)
+    for tick, who in zip(ax.get_yticklabels(), ranking["who"], strict=True):
+        tick.set_fontstyle("italic" if look(who).italic else "normal")
+        tick.set_fontweight("bold" if who == highlight else "normal")
+    ax.set_ylim(len(texts) - 0.5, -0.5)
+    if not share:
+        ax.set_xscale("log")
+        finite = ranking["regret_high"].replace([np.inf], np.nan).max()
+        ax.set_xlim(0.9, max(2.0, min(2 * DARKEST, 1.3 * finite)))
+        ticks = [t for t in (1, 2, 5, 10, 100, 1000) if t <= ax.get_xlim()[1]]
+        ticks = ticks if len(ticks) <= 4 else [t for t in ticks if t not in (2, 5)]
+        ax.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=SMALL)
+        ax.minorticks_off()
+    ax.tick_params(length=0, labelsize=None)
+    ax.tick_params(axis="x", labelsize=SMALL)
+    ax.set_title("regret (95 %)", fontsize=SMALL + 0.5)
+
+
+def _rank(row: object) -> str:
+    rank, low, high = (getattr(row, name) for name in ("rank", "rank_low", "rank_high"))
+    if pd.isna(rank):
+        return "–"
+    return f"{rank:.0f}" if low == high else f"{rank:.0f} ({low:.0f}–{high:.0f})"
+
+
+def _cells(ax: Axes, cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str], share: bool) -> None:
+    """Ratios as colours and numbers. A dot: surely within the margin of the best in all settings of the cell, or in some."""
+    table = cells.set_index(["who", "column"])
+    shape = len(names), len(columns)
+    index = [(name, column) for name in names for column in columns]
+    ratio = table["ratio"].reindex(index).to_numpy(dtype=float).reshape(shape)
+    among = table["competitive"].reindex(index).to_numpy(dtype=float).reshape(shape)
+    shown = np.ma.masked_invalid(ratio)
+    norm: Normalize = Normalize(0, 1) if share else LogNorm(1, DARKEST)
+    ax.imshow(shown, norm=norm, cmap="Greys", aspect="auto", alpha=0.75)
+    for i, j in np.ndindex(*shape):
+        if not np.isfinite(ratio[i, j]):
+            continue
+        dark = norm(min(ratio[i, j], DARKEST)) > 0.6
+        ax.text(
+            j,
+            i,
+            _number(ratio[i, j], share),
+            ha="center",
+            va="center",
+            fontsize=SMALL,
+            color="white" if dark else "black",
+        )
+        if among[i, j] > 0:
+            face = "#D55E00" if among[i, j] == 1 else "none"
+            ax.plot(j + 0.4, i - 0.3, "o", color="#D55E00", markerfacecolor=face, markersize=3, markeredgewidth=0.8)
+    ax.set_yticks([])
+    ax.set_xticks(range(len(columns)), [style.name(column) for column in columns], rotation=90, fontsize=SMALL)
+    ax.grid(visible=False)
+    ax.tick_params(length=0)
+
+
+def _number(value: float, share: bool) -> str:
+    if share:
+        return f"{100 * value:.0f}"
+    if value < 9.95:
+        return f"{value:.2f}" if value < 1.995 else f"{value:.1f}"
+    return (
+        f"{value:.0f}" if value < 999.5 else "1k" if value < 1500 else f"{value / 1000:.0f}k" if value < 1e6 else ">1M"
+    )
+
+
+def _split(ax: Axes, shares: pd.DataFrame, names: Sequence[str]) -> None:
+    """The mean squared error, split into what each step costs, as stacked bars."""
+    table = shares.set_index("who").reindex(names)
+    start = np.zeros(len(names))
+    for part, (colour, hatch) in SHARES.items():
+        if part not in table or not (table[part] > 0.0005).any():
+            continue
+        width = table[part].fillna(0).clip(lower=0).to_numpy()
+        kind: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
+        ax.barh(range(len(names)), width, left=start, height=0.7, label=part, **kind)
+        start += width
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_xlim(0, 1)
+    ax.set_yticks([])
+    ax.set_xticks([0, 1], ["0", "1"], fontsize=SMALL)
+    ax.grid(visible=False)
+    ax.set_title("error split", fontsize=SMALL + 0.5)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), fontsize=SMALL - 0.5, ncols=1, handlelength=1.2)

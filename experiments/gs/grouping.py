@@ -1,0 +1,41 @@
+"""Section 3.2 of gs: how often columns 1 and 2 are grouped together on D and on its neighbour D', one panel per epsilon.
+
+`loss` is the logarithm of the ratio of the two chances: the privacy that the grouping alone loses. It is infinite where one of
+the chances is zero, as with optimal groups.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import shapes, style
+from dpbench.results.frame import summarise
+
+NEIGHBOURS = {True: "D, counts 11, 13, 13, 14", False: "D', counts 11, 13, 12, 14"}
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    table = summarise(trials, ["epsilon", "mechanism", "dataset.user"]).rename(columns={"dataset.user": "user"})
+    chances = table.pivot(index=["epsilon", "mechanism"], columns="user", values="together")
+    with np.errstate(divide="ignore"):
+        loss = np.abs(np.log(chances[True]) - np.log(chances[False])).rename("loss")
+    return table.merge(loss.reset_index(), on=["epsilon", "mechanism"])
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    kinds, members = shapes.ordered(numbers["epsilon"]), shapes.ordered(numbers["mechanism"])
+    figure, axes = style.panels(len(kinds), width=2.9, height=2.4)
+    for ax, epsilon in zip(axes, kinds, strict=True):
+        part = numbers[numbers["epsilon"] == epsilon].set_index(["mechanism", "user"])
+        for i, (user, label) in enumerate(NEIGHBOURS.items()):
+            rows = part.reindex([(member, user) for member in members])
+            x = np.arange(len(members)) + (i - 0.5) * 0.38
+            look = {"color": style.COLOURS[i], "hatch": style.HATCHES[i], "edgecolor": "white", "linewidth": 0}
+            ax.bar(x, 100 * rows["together"], 0.34, yerr=100 * rows["together_se"], label=label, **look)
+        ax.set_xticks(range(len(members)), [style.name(member) for member in members], fontsize=8)
+        ax.set_title(f"ε = {style.epsilon_name(epsilon)}")
+        ax.set_ylim(0, 105)
+        ax.grid(axis="x", visible=False)
+    axes[0].set_ylabel("columns 1 and 2 together (%)")
+    style.legend_above(figure, axes)
+    return figure

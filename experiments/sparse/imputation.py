@@ -1,0 +1,33 @@
+"""Imputation, of sparse: error of one-sided filters by what absent values are taken for, against the threshold."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import queries, shapes
+
+TAKEN = {"zero": "Absent: 0", "half": "Absent: θ/2", "calibrated": "Absent: mean of stopped noise"}
+
+
+def numbers(trials: pd.DataFrame) -> pd.DataFrame:
+    keys = {"dataset.density": "density", "mechanism.theta": "theta", "mechanism.impute": "impute"}
+    table = queries.by_setting(trials, list(keys)).rename(columns=keys)
+    return table.assign(series=table["impute"].map(TAKEN))
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    figure = shapes.lines(
+        numbers,
+        panel="density",
+        x="theta",
+        series="series",
+        value="abs_error",
+        error="abs_error_se",
+        xlabel="θ",
+        ylabel="Absolute error",
+        title=lambda density: f"density {100 * density:g} %",
+        label=str,
+        logy=True,
+        share_y=True,
+    )
+    queries.finish(figure)
+    return figure
