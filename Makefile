@@ -1,9 +1,9 @@
-# Two commands set everything up by themselves: make run, make test.
+# Two commands set everything up by themselves: make run, make test. LOCK=requirements.lock installs its exact versions.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-slow lint format check audit bench clean
+.PHONY: run test test-slow paper docs lint format check audit bench clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -25,7 +25,7 @@ format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Utility numbers against results/baselines; any number that moved fails, better ones too.
+# Utility numbers against results/baselines: any number that moved fails, better ones too, and so does one that is not guarded.
 check: $(VENV)/.ready
 	$(BIN)/python -m dpbench check --strict
 
@@ -33,13 +33,25 @@ check: $(VENV)/.ready
 audit: $(VENV)/.ready
 	$(BIN)/python -m dpbench audit
 
+# Everything of the five papers at their own size, compared with results/record.
+paper: $(VENV)/.ready
+	$(BIN)/python -m dpbench reproduce
+
+# The documentation, with its tutorials run; docs/_build/html/index.html.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 bench: $(VENV)/.ready
 	$(BIN)/python -m dpbench bench
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet $(if $(LOCK),--constraint $(LOCK)) --editable ".[dev]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet $(if $(LOCK),--constraint $(LOCK)) --editable ".[docs]"
 	touch $@
 
 clean:

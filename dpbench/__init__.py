@@ -1,13 +1,19 @@
 """dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpbench.data import Catalogue, Contingency, Counts, Data, History, Incidence, Records, Release, Summary, TopK
 from dpbench.mechanisms import Bounded, Mechanism, mechanism
 from dpbench.privacy import Noise
 from dpbench.sources import Source
 from dpbench.tasks import Task
+
+if TYPE_CHECKING:
+    from dpbench import audit
+    from dpbench.api.run import run
+    from dpbench.api.shelf import dataset, task
+    from dpbench.results.run import load
 
 __version__ = "0.1.0"
 
@@ -27,16 +33,28 @@ __all__ = [
     "Summary",
     "Task",
     "TopK",
+    "audit",
+    "compare",
+    "dataset",
     "load",
     "mechanism",
     "run",
+    "task",
 ]
 
 # The engine is large, and whoever imports a mechanism does not need it.
-_LAZY = {"run": ("dpbench.engine.suite", "run"), "load": ("dpbench.results.run", "load")}
+_LAZY = {
+    "dataset": ("dpbench.api.shelf", "dataset"),
+    "load": ("dpbench.results.run", "load"),
+    "run": ("dpbench.api.run", "run"),
+    "task": ("dpbench.api.shelf", "task"),
+}
+_PACKAGES = ("audit", "compare")  # that can be called, too
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"dpbench.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'dpbench' has no attribute {name!r}")
     module, attribute = _LAZY[name]

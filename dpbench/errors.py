@@ -9,6 +9,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+NEAR = 0.6  # how much of two words must agree: nosuch is not meant for census
+
 
 class UserError(ValueError):
     """Wrong use: shown as one line, exit status 2, never with a traceback."""
@@ -26,7 +28,7 @@ def nearest(word: object, valid: Iterable[str]) -> str:
     """The part of an error message that helps: the nearest valid name, or the list when nothing is near."""
     names = [str(name) for name in valid]
     given = str(word).lower()[:200]  # difflib takes its time over long words
-    close = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(given, names, n=3, cutoff=NEAR)
     if close:
         # Two neighbouring letters in the wrong order are the commonest slip, and difflib does not know it.
         slips = {given[:i] + given[i + 1] + given[i] + given[i + 2 :] for i in range(len(given) - 1)}

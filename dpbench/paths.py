@@ -20,6 +20,7 @@ CONF = _resource("conf", "conf")
 EXPERIMENTS = _resource("experiments", "experiments")
 CARDS = _resource("datasets", "datasets")
 BASELINES = _resource("baselines", "results/baselines")
+RECORD = _resource("record", "results/record")
 
 
 def cache() -> Path:

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 from dpbench.errors import UserError, nearest, no_parameter, unknown
 
 C = TypeVar("C", bound=type)
+MOST_SHARED = 10_000  # instances that are kept
 
 
 class Unusable(UserWarning):
@@ -31,6 +32,7 @@ class Registry(Generic[C]):
     def __init__(self, what: str, package: str, *, method: str) -> None:
         self.what, self.package, self.method = what, package, method
         self._classes: dict[str, C] = {}
+        self._shared: dict[tuple[type, str], Any] = {}
         self._loaded = False
         self._loading = threading.RLock()
         # Apart from the one above: while one thread loads, another one's import of a module must be able to add to it.
@@ -132,6 +134,25 @@ class Registry(Generic[C]):
             raise
         except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise UserError(f"{self.what} {name!r}: {str(error) or type(error).__name__}") from error
+
+    def shared(self, name: str, **parameters: Any) -> Any:
+        """An instance that everybody who asks for these parameters gets: made once, to check a configuration and to plan it.
+
+        Only of a frozen dataclass with plain parameters, which nobody can change. Of anything else a new one.
+        """
+        cls = self.get(name)
+        told = cls.__dict__.get("__dataclass_params__")
+        plain = all(value is None or isinstance(value, str | int | float) for value in parameters.values())
+        if not (plain and told is not None and told.frozen):
+            return self.make(name, **parameters)
+        key = cls, repr(sorted(parameters.items()))  # as they are spelled: 1, 1.0 and True are equal, and not the same
+        made = self._shared.get(key)
+        if made is None:
+            made = self.make(name, **parameters)
+            if len(self._shared) >= MOST_SHARED:
+                self._shared.clear()
+            self._shared[key] = made
+        return made
 
 
 def _import_problem(error: Exception) -> str:

@@ -33,7 +33,7 @@ def seal(body: Mapping[str, Any]) -> str:
     if KEY in body:
         raise ValueError(f"the key {KEY!r} is taken by the checksum")
     text = json.dumps(body, indent=1)
-    return _joined(text[:-1].rstrip("\n"), _digest(text), bool(body))
+    return _joined(text[:-1].rstrip("\n"), text_digest(text), bool(body))
 
 
 def unseal(text: str | bytes) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def unseal(text: str | bytes) -> dict[str, Any]:
     told = body.pop(KEY)
     # The head is compared as it stands, not as it was understood: 1.0 is not 1, and no space may be added.
     head, mark, _ = text.rpartition(f'{"," if body else ""}\n "{KEY}":')
-    found = _digest(head + ("\n}" if body else "}"))
+    found = text_digest(head + ("\n}" if body else "}"))
     if not mark or told != found:
         raise Broken("its checksum is another one")
     if text != _joined(head, found, bool(body)):
@@ -65,6 +65,11 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     """The hexadecimal digest of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=SIZE)).hexdigest()
+
+
+def text_digest(text: str) -> str:
+    """The hexadecimal digest of a text, as UTF-8."""
+    return hashlib.blake2b(text.encode(), digest_size=SIZE).hexdigest()
 
 
 def files_digest(paths: Iterable[str | os.PathLike[str]]) -> str:
@@ -83,15 +88,11 @@ def files_digest(paths: Iterable[str | os.PathLike[str]]) -> str:
                 parts.append(file_digest(path))
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}: expected a file or a folder") from None
-    return _digest(json.dumps(parts))
+    return text_digest(json.dumps(parts))
 
 
 def _joined(head: str, checksum: str, filled: bool) -> str:
     return f'{head}{"," if filled else ""}\n "{KEY}": "{checksum}"\n}}\n'
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=SIZE).hexdigest()
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

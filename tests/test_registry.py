@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from dpbench import Counts, Mechanism, Noise
+from dpbench.config.compose import compose
+from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.registry import Registry
@@ -184,3 +187,52 @@ def test_a_broken_plugin_is_left_out(dpbench: Call, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stderr.count("is left out") == 2
     assert " lpa " in done.stdout
+
+
+MADE: list[object] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(Mechanism):
+    """Notes every instance that is made of it."""
+
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        MADE.append(self.step)
+
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        return Counts(counts=noise.laplace(data.counts, scale=self.step / epsilon))
+
+
+class Loose:
+    """No frozen dataclass: it may change while it is used."""
+
+    def __init__(self, step: float = 1.0) -> None:
+        MADE.append(step)
+
+    def release(self, data: Any, epsilon: float, rng: Any) -> Counts:
+        return Counts(counts=data.counts)
+
+
+def test_a_mechanism_is_made_once_for_configuration_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To check the run, to see how it differs from its experiment, and to plan it for each dataset and epsilon."""
+    monkeypatch.setitem(sys.modules, "counted", sys.modules[__name__])
+    (tmp_path / "mechanism").mkdir()
+    (tmp_path / "mechanism" / "counted.yaml").write_text("counted: {class: counted.Counted}\n")
+    words = {"mechanism": ["counted"], "mechanism.counted.step": [2.0, 3.0], "dry": True, "results": tmp_path}
+    MADE.clear()
+    plan = make_plan(compose("gs/fig9", "smoke", words, [tmp_path]))
+    assert len(plan.run.settings) > 2
+    assert MADE == [2.0, 3.0]
+
+
+def test_only_what_cannot_change_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "counted", sys.modules[__name__])
+    registry: Registry[Any] = Registry("mechanism", "dpbench.mechanisms", method="release")
+    one = registry.shared("counted.Counted", step=5)
+    assert registry.shared("counted.Counted", step=5) is one
+    for other in (5.0, 6):
+        assert registry.shared("counted.Counted", step=other) is not one
+    assert repr(registry.shared("counted.Counted", step=5.0).step) == "5.0", "equal, and not the same"
+    assert registry.shared("counted.Loose") is not registry.shared("counted.Loose")

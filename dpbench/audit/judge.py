@@ -16,10 +16,13 @@ from dpbench.audit.finding import Finding, Pair, Verdict
 from dpbench.audit.replay import audit_by_replay, cannot_replay, fitting_pairs
 from dpbench.audit.sequential import sequential_test
 from dpbench.audit.variants import LEAST, VARIANTS
+from dpbench.config.catalogue import VariantEntry
+from dpbench.config.entries import axes
 from dpbench.data import KINDS
 from dpbench.errors import UserError, unknown
 from dpbench.fingerprints import parameters
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.results.setting import DECLARED
 
 PAIRS = 200
 """Pairs of each mechanism that are replayed, shared by its choices of parameters."""
@@ -29,6 +32,8 @@ SECONDS = 20.0
 """For each mechanism that the sequential test judges, where no time is given ..."""
 TOTAL = 60.0
 """... and for all of them together, in equal parts."""
+SMALL_ROWS = 3
+"""The bound of a mechanism that takes what a dataset declares."""
 ALPHA = 0.01
 """The chance with which the sequential test calls a private mechanism violated."""
 
@@ -73,17 +78,40 @@ def chosen(names: Sequence[str]) -> list[Chosen]:
     registry stands for all ways that its mechanism can go."""
     found: list[Chosen] = []
     for text in names:
-        name, given = _parsed(text)
+        name, given = parsed(text)
         ways = [given] if given is not None else VARIANTS.get(name, ({},))
         found += [Chosen(name, MECHANISMS.make(name, **way), len(ways)) for way in ways]
     for one in found:
-        for kind in getattr(one.mechanism, "kinds", ()):
-            if kind not in KINDS:
-                raise unknown(f"data kind of {one.name}", kind, KINDS)
+        _check_kinds(one)
     return found
 
 
-def _parsed(text: str) -> tuple[str, dict[str, Any] | None]:
+def given(thing: Any) -> Chosen:
+    """A mechanism that a program gives as an object, or as a class that needs no parameters."""
+    made = thing() if isinstance(thing, type) else thing
+    if not callable(getattr(made, "release", None)):
+        raise UserError(f"mechanism={thing!r} is not valid: expected a name, or an object with `release`")
+    one = Chosen(getattr(made, "name", "") or type(made).__name__, made, 1)
+    _check_kinds(one)
+    return one
+
+
+def own_mechanism(text: str, entry: VariantEntry) -> list[Chosen]:
+    """A mechanism of a user's own YAML, with its parameters there and those given behind its name. A list is several of them."""
+    given_too = {**entry.parameters, **(parsed(text)[1] or {})}
+    # What datasets declare is a number; random pairs have small rows.
+    ways = [*axes({k: SMALL_ROWS if v == DECLARED else v for k, v in given_too.items()})]
+    made = (MECHANISMS.make(entry.cls, **way) for way in ways)
+    return [dataclasses.replace(given(one), name=entry.name, share=len(ways)) for one in made]
+
+
+def _check_kinds(one: Chosen) -> None:
+    for kind in getattr(one.mechanism, "kinds", ()):
+        if kind not in KINDS:
+            raise unknown(f"data kind of {one.name}", kind, KINDS)
+
+
+def parsed(text: str) -> tuple[str, dict[str, Any] | None]:
     """`name`, or `name(key=value, ...)` with plain values."""
     match = re.fullmatch(r"([^()]+)\((.*)\)", text.strip(), re.DOTALL)
     if match is None:

@@ -21,7 +21,7 @@ from typing import Any
 from dpbench import __version__, seals
 from dpbench.audit.finding import Finding
 from dpbench.errors import Damaged
-from dpbench.results.folder import inside, is_inside, set_aside, write_aside
+from dpbench.results.folder import inside, is_inside, read_whole, set_aside, write_aside
 
 SCHEMA = 1
 FILE = "audit.json"
@@ -60,7 +60,7 @@ def stored(results: Path) -> list[Stored]:
     try:
         if not is_inside(results, path):
             raise ValueError("it is a link")
-        body = seals.unseal(path.read_bytes())
+        body = seals.unseal(read_whole(path))
         if body.get("schema") != SCHEMA or not isinstance(body.get("entries"), list):
             raise ValueError("it is of another version of dpbench")
         return [_unpacked(entry) for entry in body["entries"]]

@@ -1,84 +1,86 @@
 """A user's own pairs: a table of who has what, with and without one of its users.
 
-Imported by the `audit` verb; imports data kinds only.
+Imported by the `audit` verb. The table is read by the same reader as `dataset=table`.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from dpbench.audit.finding import Pair
 from dpbench.data import Incidence, Records
-from dpbench.errors import UserError, nearest
+from dpbench.data.identifiers import Numbered, numbered
+from dpbench.errors import UserError
+from dpbench.sources.readers.own_table import Table, column_names
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-FORMS = (*SEPARATORS, ".parquet")
-NEEDED = ("user", "item")
-MOST_CONTEXTS = 256
+CONTEXT = "context"
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """The columns user, item and, where it is there, context of a CSV, TSV or Parquet file."""
-    import pandas as pd
+@dataclass(frozen=True)
+class OwnTable:
+    """The columns of a table of pairs or records, as Arrow arrays."""
 
+    users: Numbered
+    columns: list[Any]
+    """Users and items, and contexts where there are some."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of data it can be taken for."""
+        return ("records", "incidence") if len(self.columns) == 3 else ("incidence",)
+
+    def data(self, kind: str) -> Incidence | Records:
+        if kind == "incidence":
+            return Incidence.from_pairs(*self.columns[:2])
+        once = Records.from_pairs(*self.columns)
+        return once if once.records > once.incidence().ones else Records.from_pairs(*self.columns, repeats=False)
+
+
+def read_table(path: Path, user: str = "", item: str = "", context: str = "") -> OwnTable:
+    """The users, items and contexts of a CSV, TSV or Parquet file. A column called `context` is taken unasked."""
     if not path.is_file():
         raise UserError(
             f"--data {path} is not a file: expected a table with the columns user, item and perhaps context"
         )
-    form = path.suffix.lower()
-    if form not in FORMS:
-        raise UserError(f"--data {path}: unknown ending {form!r}: expected one of {', '.join(FORMS)}")
+    if not context and CONTEXT in column_names(path):
+        context = CONTEXT
     try:
-        frame = pd.read_parquet(path) if form == ".parquet" else pd.read_csv(path, sep=SEPARATORS[form], dtype=str)
-    except Exception as error:  # pandas and pyarrow have many of their own
-        raise UserError(f"--data {path} cannot be read as {form[1:]}: {error}") from None
-    for name in NEEDED:
-        if name not in frame.columns:
-            hint = nearest(name, [str(column) for column in frame.columns])
-            raise UserError(f"--data {path} has no column {name!r}: {hint}")
-    frame = frame[[*NEEDED, *(["context"] if "context" in frame.columns else [])]]
-    if frame.empty:
-        raise UserError(f"--data {path} holds no row")
-    if frame.isna().to_numpy().any():
-        row = int(np.argmax(frame.isna().to_numpy().any(axis=1)))
-        raise UserError(f"--data {path}: row {row + 1} has an empty field")
-    return frame
+        columns = Table(path=str(path), user=user, item=item, context=context).columns()
+    except UserError as error:
+        raise UserError(f"--data {error}") from None
+    values = list(columns.values())
+    return OwnTable(numbered(f"--data {path}: users", values[0]), values)
 
 
-def table_pairs(frame: pd.DataFrame, kind: str, count: int, seed: int) -> list[Pair]:
+def table_pairs(table: OwnTable, kind: str, count: int, seed: int) -> list[Pair]:
     """The data without one of `count` users and with: those with the most and the fewest entries, and random ones."""
-    codes = {name: frame[name].astype("category").cat for name in frame.columns}
-    users, items = (codes[name].codes.to_numpy() for name in NEEDED)
-    n_items = len(codes["item"].categories)
-    contexts = codes["context"].codes.to_numpy() if "context" in codes else np.zeros(len(frame), dtype=np.int64)
-    n_contexts = int(contexts.max()) + 1
-    if kind == "records" and n_contexts > MOST_CONTEXTS:
-        raise UserError(f"--data: {n_contexts} different contexts: expected at most {MOST_CONTEXTS}")
-    order = np.argsort(users, kind="stable")
-    starts = np.searchsorted(users[order], np.arange(len(codes["user"].categories) + 1))
-    entries = list(zip(items[order].tolist(), contexts[order].tolist(), strict=True))
-    rows = [entries[start:end] for start, end in itertools.pairwise(starts)]
-    repeats = any(len({item for item, _ in row}) < len(row) for row in rows)
+    data, labels = table.data(kind), table.users.labels
+    sizes = np.diff(data.indptr)
+    return [
+        Pair(f"without and with user {labels[user]} ({sizes[user]} entries)", *_without_and_with(data, user))
+        for user in _users(sizes, count, seed)
+    ]
 
-    def data(chosen: Sequence[list[tuple[int, int]]]) -> Incidence | Records:
-        if kind == "records":
-            return Records.from_rows(chosen, items=n_items, contexts=n_contexts, repeats=repeats)
-        return Incidence.from_rows([[item for item, _ in row] for row in chosen], columns=n_items)
 
-    found = []
-    for user in _users(np.diff(starts), count, seed):
-        others = [*rows[:user], *rows[user + 1 :]]
-        name = f"without and with user {codes['user'].categories[user]} ({len(rows[user])} entries)"
-        found.append(Pair(name, data(others), data([*others, rows[user]])))
-    return found
+def _without_and_with(data: Incidence | Records, user: int) -> tuple[Any, Any]:
+    """The data without a user, and with the same user as the last row."""
+    others = np.delete(np.diff(data.indptr), user)
+    mine = slice(int(data.indptr[user]), int(data.indptr[user + 1]))
+    found: list[Incidence | Records] = []
+    for last in (False, True):
+        sizes = np.append(others, mine.stop - mine.start) if last else others
+        arrays = (data.indices,) if isinstance(data, Incidence) else (data.items, data.contexts)
+        kept = [np.concatenate([np.delete(a, mine), a[mine] if last else a[:0]]) for a in arrays]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if isinstance(data, Incidence):
+            found.append(Incidence(indptr, kept[0], data.columns))
+        else:
+            found.append(Records(indptr, kept[0], kept[1], data.n_items, data.n_contexts, data.repeats))
+    return found[0], found[1]
 
 
 def _users(sizes: np.ndarray, count: int, seed: int) -> list[int]:

@@ -37,7 +37,7 @@ TRANSCRIPTS = 2
 """Recorded runs of each neighbour, where there are several steps and a later one may depend on an earlier output."""
 MORE = 8
 """Draws of a law on each transcript, beside the one that counts: whether they follow it shows sooner."""
-UNPUBLISHED = ("chosen", "diagnostics", "sample")
+UNPUBLISHED = ("chosen", "diagnostics", "sample", "stages")
 """Fields of a release besides its numbers: the first is among its parts, the others are for studies only."""
 
 

@@ -42,6 +42,13 @@ def main(argv: list[str]) -> int:
     add(
         "--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it"
     )
+    for column in ("user", "item", "context"):
+        add(
+            f"--{column}",
+            default="",
+            metavar="COLUMN",
+            help=f"the column of --data with the {column}s (default: {column})",
+        )
     add(
         "--results",
         type=Path,
@@ -49,28 +56,35 @@ def main(argv: list[str]) -> int:
     )
     args = parser.parse_args(argv)
 
-    from dpbench.audit.judge import Options, chosen, findings
+    from dpbench.audit.judge import Options, chosen, findings, own_mechanism
+    from dpbench.config.catalogue import mechanism, options
     from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+    from dpbench.paths import CONF
 
-    options = Options(parse_epsilon(args.epsilon), args.delta, args.pairs, args.seconds, args.seed)
+    chosen_options = Options(parse_epsilon(args.epsilon), args.delta, args.pairs, args.seconds, args.seed)
     _check(args)
     names = MECHANISMS.names()
-    for name in args.mechanism:
-        if "." not in name and name.partition("(")[0] not in names:
-            raise unknown("mechanism", name, names)
-    asked = chosen(args.mechanism or names)
+    own = [name for name in options("mechanism") if name not in names]
+    asked = []
+    # Our own presets and other libraries' mechanisms are audited when they are asked for.
+    mine = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
+    for text in args.mechanism or [*names, *mine]:
+        name = text.partition("(")[0]
+        if "." not in name and name not in (*names, *own):
+            raise unknown("mechanism", text, [*names, *own])
+        asked += own_mechanism(text, mechanism(name)) if name in own else chosen([text])
     if args.delta is not None and all(one.guarantee for one in asked):
         stated = ", ".join(dict.fromkeys(f"{one.name} states {one.guarantee}" for one in asked[:3]))
         raise UserError(f"--delta has no effect: {stated}")
     with notes().status("auditing ...") as status:
         found = []
-        for number, finding in enumerate(_found(asked, options, args.data, findings), 1):
+        for number, finding in enumerate(_found(asked, chosen_options, args, findings), 1):
             found.append(finding)
             status.update(f"auditing ... {number} of {len(asked)} done")
     if args.json is not None:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(as_json(found, args.seed) + "\n", encoding="utf-8")
-    console().print(_table(found, options.epsilon))
+    console().print(_table(found, chosen_options.epsilon))
     if args.data is None:
         from dpbench.audit.stored import store
 
@@ -92,29 +106,29 @@ def _check(args: argparse.Namespace) -> None:
     output_file("--json", args.json)
     if args.data is not None and args.results is not None:
         raise UserError("--results has no effect with --data: only findings on random pairs are kept")
+    for column in ("user", "item", "context"):
+        if args.data is None and getattr(args, column):
+            raise UserError(f"--{column} has no effect without --data")
     if args.data is None:
         output_folder("--results ", args.results or RESULTS)
 
 
-def _found(asked: Sequence[Any], options: Any, path: Path | None, findings: Any) -> Iterator[Any]:
+def _found(asked: Sequence[Any], options: Any, args: argparse.Namespace, findings: Any) -> Iterator[Any]:
     """The findings, on random pairs or on those of a file."""
-    if path is None:
+    if args.data is None:
         yield from findings(asked, options)
         return
     from dpbench.audit.tables import read_table, table_pairs
 
-    frame = read_table(path)
+    table = read_table(args.data, args.user, args.item, args.context)
     for one in asked:
         kinds = getattr(one.mechanism, "kinds", ("incidence",))
-        fitting = [
-            kind for kind in kinds if kind in (("records", "incidence") if "context" in frame else ("incidence",))
-        ]
+        fitting = [kind for kind in table.kinds if kind in kinds]
         if not fitting:
             raise UserError(
                 f"{one.name} takes {' or '.join(kinds)} data: --data makes incidence, or records with a context"
             )
-        kind = "records" if "records" in fitting else fitting[0]
-        yield from findings([one], options, table_pairs(frame, kind, options.pairs or OWN_PAIRS, options.seed))
+        yield from findings([one], options, table_pairs(table, fitting[0], options.pairs or OWN_PAIRS, options.seed))
 
 
 def as_json(found: Sequence[Any], seed: int) -> str:

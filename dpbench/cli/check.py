@@ -1,16 +1,16 @@
 """`check`: every experiment at smoke scale against the committed baselines, as continuous integration runs it.
 
-Exit status 1 when anything got worse or is gone, or when nothing was measured; with --strict also when numbers moved in
-any other way.
+Exit status 1 when a number moved, a better one too, when something is gone, or when nothing was measured. --allow-better lets
+numbers move as long as none gets worse; --strict also fails on what no baseline guards yet.
 """
 
 from __future__ import annotations
 
 import argparse
 import secrets
+import shlex
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,44 +18,38 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench.check import baselines as utility
+from dpbench.check import baselines
+from dpbench.check.account import Account, failing, shown_change, shown_number
 from dpbench.check.baselines import Numbers
-from dpbench.check.comparison import (
-    ALPHA,
-    BETTER,
-    CHANGED,
-    GONE,
-    MIN_EFFECT,
-    NEW,
-    ORDER,
-    SAME,
-    TOLERANCE,
-    WORSE,
-    Comparison,
-    Entry,
-    compare,
-)
-from dpbench.claims.verdicts import describe
+from dpbench.check.closeness import TOLERANCE
+from dpbench.check.comparison import compare
+from dpbench.check.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, natures
+from dpbench.check.fresh import ALPHA
+from dpbench.check.measure import measure
 from dpbench.cli import common
 from dpbench.config.words import Value
 from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
 from dpbench.results.commands import RESULTS
-from dpbench.tasks.base import Metric
 
 WIDTH = 170  # of what is printed into a pipe
 MOST_ROWS = 60
-COLOURS = {WORSE: "red", GONE: "red", BETTER: "green", CHANGED: "yellow", NEW: "cyan"}
+COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
+HEAD = ("", "experiment", "mechanism", "column", "cells", "baseline", "now", "change", "p", "where")
+RIGHT = ("cells", "baseline", "now", "change", "p")
 
 
 def main(argv: list[str]) -> int:
     args = _arguments(argv)
     began = time.perf_counter()
     notes = common.notes()
-    names = _names(args.experiment, args.config_dir)
+    names = guarded_names(args)
     old = _old(args, names, notes)
     if not old and not args.update:
-        raise UserError(f"there are no baselines in {args.baselines}: python -m dpbench check --update makes them")
+        which = "baselines of " + ", ".join(args.experiment) if args.experiment else "baselines"
+        raise UserError(
+            f"there are no {which} in {args.baselines}: {_update_command(args, args.experiment)} makes them"
+        )
     seed = secrets.randbelow(2**31) if args.fresh == -1 else args.fresh
     with ExitStack() as stack:
         results = args.results or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpbench-check-")))
@@ -67,36 +61,25 @@ def main(argv: list[str]) -> int:
             )
             raise type(stop)(f"nothing was compared; {kept}") from None
     found = compare(old, new, natures(), same_seed=seed is None)
+    bad = failing(strict=args.strict, allow_better=args.allow_better)
+    account = Account(found, old, new, bad, seed, time.perf_counter() - began)
     console = common.console(WIDTH)
-    _print(console, found, old, new)
-    if seed is None:
-        console.print(
-            f"Same seed: numbers count as the same up to a relative {TOLERANCE:g}, for other machines' last digits."
-        )
-    else:
-        console.print(f"Fresh seed {seed} (--fresh {seed} repeats it): Welch and paired tests, Holm over all of them.")
-    console.print(
-        f"Worse and better need a move of {MIN_EFFECT:.0%} and significance {ALPHA:g} over all tests together. "
-        f"{time.perf_counter() - began:.0f} s.",
-        soft_wrap=True,
-    )
-    if args.update:
-        status = _update(args.baselines, found, new, old, names, console, whole=not args.experiment)
-    else:
-        status = _status(console, found, args.strict)
-    if args.junit:
-        from dpbench.check.junit import write
-
-        write(args.junit, found, bad(args.strict))
-        notes.print(f"wrote {args.junit}")
+    _print(console, account)
+    status = _update(args, account, names, console) if args.update else _judge(args, account, console)
+    _write(args, account, notes)
     return status
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m dpbench check", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all of them")
+    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that are guarded")
     parser.add_argument("--update", action="store_true", help="write the numbers as the new baselines")
-    parser.add_argument("--strict", action="store_true", help="fail on every number that moved, improvements included")
+    parser.add_argument(
+        "--allow-better", action="store_true", help="numbers may move as long as none gets worse and none is gone"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="fail also on cells and columns that no baseline guards yet"
+    )
     parser.add_argument(
         "--fresh",
         nargs="?",
@@ -105,13 +88,15 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         metavar="SEED",
         help="other noise, compared statistically (default: a random seed)",
     )
-    parser.add_argument("--trials", type=int, help="trials a cell with --fresh (default: those of smoke scale)")
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, a test case a cell")
+    parser.add_argument("--trials", type=int, help="trials per cell with --fresh (default: those of smoke scale)")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="write a summary in Markdown, for a CI job")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
     parser.add_argument(
         "--baselines", type=Path, help="folder of the baselines (default: results/baselines here, else dpbench's own)"
     )
     parser.add_argument("--results", type=Path, help="keep the trials there (default: a temporary folder)")
-    parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
+    parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
     parser.add_argument("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
     args = parser.parse_args(argv)
     if args.trials is not None and args.fresh is None:
@@ -120,9 +105,13 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         )
     if args.update and args.fresh is not None:
         raise UserError("--update goes without --fresh: baselines hold the numbers of the experiments' own seed")
-    output_file("--junit", args.junit)
+    if args.strict and args.allow_better:
+        raise UserError("--strict and --allow-better contradict each other: give one of them")
+    for option in ("junit", "summary", "json"):
+        output_file(f"--{option}", getattr(args, option))
     if args.results is not None:
         output_folder("--results ", args.results)
+    args.own_baselines = args.baselines is not None
     args.baselines = args.baselines or _baselines(args.update)
     return args
 
@@ -134,29 +123,40 @@ def _baselines(update: bool) -> Path:
     return here if here.is_dir() or update else BASELINES
 
 
+def guarded_names(args: argparse.Namespace) -> list[str]:
+    """The experiments to run: those asked for; else, in a folder of one's own, those that are one's own or have baselines
+    there; else all of dpbench's."""
+    from dpbench.config.catalogue import guarded, options
+
+    folders = [args.config_dir] if args.config_dir else []
+    known, ours = options("experiment", *folders), set(options("experiment"))
+    for name in args.experiment:
+        if name not in known:
+            raise unknown("experiment", name, known)
+        if not guarded(name, *folders):
+            raise UserError(f"{name} is not guarded by `check`: its YAML says `baseline: false`")
+    if args.experiment:
+        return list(args.experiment)
+    candidates = [name for name in known if guarded(name, *folders)]
+    if args.baselines.resolve() == BASELINES.resolve():
+        return candidates
+    stored = set(baselines.names(args.baselines))
+    return [name for name in candidates if name in stored or name not in ours] or candidates
+
+
 def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, Numbers]:
     """The baselines to compare with; to `--update`, an unreadable one is as good as none."""
     found = {}
-    for name in utility.names(args.baselines):
+    for name in baselines.names(args.baselines):
         if args.experiment and name not in names:
             continue
         try:
-            found[name] = utility.load_one(args.baselines, name)
+            found[name] = baselines.load_one(args.baselines, name)
         except UserError as error:
             if not args.update:
                 raise
             notes.print(f"{error}; it is made anew now", markup=False, soft_wrap=True)
     return found
-
-
-def _names(asked: list[str], config_dir: Path | None) -> list[str]:
-    from dpbench.config.catalogue import options
-
-    known = options("experiment", *([config_dir] if config_dir else []))
-    for name in asked:
-        if name not in known:
-            raise unknown("experiment", name, known)
-    return asked or known
 
 
 def _measure(
@@ -167,145 +167,103 @@ def _measure(
     folders = [args.config_dir] if args.config_dir else []
     new: dict[str, Numbers] = {}
     began = time.perf_counter()
-    for found in utility.measure(names, results, jobs=args.jobs, overrides=overrides, folders=folders, say=notes.print):
+    for found in measure(names, results, jobs=args.jobs, overrides=overrides, folders=folders, say=notes.print):
         new[found.experiment] = found
         notes.print(f"{found.experiment}: {len(found.cells)} cells, {time.perf_counter() - began:.1f} s")
     return {name: new[name] for name in names}
 
 
-def natures() -> Callable[[str, str], Metric | None]:
-    """What metrics are, as the tasks themselves declare."""
-    from dpbench.tasks.base import TASKS
-
-    def nature(task: str, metric: str) -> Metric | None:
-        declared = getattr(TASKS.get(task), "metric", None)  # a stranger's own class may declare nothing
-        return declared(metric) if callable(declared) else None
-
-    return nature
+# What is printed and written.
 
 
-def bad(strict: bool) -> set[str]:
-    """The statuses that fail a check. What is new cannot have got worse."""
-    return {WORSE, GONE, BETTER, CHANGED} if strict else {WORSE, GONE}
-
-
-def _print(console: Console, found: Comparison, old: dict[str, Numbers], new: dict[str, Numbers]) -> None:
-    rows = sorted(found.groups, key=lambda g: (ORDER.index(g.status), g.experiment, g.mechanism))
-    if rows:
-        table = Table(title="What moved, by experiment, mechanism and metric")
-        for head in ("", "experiment", "mechanism", "metric", "cells", "baseline", "now", "change", "p", "most in"):
-            table.add_column(head, justify="right" if head in ("cells", "baseline", "now", "change", "p") else "left")
-        for group in rows[:MOST_ROWS]:
-            extreme = _extreme(found, group)
-            change = _shown_change(group)
-            numbers = (str(group.cells), f"{group.old:.5g}", f"{group.new:.5g}", change, f"{group.p:.1g}")
+def _print(console: Console, account: Account) -> None:
+    if account.moves:
+        table = Table(title="What moved, by experiment, mechanism and column")
+        for head in HEAD:
+            table.add_column(head, justify="right" if head in RIGHT else "left")
+        for group in account.moves[:MOST_ROWS]:
             words = (f"[{COLOURS[group.status]}]{group.status}[/]", group.experiment, group.mechanism, group.metric)
-            table.add_row(*words, *numbers, escape(extreme))
-        if len(rows) > MOST_ROWS:
-            table.caption = f"and {len(rows) - MOST_ROWS} more"
+            numbers = (shown_number(group.old), shown_number(group.new), shown_change(group))
+            p = f"{group.p:.1g}" if group.p < 1 else ""
+            table.add_row(*words, str(group.cells or ""), *numbers, p, escape(account.extreme(group)))
+        if len(account.moves) > MOST_ROWS:
+            table.caption = f"and {len(account.moves) - MOST_ROWS} more"
         console.print(table)
     for status in (GONE, NEW):
-        for line in _listed([e for e in found.entries if e.status == status], old, new):
+        for line in account.listed(status):
             console.print(f"[{COLOURS[status]}]{status}[/]: {escape(line)}", soft_wrap=True)
-    for experiment, body in new.items():
-        before = old[experiment].data if experiment in old else {}
-        moved = [name for name, mark in body.data.items() if before.get(name, mark) != mark]
-        if moved:
-            console.print(
-                f"{experiment}: the data of {', '.join(moved)} are others than the baseline's", soft_wrap=True
-            )
-    counts = ", ".join(f"{found.count(s)} {s}" for s in (SAME, *ORDER[:-1]))
-    cells = sum(len(body.cells) for body in new.values())
+    console.print(account.counted, soft_wrap=True)
+    if account.seed is None:
+        rule = f"Same seed: numbers count as the same up to a relative {TOLERANCE:g}, for other machines' last digits."
+    else:
+        rule = (
+            f"Fresh seed {account.seed} (--fresh {account.seed} repeats it): exact permutation tests over cells of a "
+            f"mechanism; unchanged code fails with a chance of at most {ALPHA:g}."
+        )
+    console.print(rule, soft_wrap=True)
     console.print(
-        f"{cells} cells of {len(new)} experiments, {found.compared} numbers compared; metrics of cells: {counts}."
+        f"Worse and better need significance and a move of {MIN_EFFECT:.0%}. {account.seconds:.0f} s.", soft_wrap=True
     )
 
 
-def _change(entry: Entry) -> float:
-    return (entry.new - entry.old) / abs(entry.old) if entry.old else 0.0
-
-
-def _shown_change(entry: Entry) -> str:
-    if not entry.old:
-        return "from 0" if entry.new else ""
-    return f"{_change(entry):+.2%}" if abs(_change(entry)) < 10 else f"x{entry.new / entry.old:.3g}"
-
-
-def _extreme(found: Comparison, group: Entry) -> str:
-    """The cell that moved most, to know where to look."""
-    members = [entry for entry in found.entries if entry.group == group.group]
-    entry = max((e for e in members if e.status not in (NEW, GONE)), key=lambda e: abs(_change(e)), default=None)
-    skip = ("mechanism", "task")
-    return describe({k.rpartition(".")[2]: v for k, v in entry.labels.items() if k not in skip}) if entry else ""
-
-
-def _listed(entries: list[Entry], old: dict[str, Numbers], new: dict[str, Numbers]) -> list[str]:
-    """What is gone or new, whole experiments in one line."""
-    lines = []
-    for experiment in dict.fromkeys(e.experiment for e in entries):
-        mine = [e for e in entries if e.experiment == experiment]
-        if (experiment in old) != (experiment in new):
-            lines.append(f"{experiment}, {len(mine)} cells")
-            continue
-        lines += [
-            f"{experiment}: {describe(e.labels)}{f', {e.metric}' if e.metric else ''}{f' ({e.note})' if e.note else ''}"
-            for e in mine[:20]
-        ]
-        lines += [f"{experiment}: and {len(mine) - 20} more"] if len(mine) > 20 else []
-    return lines
-
-
-def _status(console: Console, found: Comparison, strict: bool) -> int:
-    if not found.compared:
-        console.print("[red]Nothing was measured that can be compared with the baselines: the check fails.")
-        return 1
-    wrong = found.moved & bad(strict)
-    if BETTER in found.moved:
+def _judge(args: argparse.Namespace, account: Account, console: Console) -> int:
+    if BETTER in account.found.moved:
         console.print(
             "[yellow]Errors fell[/]: if no change was meant to do that, is the noise still what the privacy budget asks for?"
         )
-    if wrong:
-        console.print(f"[red]The check fails[/]: {', '.join(s for s in ORDER if s in wrong)}.")
-        console.print("If this is meant: python -m dpbench check --update, and say why in the commit.", highlight=False)
-        return 1
-    console.print("[green]The check passes.")
-    return 0
+    if account.passes:
+        console.print("[green]The check passes.")
+        return 0
+    console.print(f"[red]{escape(account.verdict)}")
+    if account.wrong:
+        allow = "" if args.allow_better or {WORSE, GONE} & {*account.wrong} else "--allow-better lets it pass once. "
+        update = _update_command(args, _moved_names(args, account))
+        console.print(
+            f"{allow}If this is meant: {update}, and say why in the commit.",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+        )
+    return 1
 
 
-def _update(
-    folder: Path,
-    found: Comparison,
-    new: dict[str, Numbers],
-    old: dict[str, Numbers],
-    names: list[str],
-    console: Console,
-    *,
-    whole: bool,
-) -> int:
-    if failed := {name: body.failures for name, body in new.items() if body.failures}:
+def _moved_names(args: argparse.Namespace, account: Account) -> list[str]:
+    """The experiments to update: those in which something fails; all that were asked for when it is not known in which."""
+    failed = [e for e in (*account.found.entries, *account.found.groups) if e.status in account.bad]
+    names = [name for name in account.new if any(entry.experiment == name for entry in failed)]
+    known = {entry.experiment for entry in failed} <= {*account.new}
+    return names if known and len(names) < max(len(account.new), 2) else list(args.experiment)
+
+
+def _update_command(args: argparse.Namespace, names: list[str]) -> str:
+    """The command that rewrites the baselines of these experiments, and no others."""
+    words = ["python", "-m", "dpbench", "check", *names]
+    words += ["--config-dir", str(args.config_dir)] if args.config_dir else []
+    words += ["--baselines", str(args.baselines)] if args.own_baselines else []
+    return shlex.join([*words, "--update"])
+
+
+def _update(args: argparse.Namespace, account: Account, names: list[str], console: Console) -> int:
+    if failed := {name: body.failures for name, body in account.new.items() if body.failures}:
         reason = next(iter(next(iter(failed.values())).values()))
         raise UserError(f"the baselines stay as they are: trials of {', '.join(failed)} failed ({reason})")
-    if not any(body.cells for body in new.values()):
+    if not any(body.cells for body in account.new.values()):
         raise UserError("the baselines stay as they are: nothing was measured")
-    for body in new.values():
-        utility.save(folder, body)
-    gone = utility.forget(folder, set(names)) if whole else []
-    console.print(f"\nWrote {len(new)} files to {folder}. For the commit message:\n", highlight=False, soft_wrap=True)
-    for line in message(found, new, old, gone):
+    for body in account.new.values():
+        baselines.save(args.baselines, body)
+    removed = [] if args.experiment else baselines.forget(args.baselines, set(names))
+    which = next(iter(account.new)) if len(account.new) == 1 else f"{len(account.new)} experiments"
+    done = f"\nWrote the baselines of {which} to {args.baselines}. For the commit message:\n"
+    console.print(done, highlight=False, soft_wrap=True)
+    for line in account.message(removed):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     return 0
 
 
-def message(found: Comparison, new: dict[str, Numbers], old: dict[str, Numbers], gone: list[str]) -> list[str]:
-    """What to put in the commit message: the moves, largest first, and room for the reason."""
-    fresh = [name for name in new if name not in old]
-    lines = ["Baselines: <why the numbers moved>", ""]
-    groups = sorted(found.groups, key=lambda g: -abs(_change(g)))
-    lines += [
-        f"{g.experiment}: {g.mechanism} {g.metric} {g.old:.4g} -> {g.new:.4g} ({_shown_change(g)}, {g.status}, {g.cells} cells)"
-        for g in groups[:20]
-    ]
-    lines += [f"and {len(groups) - 20} more"] if len(groups) > 20 else []
-    lines += [f"first numbers of {', '.join(fresh)}"] if fresh else []
-    lines += [f"no more: {', '.join(gone)}"] if gone else []
-    return lines if len(lines) > 2 else ["Baselines: nothing moved"]
+def _write(args: argparse.Namespace, account: Account, notes: Console) -> None:
+    from dpbench.check import as_json, junit, summary
+
+    for option, module in (("junit", junit), ("summary", summary), ("json", as_json)):
+        if (path := getattr(args, option)) is not None:
+            module.write(path, account)
+            notes.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)

@@ -1,57 +1,108 @@
 """`claims`: each claim of the papers: reproduced, contradicted, inconclusive or not testable, with the numbers.
 
-A contradicted claim is a finding, so the exit status is 0 whatever the verdicts.
+One line per claim; all details of the claims that are named, or of all with --verbose. A contradicted claim is a finding, so the
+exit status is 0 whatever the verdicts.
 """
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console, Group
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim, ledger
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.ledger import CONTRADICTED, VERDICTS, Claim, ledger
+from dpbench.claims.verdicts import Verdict, tally
 from dpbench.cli import common
+from dpbench.cli.claims_show import NARROW, WIDTH, as_json, line, listing, table
+from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
-from dpbench.errors import output_folder
+from dpbench.errors import UserError, output_folder, unknown
 from dpbench.results.commands import RESULTS
-
-WIDTH = 170  # of what is printed into a pipe
-NARROW = 130  # below, a table would break every word: claims are listed one after the other
-COLOURS = {REPRODUCED: "green", CONTRADICTED: "red", INCONCLUSIVE: "yellow", UNTESTABLE: "dim"}
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench claims", description=__doc__)
-    parser.add_argument("paper", nargs="*", help="gs, sparse, analytics, sensitivity, epicrec (default: all)")
+    parser.add_argument(
+        "name",
+        nargs="*",
+        help="papers (gs, sparse, analytics, sensitivity, epicrec) or claims (gs/lemma-1); default: all",
+    )
+    parser.add_argument("--paper", action="append", default=[], help="only claims of this paper; may be repeated")
+    parser.add_argument(
+        "--verdict", action="append", default=[], help=f"only these: {', '.join(VERDICTS)}; may be repeated"
+    )
+    parser.add_argument(
+        "--find", metavar="WORD", help="only claims that have this word in their name, text, place or note"
+    )
+    parser.add_argument("--verbose", action="store_true", help="all details of every claim")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write claims and verdicts to this file")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
         "--scale", choices=SCALES, help="judge the runs of this scale (default: each experiment's latest run)"
     )
     parser.add_argument("--run", action="store_true", help="first run what is missing, at --scale (default: laptop)")
-    parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one a core)")
+    parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
     args = parser.parse_args(argv)
-    claims = ledger(args.paper)
+    wanted = [_verdict(name) for name in args.verdict]
+    claims, named = chosen(args.name, args.paper, args.find)
     output_folder("--results ", args.results)
+    if args.json is not None and args.json.is_dir():
+        raise UserError(f"--json {args.json} is a folder: expected the name of a file")
     console = common.console(WIDTH)
     if args.run:
         _run_missing(claims, args.results, args.scale, args.jobs)
     judge = Judge(args.results, args.scale)
     verdicts = [judge.verdict(claim) for claim in claims]
-    show = table if console.width >= NARROW else listing
-    for paper in dict.fromkeys(claim.paper for claim in claims):
-        console.print(show(f"Claims of {paper}", [v for v in verdicts if v.claim.paper == paper]))
-    _print_counts(console, verdicts)
-    _print_remarks(console, verdicts, judge)
+    shown = [v for v in verdicts if not wanted or v.verdict in wanted]
+    _print_claims(console, shown, detailed=args.verbose or named)
+    _print_counts(console, verdicts, len(shown))
+    _print_remarks(console, shown, judge)
     _print_missing(console, verdicts, judge, shlex.join(["python", "-m", "dpbench", "claims", *argv]))
+    if args.json is not None:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(as_json(shown), encoding="utf-8")
     return 0
+
+
+def _verdict(name: str) -> str:
+    found = name.replace("-", " ").replace("_", " ")
+    if found not in VERDICTS:
+        raise unknown("verdict", name, VERDICTS)
+    return found
+
+
+def chosen(names: Sequence[str], papers: Sequence[str], word: str | None) -> tuple[list[Claim], bool]:
+    """The claims that were asked for, in the ledger's order, and whether each was named. UserError: there is none."""
+    named = {name for name in names if "/" in name}
+    papers = [*(name for name in names if name not in named), *papers]
+    whole = ledger()
+    for name in named:
+        if name not in (known := [claim.id for claim in whole]):
+            raise unknown("claim", name, known)
+    for paper in papers:
+        if paper not in (files := catalogue.claims()):
+            raise unknown("paper", paper, files)
+    found = [c for c in whole if not (named or papers) or c.id in named or c.paper in papers]
+    if word is not None:
+        found = [c for c in found if word.casefold() in " ".join((c.id, c.says, c.place, c.note)).casefold()]
+        if not found:
+            raise UserError(f"--find {word}: no claim has this word")
+    return found, bool(named) and not papers
+
+
+def _print_claims(console: Console, verdicts: list[Verdict], detailed: bool) -> None:
+    for paper in dict.fromkeys(v.claim.paper for v in verdicts):
+        mine = [v for v in verdicts if v.claim.paper == paper]
+        if detailed:
+            console.print((table if console.width >= NARROW else listing)(f"Claims of {paper}", mine))
+            continue
+        console.print(f"Claims of {paper}", style="bold italic")
+        for verdict in mine:
+            console.print(line(verdict, console.width), highlight=False, soft_wrap=True)
 
 
 def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> None:
@@ -76,50 +127,29 @@ def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: in
             notes.print(f"[red]{result.failed} trials of {plan.run.name} failed")
 
 
-def table(title: str, verdicts: list[Verdict]) -> Table:
-    found = Table(title=title, show_lines=True, expand=True)
-    widths = {"claim": 9, "verdict": 2, "measured": 4, "95 % interval": 3, "paper": 3}
-    for head, share in widths.items():
-        found.add_column(head, overflow="fold", ratio=share, min_width=len(UNTESTABLE))
-    for v in verdicts:
-        measured = Text("\n").join(filter(None, (Text(v.measured), Text(v.where, "dim"))))
-        found.add_row(_about(v), Text(v.verdict, COLOURS[v.verdict]), measured, v.interval, escape(v.claim.expect))
-    return found
-
-
-def listing(title: str, verdicts: list[Verdict]) -> Group:
-    """The same for a narrow screen: a paragraph a claim."""
-    parts: list[Text | Padding] = [Text(title, "bold italic")]
-    for v in verdicts:
-        interval = f"95 % interval {v.interval}" if v.interval else ""
-        numbers = filter(None, (f"measured {v.measured}" if v.decider else "", v.where, interval))
-        paper = f"paper {v.claim.expect}" if v.claim.expect else ""
-        last = Text("; ".join(filter(None, (", ".join(numbers), paper))))
-        about = _about(v)
-        parts += [Text(v.verdict, COLOURS[v.verdict]), Padding(Text("\n").join([about, last]), (0, 0, 1, 2))]
-    return Group(*parts)
-
-
-def _about(v: Verdict) -> Text:
-    """What is claimed and where, and what is to be said of the verdict."""
-    claim = v.claim
-    remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence)))
-    lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
-    behind = claim.note if v.verdict != UNTESTABLE else ""
-    lines += [Text(text, "dim") for text in (v.reason, v.command, behind) if text]
-    return Text("\n").join(lines)
-
-
-def _print_counts(console: Console, verdicts: list[Verdict]) -> None:
-    counts = {name: sum(v.verdict == name for v in verdicts) for name in VERDICTS}
-    console.print(f"{len(verdicts)} claims: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+def _print_counts(console: Console, verdicts: list[Verdict], shown: int) -> None:
+    found = tally(verdicts)
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
+    lines = [f"{found.claims} claim{'s' * (found.claims != 1)}: {counts}."]
+    if shown < len(verdicts):
+        lines.append(f"Shown: {shown} of {len(verdicts)}.")
+    if found.copies:
+        lines.append(f"{found.copies} more repeat a claim with a mechanism of ours (marked *); they are not counted.")
     known = [v for v in verdicts if v.claim.basis == "erratum"]
     if known:
         count = sum(v.verdict == CONTRADICTED for v in known)
-        console.print(f"{len(known)} of them are known errata, {count} of which are contradicted here as expected.")
-    scales = sorted({v.scale for v in verdicts if v.scale}, key=SCALES.index)
-    if scales:
-        console.print(f"Scale of the runs: {', '.join(scales)}. Intervals are about the noise, the data are one draw.")
+        lines.append(f"{len(known)} of them are known errata, {count} of which are contradicted here as expected.")
+    lines.append(found.error)
+    if scales := sorted({v.scale for v in verdicts if v.scale}, key=SCALES.index):
+        several = any(v.data_seeds > 1 for v in verdicts)
+        draws = (
+            "Intervals include the spread between the draws of generated data where a run has several (data_seeds=5)."
+            if several
+            else "Intervals are about the noise; generated data are one draw (data_seeds=5 makes five)."
+        )
+        lines.append(f"Scale of the runs: {', '.join(scales)}. {draws}")
+    for text in lines:
+        console.print(text, highlight=False, soft_wrap=True)
 
 
 def _print_missing(console: Console, verdicts: list[Verdict], judge: Judge, command: str) -> None:

@@ -1,14 +1,16 @@
 """`completion`: the shell completion script. eval "$(python -m dpbench completion bash)"
 
-The script asks this verb again for the words that fit (`completion words CURRENT PREVIOUS...`), so it never goes stale.
+The script asks this verb again for the words that fit (`completion words LINE`), so it never goes stale. It completes `dpbench`
+and `python -m dpbench`: verbs, settings, lists of names, parameters, and your own files in ./conf.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 
 from dpbench.cli.dispatch import VERBS
-from dpbench.config.catalogue import GROUPS, options
+from dpbench.config.catalogue import ENTRIES, GROUPS, options
 from dpbench.config.selection import ALL, papers
 
 BASH = """_dpbench() {
@@ -20,7 +22,14 @@ BASH = """_dpbench() {
   local cut="${current%"${current##*[=:]}"}"
   COMPREPLY=("${COMPREPLY[@]#"$cut"}")
 }
+_dpbench_python() {
+  if [[ "$COMP_LINE" =~ ^[^\\ ]+\\ +-m\\ +dpbench\\  ]]; then
+    compopt -o nospace
+    _dpbench
+  fi
+}
 complete -o nospace -F _dpbench dpbench
+complete -o default -o bashdefault -F _dpbench_python python python3
 """
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + BASH
 
@@ -30,6 +39,7 @@ RUN_KEYS = (
     "trials=",
     "seed=",
     "data_seed=",
+    "data_seeds=",
     "noise=exact",
     "results=",
     "dry=true",
@@ -37,6 +47,8 @@ RUN_KEYS = (
     "runner.jobs=",
 )
 RUN_FLAGS = ("--cfg", "--config-dir", "--help", "--verbose", "-m")
+PREFIX = re.compile(r"^\S+\s+-m\s+dpbench(?=\s)")
+DATASET_KEYS = ("path", "source", "bound")
 
 
 def main(argv: list[str]) -> int:
@@ -53,25 +65,65 @@ def main(argv: list[str]) -> int:
 
 def candidates(line: str) -> list[str]:
     """The words that may stand at the end of a command line."""
-    done, _, current = line.rpartition(" ")
+    done, _, current = PREFIX.sub("dpbench", line).rpartition(" ")
     words = done.split()[1:]
     if not words:
         return [verb for verb in VERBS if verb.startswith(current)]
-    if words[0] == "list":
-        return [w for w in ("mechanisms", "datasets", "experiments", "tasks") if w.startswith(current)]
-    if words[0] == "data":
-        names = ("list", "show", "get", "where") if len(words) == 1 else options("dataset") if len(words) == 2 else ()
-        return [w for w in names if w.startswith(current)]
-    if words[0] in ("figures", "check"):
-        return [e for e in options("experiment") if e.startswith(current)]
-    if words[0] == "claims":
-        return [p for p in options("claims") if p.startswith(current)]
-    if words[0] != "run":
-        return []
-    group, equals, value = current.partition("=")
+    if words[0] == "run":
+        return _run(current)
+    return [word for word in _listed(words) if word.startswith(current)]
+
+
+def _listed(words: list[str]) -> list[str]:
+    """The names that a verb takes."""
+    verb, count = words[0], len(words)
+    if verb == "list":
+        return ["mechanisms", "datasets", "experiments", "tasks", "--json"]
+    if verb == "new":
+        return ["mechanism", "dataset", "task", "experiment"] if count == 1 else []
+    if verb == "data":
+        return ["list", "show", "get", "where"] if count == 1 else options("dataset") if count == 2 else []
+    if verb in ("figures", "check", "track"):
+        return options("experiment")
+    if verb == "claims":
+        return options("claims")
+    if verb in ("audit", "compare"):
+        return options("mechanism")
+    return []
+
+
+def _run(current: str) -> list[str]:
+    """Settings, lists of names and parameters. A quote before the word stays where it is."""
+    quote = current[:1] if current[:1] in ("'", '"') else ""
+    bare = current[len(quote) :]
+    group, equals, value = bare.partition("=")
     if equals and group in GROUPS:
         names = [*options(group), *([*papers(), ALL] if group == "experiment" else ())]
         *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are divided by commas
-        start = current[: len(current) - len(last)]
-        return [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
-    return [w for w in (*(f"{g}=" for g in GROUPS), *RUN_KEYS, *RUN_FLAGS) if w.startswith(current)]
+        start = bare[: len(bare) - len(last)]
+        found = [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
+    elif not equals and bare.count(".") and bare.partition(".")[0] in ENTRIES:
+        found = [word for word in _parameters(*bare.split(".", 2)[:2]) if word.startswith(bare)]
+    else:
+        words = (*(f"{g}=" for g in GROUPS), *(f"{g}." for g in ENTRIES), *RUN_KEYS, *RUN_FLAGS)
+        found = [word for word in words if word.startswith(bare)]
+    return [quote + word for word in found]
+
+
+def _parameters(group: str, name: str) -> list[str]:
+    """`mechanism.gs.w=` and so on; before the second dot the names themselves."""
+    names = options(group)
+    if name not in names:
+        return [f"{group}.{one}." for one in names]
+    from dpbench.config import catalogue
+    from dpbench.config.classes import REGISTRIES
+
+    if group == "dataset":
+        entry = catalogue.dataset(name)
+        classes = [cls for cls in (entry.generator, entry.files) if cls]
+        more: tuple[str, ...] = DATASET_KEYS
+    else:
+        document = catalogue.option(group, name)
+        classes, more = [str(document.mapping[name]["class"])] if document else [], ()
+    found = {parameter for cls in classes for parameter in REGISTRIES[group].parameters(cls) or ()}
+    return sorted(f"{group}.{name}.{parameter}=" for parameter in {*found, *more})

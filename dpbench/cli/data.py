@@ -67,7 +67,7 @@ def _list(args: argparse.Namespace, console: Console) -> int:
     for name in catalogue.options("dataset"):
         entry, card = catalogue.dataset(name), cards.load(name)
         original = "fetched" if cards.fetched(name) else "get" if card.files else "own" if entry.files else "-"
-        row = (name, entry.kind, _here(entry), original, card.title)
+        row = (name, entry.kind or "any", _here(entry), original, card.title)
         table.add_row(*row[: len(heads)])
     console.print(table)
     return 0

@@ -53,7 +53,8 @@ def show(args: argparse.Namespace, console: Console) -> int:
         console.print(f"[bold]{cards.RATIOS}[/]: {card.shown_ratios}", highlight=False)
     forms = _forms(args, common.notes())
     if not forms:
-        console.print(f"Nothing of it is here: --path, or python -m dpbench data get {args.name}", highlight=False)
+        get = f", or python -m dpbench data get {args.name}" if card.files else ""
+        console.print(f"Nothing of it is here: --path FILE or FOLDER{get}", highlight=False)
         return 0
     console.print(_statistics(card, forms))
     for table in _shapes(forms, console.width):
@@ -97,7 +98,7 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
     if entry.generator:
         generated = dataset_of(entry.generated(), args.scale)
         forms[_scaled(args)] = opened(_scaled(args), generated.spec)
-    path = args.path or cards.fetched(args.name)
+    path = args.path or entry.path or cards.fetched(args.name)
     if path and not entry.files:
         raise UserError(f"{args.name} has no original that we read: expected no --path")
     if path:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import signal
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from dpbench.cli.streams import prepare_streams
@@ -17,12 +19,15 @@ from dpbench.errors import Failed, UserError, unknown
 
 VERBS = {
     "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
+    "reproduce": "everything of a paper: run, figures, claims, report; compared with the record",
     "figures": "draw every figure and table from the stored trials",
     "claims": "each claim of the papers: reproduced, contradicted or not testable, with the numbers",
     "check": "utility against the committed baselines, as continuous integration runs it",
     "data": "datasets: list, cards and calibration, original files",
     "report": "one self-contained HTML page of figures, numbers, claims, datasets and errata",
+    "compare": "where a mechanism stands among those of its guarantee, or which one to use on your data",
     "audit": "how much privacy each mechanism loses, and whether that is what it states",
+    "new": "a working file of your own to start from: mechanism, dataset, task or experiment, with its test",
     "list": "mechanisms, datasets, experiments or tasks",
     "track": "log stored trials to MLflow that it does not have yet",
     "bench": "measure the speed floors, as ratios",
@@ -61,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             signal.signal(signal.SIGTERM, _terminated)
         if verb not in VERBS:
             raise unknown("verb", verb, VERBS)
-        return int(importlib.import_module(f"dpbench.cli.{verb}").main(rest))
+        return int(importlib.import_module(f"dpbench.cli.{verb}").main(_with_own(verb, rest)))
     except UserError as error:
         print(f"dpbench: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -76,6 +81,27 @@ def main(argv: list[str] | None = None) -> int:
     except (Failed, OSError) as error:
         print(f"dpbench: {error}", file=sys.stderr)
         return 1
+
+
+def _with_own(verb: str, words: list[str]) -> list[str]:
+    """The words of a verb, after the user's own configuration was made known to it: `./conf`, and what --config-dir names.
+
+    `run` and `check` look for it themselves.
+    """
+    if verb == "run":
+        return words
+    from dpbench.config.folders import HERE, is_own, own_folders
+
+    if verb == "check":
+        given = any(word.partition("=")[0] == "--config-dir" for word in words)
+        return words if given or not is_own(Path(HERE)) else [*words, "--config-dir", HERE]
+    from dpbench.config import catalogue
+
+    parser = argparse.ArgumentParser(prog=f"python -m dpbench {verb}", add_help=False, allow_abbrev=False)
+    parser.add_argument("--config-dir", action="append", default=[])
+    found, rest = parser.parse_known_args(words)
+    catalogue.use(*own_folders(found.config_dir))
+    return rest
 
 
 class Terminated(KeyboardInterrupt):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpbench.config.catalogue import options
 from dpbench.errors import unknown
+from dpbench.results import record
 from dpbench.results.commands import RESULTS, run_command, stored
 from dpbench.results.run import Run
 
@@ -22,7 +23,8 @@ def main(argv: list[str]) -> int:
     for name in args.experiment:
         if name not in (*known, *runs):
             raise unknown("experiment", name, dict.fromkeys([*known, *runs]))
-    done = stored(args.results)
+    recorded = record.names()
+    done = runs if recorded else stored(args.results)
     from dpbench.figures.draw import CannotDraw, save
 
     # A run on original files stands beside the one on generated data: a name means both.
@@ -43,6 +45,29 @@ def main(argv: list[str]) -> int:
             print(f"wrote {path}")
         for remark in remarks:
             print(f"note: {label}: {remark}")
-    for name in missing:
-        print(f"missing: {name}: {run_command(name, args.results)}")
-    return 1 if failed or (missing and args.experiment) or not wanted else 0
+    for name in [name for name in missing if name in recorded]:
+        failed += not _draw_record(name, args.results)
+        missing.remove(name)
+    if args.experiment:
+        for name in missing:
+            print(f"missing: {name}: {run_command(name, args.results)}")
+    elif missing:
+        command = run_command(missing[0], args.results)
+        print(f"{len(missing)} experiments are not run yet, such as {missing[0]}: {command}")
+    nothing = not wanted and not recorded
+    return 1 if failed or (missing and args.experiment) or nothing else 0
+
+
+def _draw_record(name: str, results: Path) -> bool:
+    """Draw what is on record of an experiment that was not run here. False when that fails."""
+    from dpbench.figures.draw import CannotDraw, save_record
+
+    found = record.read(name)
+    assert found is not None
+    try:
+        for path in save_record(found, results):
+            print(f"wrote {path} (not run here: recorded at {found.commit})")
+    except CannotDraw as problem:
+        print(f"dpbench: {name}: {problem}", file=sys.stderr)
+        return False
+    return True

@@ -1,16 +1,19 @@
-"""`list`: what there is, with where it comes from and what is reconstructed or not private."""
+"""`list`: what there is, with where it comes from and what is reconstructed or not private; your own included."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 from collections.abc import Iterable
+from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from dpbench.cli.common import console
 from dpbench.config import catalogue
-from dpbench.errors import one_of
+from dpbench.errors import UserError, one_of
 
 WIDTH = 180  # of what is printed into a pipe
 NOISE = (
@@ -23,16 +26,21 @@ WHAT = ("mechanisms", "datasets", "experiments", "tasks")
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench list", description=__doc__)
     parser.add_argument("what", help=" | ".join(WHAT))
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+    parser.add_argument("--config-dir", help="your own configuration folder, besides ./conf")
     args = parser.parse_args(argv)
     one_of("list", args.what, WHAT)
     heads, rows = {"mechanisms": _mechanisms, "datasets": _datasets, "experiments": _experiments, "tasks": _tasks}[
         args.what
     ]()
+    if args.json:
+        print(json.dumps([dict(zip(heads, row, strict=True)) for row in rows], indent=2, ensure_ascii=False))
+        return 0
     table = Table(show_lines=args.what in ("mechanisms", "tasks"))
     for head in heads:
         table.add_column(head, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     console(WIDTH).print(table)
     if args.what == "mechanisms":
         console(WIDTH).print(NOISE, highlight=False, soft_wrap=True)
@@ -44,26 +52,44 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
 
     def rows() -> Iterable[tuple[str, ...]]:
         for name, cls in MECHANISMS.items():
-            parameters = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls) if f.init)
+            yield _mechanism(name, cls, {})
+        known = MECHANISMS.names()
+        for name in catalogue.options("mechanism"):
+            if name in known:
+                continue
             try:
-                made = cls()
-                caveat, inexact = made.not_private(), made.inexact()
-            except TypeError:
-                caveat, inexact = "", ""
-            notes = [f"NOT PRIVATE by default: {caveat}" if caveat else ""]
-            notes.append(f"reconstructed: {cls.reconstructed}" if cls.reconstructed else "")
-            place = f"{cls.paper}, {cls.place}" if cls.place else cls.paper
-            yield (
-                name,
-                place,
-                " ".join(cls.kinds),
-                f"{cls.privacy}; {cls.neighbours}",
-                parameters,
-                "\n".join(filter(None, notes)),
-                f"no: {inexact}" if inexact else "yes",
-            )
+                entry = catalogue.mechanism(name)
+                yield _mechanism(name, MECHANISMS.get(entry.cls), dict(entry.parameters))
+            except UserError as problem:  # one broken file of the user's must not hide all others
+                yield (name, "own", "", "", "", f"cannot be used: {problem}", "")
 
     return ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"), rows()
+
+
+def _mechanism(name: str, cls: Any, given: dict[str, Any]) -> tuple[str, ...]:
+    """The row of a mechanism; a stranger's class need not state any of its facts."""
+    fields = [f for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else []
+    defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING} | given
+    parameters = ", ".join(f"{key}={value!r}" for key, value in defaults.items())
+    try:
+        made = cls(**{key: value for key, value in given.items() if not isinstance(value, list)})
+        caveat, inexact = made.not_private(), made.inexact()
+    except (TypeError, AttributeError, UserError):
+        caveat, inexact = "", "" if hasattr(cls, "inexact") else "its `release` decides"
+    reconstructed = getattr(cls, "reconstructed", "")
+    notes = [f"NOT PRIVATE by default: {caveat}" if caveat else ""]
+    notes.append(f"reconstructed: {reconstructed}" if reconstructed else "")
+    paper, place = getattr(cls, "paper", "") or "own", getattr(cls, "place", "")
+    stated = "; ".join(filter(None, (getattr(cls, "privacy", "not stated"), getattr(cls, "neighbours", ""))))
+    return (
+        name,
+        f"{paper}, {place}" if place else paper,
+        " ".join(getattr(cls, "kinds", ("incidence",))),
+        stated,
+        parameters,
+        "\n".join(filter(None, notes)),
+        f"no: {inexact}" if inexact else "yes",
+    )
 
 
 def _datasets() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
@@ -72,7 +98,7 @@ def _datasets() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
             entry = catalogue.dataset(name)
             paper = entry.sizes.get("paper", {})
             size = ", ".join(f"{k}={v:,}" if isinstance(v, int) else f"{k}={v}" for k, v in paper.items())
-            yield (name, entry.kind, entry.generator or "-", entry.files or "-", size)
+            yield (name, entry.kind or "any", entry.generator or "-", entry.files or "-", size)
 
     return ("name", "data", "generator", "original format", "size at scale=paper"), rows()
 
@@ -89,8 +115,15 @@ def _tasks() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
     from dpbench.tasks.base import TASKS
 
     def rows() -> Iterable[tuple[str, ...]]:
-        for name, cls in TASKS.items():
-            metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in cls.metrics)
-            yield name, " ".join(cls.kinds), (cls.__doc__ or "").split("\n")[0], metrics
+        for name, cls in _all_tasks():
+            metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in getattr(cls, "metrics", ()))
+            yield name, " ".join(getattr(cls, "kinds", ())), (cls.__doc__ or "").split("\n")[0], metrics
+
+    def _all_tasks() -> Iterable[tuple[str, Any]]:
+        yield from TASKS.items()
+        for name in catalogue.options("task"):
+            document = catalogue.option("task", name)
+            if name not in TASKS.names() and document is not None:
+                yield name, TASKS.get(str(document.mapping.get(name, {}).get("class")))
 
     return ("name", "data", "what it asks", "metrics"), rows()

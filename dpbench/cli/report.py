@@ -30,8 +30,11 @@ def main(argv: list[str]) -> int:
     for experiment in facts.experiments:
         for remark in experiment.remarks:
             print(f"note: {experiment.id}: {remark}")
-    for experiment in facts.missing:
-        print(f"missing: {experiment.id}: {experiment.command}")
+    if facts.missing:
+        first = facts.missing[0]
+        print(
+            f"{len(facts.missing)} experiments are not run yet; the report lists them, such as {first.id}: {first.command}"
+        )
     broken = [e for e in facts.experiments if e.problem]
     for experiment in broken:
         print(f"problem: {experiment.id}: {experiment.problem}; {experiment.command}")

@@ -18,10 +18,9 @@ from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
 from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
-from dpbench.config.compose import compose_each, hydra_main
+from dpbench.config.compose import compose_each, config_folders, hydra_main
 from dpbench.config.schema import RunConfig
-from dpbench.config.words import config_dirs
-from dpbench.engine.plan import Plan, make_plan
+from dpbench.engine.plan import Plan, make_plan, require_settings
 from dpbench.engine.runner import Result, execute
 from dpbench.errors import UserError
 from dpbench.paths import CONF
@@ -60,9 +59,9 @@ Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAM
 def main(argv: list[str]) -> int:
     # Hydra's own help reads every YAML there is, which takes a second and shows less.
     if "--help" in argv or "-h" in argv:
-        print(help_text(config_dirs(argv)))
+        print(help_text(config_folders(argv)))
         return 0
-    check_words(argv, config_dirs(argv))
+    check_words(argv, config_folders(argv))
     verbose = "--verbose" in argv
     argv = [word for word in argv if word not in OWN]
     if several := compose_each(argv):
@@ -122,7 +121,7 @@ def finish(
     if config.runner.part is None:  # a shard's time is not the time of the run
         run.save()
     if whole:
-        console.print(tables.results(run, store, result))
+        tables.print_results(console, run, store, result)
         tables.print_notes(console, run, store)
     tables.print_left_out(notes, run)
     tables.print_failures(notes, run, result, verbose)
@@ -139,13 +138,6 @@ def finish(
 
 def counts(result: Result) -> str:
     return f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed"
-
-
-def require_settings(plan: Plan) -> None:
-    """UserError when nothing is left to run."""
-    if not plan.run.settings:
-        reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
-        raise UserError(f"nothing fits together in this run: {reasons}")
 
 
 def warning(notes: Console) -> Callable[[str], None]:
@@ -189,6 +181,11 @@ def progress_bar(
             lambda trials: progress.advance(task, trials),
             lambda text: progress.update(task, description=f"{name}, {text}"),
         )
+
+
+def carry_out(plan: Plan, store: Store) -> Result:
+    """Compute what is missing of a plan, with a bar on a terminal."""
+    return _execute(plan, store, common.notes())
 
 
 def _execute(plan: Plan, store: Store, notes: Console) -> Result:

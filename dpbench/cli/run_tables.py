@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result, todo
 from dpbench.engine.shards import trials_of
+from dpbench.results.commands import several_draws
 from dpbench.results.failures import ranges
 from dpbench.results.frame import METRIC, PAIRS, SECONDS
+from dpbench.results.numbers import plain, with_error
 from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
@@ -26,28 +30,54 @@ LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 
 def results(run: Run, store: Store, result: Result) -> Table:
-    """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why."""
+    """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why.
+
+    A setting on several draws of the data has one row: the mean of the draws' means, and its standard error.
+    """
     metrics = _metrics(run, store)
-    heads = ["dataset", "mechanism", "parameters", "ε", "trials", *metrics]
+    heads = ["dataset", "mechanism", "parameters", "ε", "draws", "trials", *metrics]
     if not any(setting.parameters for setting in run.settings):
         heads.remove("parameters")
+    if len(run.data_seeds) < 2:
+        heads.remove("draws")
     if result.failures:
         heads.append("failed")
     table = Table(title=run.title or run.name)
-    for head in heads:
-        table.add_column(head, justify="left" if head in LEFT else "right")
+    for head in heads:  # words may be folded, numbers may not
+        number = head not in LEFT
+        table.add_column(head, justify="right" if number else "left", no_wrap=number, overflow="fold")
     # Settings with failures are always shown.
-    shown = [s for i, s in enumerate(run.settings) if i < MOST_ROWS or s.id in result.failures]
-    for setting in shown:
-        rows, failures = store.read(setting.id, run.repetitions), result.failures.get(setting.id, [])
+    groups = run.draws()
+    shown = [group for i, group in enumerate(groups) if i < MOST_ROWS or any(s.id in result.failures for s in group)]
+    for group in shown:
+        setting = group[0]
+        found = [rows for s in group if (rows := store.read(s.id, run.repetitions_of(s))) is not None]
+        failures = [failure for s in group for failure in result.failures.get(s.id, [])]
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
-        values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(rows.num_rows if rows is not None else 0)}
-        values |= {name: _mean(rows, name if name == SECONDS else METRIC + name) for name in metrics}
+        values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in found))}
+        values["draws"] = "" if setting.dataset.original else str(len(found))
+        values |= {name: _mean(found, name if name == SECONDS else METRIC + name) for name in metrics}
         values["failed"] = f"{len(failures)}: {failures[0].error}" if failures else ""
         table.add_row(*(escape(values[head]) for head in heads))
-    if len(run.settings) > len(shown):
-        table.caption = f"and {len(run.settings) - len(shown)} more; all of them are in the figure's CSV"
+    if len(groups) > len(shown):
+        table.caption = f"and {len(groups) - len(shown)} more; all of them are in the figure's CSV"
     return table
+
+
+def print_results(console: Console, run: Run, store: Store, result: Result) -> None:
+    """The table, or where the screen is too narrow for its numbers one paragraph per row: no number is ever cut."""
+    table = results(run, store, result)
+    if Measurement.get(console, console.options, table).minimum <= console.width:
+        console.print(table)
+        return
+    console.print(str(table.title), style="italic", highlight=False)
+    heads = [str(column.header) for column in table.columns]
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        row = {head: str(cell) for head, cell in zip(heads, cells, strict=True) if str(cell)}
+        first = f"{row.pop('mechanism')} on {row.pop('dataset')}"
+        console.print(first, *(f"  {head} {cell}" for head, cell in row.items()), sep="\n", highlight=False)
+    if table.caption:
+        console.print(str(table.caption), style="dim italic", highlight=False)
 
 
 def marked(setting: Setting) -> str:
@@ -58,26 +88,31 @@ def marked(setting: Setting) -> str:
 def _metrics(run: Run, store: Store) -> list[str]:
     """The metrics that were asked for, as far as they were measured; else the task's first two."""
     # One setting at a time: a run may have more trials than fit into memory.
-    found = (store.read(setting.id, run.repetitions) for setting in run.settings)
+    found = (store.read(setting.id, run.repetitions_of(setting)) for setting in run.settings)
     columns: list[str] = next((table.column_names for table in found if table is not None), [])
     names = [c.removeprefix(METRIC) for c in columns if c.startswith(METRIC)]
     asked = [m for m in run.metrics if m in (*names, SECONDS)]
     return asked or [name for name in names if name not in PAIRS][:2]
 
 
-def _mean(rows: Any, name: str) -> str:
-    if rows is None or name not in rows.column_names:
+def _mean(draws: Sequence[Any], name: str) -> str:
+    """The mean over the trials of one draw of the data, or over the means of several, with its standard error."""
+    each = [rows[name].drop_null().to_numpy() for rows in draws if name in rows.column_names]
+    each = [values for values in each if values.size]
+    if not each:
         return ""
-    values = rows[name].drop_null().to_numpy()
+    values = each[0] if len(each) == 1 else np.array([values.mean() for values in each])
     if values.size < 2:
-        return f"{values[0]:.6g}" if values.size else ""
-    return f"{values.mean():.4g} ± {values.std(ddof=1) / math.sqrt(values.size):.1g}"
+        return plain(float(values[0]))
+    return with_error(float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size))
 
 
 def print_notes(console: Console, run: Run, store: Store) -> None:
     """Where the data come from, how noise is drawn, what is not private, and what is exact although it should be noisy."""
     for origin in run.origins():
         console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
+    if len(run.data_seeds) > 1:
+        console.print(several_draws(run).capitalize(), highlight=False, soft_wrap=True)
     if run.noise != FLOAT:
         console.print(f"{run.noise.capitalize()} noise, drawn from whole numbers only", highlight=False, soft_wrap=True)
     alike: dict[str, list[str]] = {}
@@ -86,6 +121,7 @@ def print_notes(console: Console, run: Run, store: Store) -> None:
     for reason, mechanisms in alike.items():
         text = f"{MARK} not private as run: {', '.join(mechanisms)}: {reason}"
         console.print(escape(text), highlight=False, soft_wrap=True)
+    _print_bounds(console, run)
     for setting in run.settings:
         if setting.private and _exact(run, store, setting):
             console.print(
@@ -96,18 +132,36 @@ def print_notes(console: Console, run: Run, store: Store) -> None:
             )
 
 
+def _print_bounds(console: Console, run: Run) -> None:
+    """What to declare about one's own data, so that the noise covers every user without a look at them."""
+    lacking = [name for name, reason in run.caveats.items() if "declare `bound`" in reason]
+    largest = {
+        use.name: use.statistics.get("largest_row", use.statistics.get("largest"))
+        for use in run.datasets.values()
+        if use.own
+    }
+    if lacking and largest:
+        there = ", ".join(f"the largest user of {name} has {size:,.0f}" for name, size in largest.items() if size)
+        words = " ".join(f"mechanism.{name}.bound=NUMBER" for name in lacking)
+        console.print(
+            f"Declare how many items a user can have, from what is known without the data: {words} ({there})",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
 def _exact(run: Run, store: Store, setting: Setting) -> bool:
     """Whether a mechanism that states a guarantee made no error at all in any trial."""
     from dpbench.tasks.base import TASKS
 
-    declared = getattr(TASKS.get(setting.task.cls), "metric", None)
+    declared = getattr(setting.task.found(TASKS), "metric", None)
     if not callable(declared):
         return False
     # The first trials tell nearly always: thousands of settings would take their time.
     first = store.read(setting.id, 2)
     if first is not None and not _no_error(first, declared):
         return False
-    rows = store.read(setting.id, run.repetitions)
+    rows = store.read(setting.id, run.repetitions_of(setting))
     return rows is not None and _no_error(rows, declared)
 
 
@@ -123,7 +177,8 @@ def print_plan(console: Console, plan: Plan, store: Store) -> None:
     run, shard = plan.run, plan.config.runner.part
     work, found = todo(plan, store)
     table = Table(title=f"Plan of {run.name} at scale {run.scale}" + (f", shard {shard}" if shard else ""))
-    for name in ("dataset", "mechanism", "parameters", "ε", "task", "trials", "done"):
+    several = len(run.data_seeds) > 1
+    for name in ("dataset", *(["data seed"] * several), "mechanism", "parameters", "ε", "task", "trials", "done"):
         table.add_column(name)
     missing: dict[str, int] = {}
     for chunk in work:
@@ -135,8 +190,9 @@ def print_plan(console: Console, plan: Plan, store: Store) -> None:
     for setting in settings:
         wanted = len(trials[setting.key])
         done = max(0, wanted - missing.get(setting.id, 0)) if setting.id else 0
-        row = (setting.dataset.name, marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)
-        table.add_row(*map(escape, row), str(wanted), str(done))
+        draw = "" if setting.dataset.original else str(setting.dataset.seed)
+        row = (marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)
+        table.add_row(escape(setting.dataset.name), *([draw] * several), *map(escape, row), str(wanted), str(done))
     console.print(table)
     print_left_out(console, run)
     if plan.unbuilt:

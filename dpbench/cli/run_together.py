@@ -15,9 +15,9 @@ from rich.markup import escape
 
 from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
-from dpbench.cli.run import check_folder, counts, finish, preparing, progress_bar, require_settings, warning
+from dpbench.cli.run import check_folder, counts, finish, preparing, progress_bar, warning
 from dpbench.config.schema import RunConfig
-from dpbench.engine.plan import Plan, make_plan
+from dpbench.engine.plan import Plan, make_plan, require_settings
 from dpbench.engine.runner import Result
 from dpbench.engine.together import execute_all
 from dpbench.errors import Failed, UserError
@@ -51,6 +51,10 @@ def _plans(configs: list[RunConfig], problems: dict[str, str], notes: Console) -
         check_folder(folder, notes)
     with preparing(notes) as say:
         for config in configs:
+            if not config.datasets:  # original files that are not here: no fault of anybody
+                names = ", ".join(name for name, _ in config.left_out)
+                notes.print(f"left out: {config.name}: the files of {names} are not here", soft_wrap=True)
+                continue
             try:
                 plan = make_plan(config, say=say)
                 require_settings(plan)
@@ -93,5 +97,5 @@ def _print_plans(plans: list[Plan], console: Console) -> None:
     for plan in plans:
         tables.print_plan(console, plan, Store(plan.run.results))
         settings += len(plan.run.settings)
-        trials += len(plan.run.settings) * plan.run.repetitions
+        trials += plan.run.planned
     console.print(f"{len(plans)} experiments: {settings} settings, {trials} trials. Nothing was computed.")

@@ -28,9 +28,10 @@ _LOOKUPS = {
     ("dpbench.mechanisms.base", "mechanism"): "dpbench.mechanisms",
     ("dpbench.sources.base", "SOURCES"): "dpbench.sources",
     ("dpbench.tasks.base", "TASKS"): "dpbench.tasks",
+    ("dpbench.api.shelf", "task"): "dpbench.tasks",
 }
 # What starts a run or reads one takes no part in a trial; a user's script calls it beside the class that it runs.
-_STARTERS = {(OURS, "run"), (OURS, "load")}
+_STARTERS = {(OURS, name) for name in ("run", "load", "dataset", "audit", "compare")}
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ __all__ = [
     "chain",
     "claims",
     "dataset",
+    "guarded",
     "mechanism",
     "nowhere",
     "option",
@@ -42,10 +43,23 @@ MARKERS = {"dataset": "source", "mechanism": "class", "task": "class"}
 """The key that every entry of such a group has."""
 
 
+_own: list[Path] = []
+
+
+def use(*folders: Path) -> None:
+    """Let the user's own folders count wherever none are named: a verb does so once, at its start."""
+    _own[:] = folders
+
+
+def own() -> tuple[Path, ...]:
+    """The user's own folders."""
+    return tuple(_own)
+
+
 def options(group: str, *folders: Path) -> list[str]:
     """The names a group offers, ours and those of the user's own folders: `gs/fig9` for experiments, else plain names."""
     found: set[str] = set()
-    for folder in (CONF, *folders):
+    for folder in (CONF, *folders, *_own):
         root = folder / group
         found |= {p.relative_to(root).with_suffix("").as_posix() for p in root.glob("**/*.yaml")}
     return sorted(found)
@@ -53,7 +67,7 @@ def options(group: str, *folders: Path) -> list[str]:
 
 def option(group: str, name: str, *folders: Path) -> Document | None:
     """The YAML of an option, a user's own before ours; None when there is none."""
-    for folder in (*folders, CONF):
+    for folder in (*folders, *_own, CONF):
         path = folder / group / f"{name}.yaml"
         if path.is_file():
             return read(path)
@@ -79,10 +93,14 @@ class DatasetEntry:
     generator: str = ""
     files: str = ""
     path: str | None = None
+    missing: str = ""
+    """What to do where its files are not here: `generate` the data instead, or `leave_out` the dataset. Empty: an error."""
     sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Parameters of the generator by scale."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameters at every scale, of the generator or of the reader."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """Declared most columns of one row, by scale, and as `files` for the original files."""
 
     @classmethod
     def of(cls, name: str, body: Any, place: Place = nowhere) -> DatasetEntry:
@@ -90,7 +108,7 @@ class DatasetEntry:
         if not isinstance(body, Mapping):
             raise placed(place(), f"dataset {name!r}: expected kind, source and so on, found a {kind_of(body)}")
         words: dict[str, str] = {}
-        for key in ("kind", "source", "generator", "files"):
+        for key in ("kind", "source", "generator", "files", "missing"):
             value = body.get(key)
             if value is not None and not isinstance(value, str):
                 raise placed(place(key), f"dataset.{name}.{key}={value!r} is not valid: expected a name")
@@ -98,28 +116,34 @@ class DatasetEntry:
         path = body.get("path")
         if not (path is None or isinstance(path, str | int | float)) or isinstance(path, bool):
             raise placed(place("path"), f"dataset.{name}.path={path!r} is not valid: expected one file or folder")
-        known = (*words, "path", "sizes")
+        known = (*words, "path", "sizes", "bound")
         return cls(
             name,
             **words,
             path=None if path is None or path == "" else str(path),
             sizes=_sizes(name, body.get("sizes"), place),
             parameters={str(key): value for key, value in body.items() if key not in known},
+            bounds=_bounds(name, body.get("bound"), place),
         )
+
+    def bound(self, scale: str) -> int | None:
+        """The declared most columns of one row, of what is generated at a scale or read from files; None: not declared."""
+        return self.bounds.get("files" if self.source == "files" else scale)
 
     def changed(self, given: Mapping[str, Any]) -> DatasetEntry:
         """The same with some of its keys given anew, as overrides do."""
-        own = {"kind": self.kind, "source": self.source, "generator": self.generator, "files": self.files}
-        body: dict[str, Any] = {**own, "path": self.path, "sizes": self.sizes, **self.parameters}
+        words = ("kind", "source", "generator", "files", "missing")
+        own = {key: getattr(self, key) for key in words}
+        body: dict[str, Any] = {**own, "path": self.path, "sizes": self.sizes, "bound": self.bounds, **self.parameters}
         return DatasetEntry.of(self.name, body | dict(given))
 
     def from_files(self, path: Path | str | None = None) -> DatasetEntry:
         """The same, read from original files: from these, or from those that `data get` fetched."""
-        return self.changed({"source": "files", "path": None if path is None else str(path)})
+        return self.changed({"source": "files", "path": None if path is None else str(path), "missing": ""})
 
     def generated(self) -> DatasetEntry:
         """The same, made by its generator."""
-        return self.changed({"source": "generator", "path": None})
+        return self.changed({"source": "generator", "path": None, "missing": ""})
 
 
 def _sizes(name: str, sizes: Any, place: Place) -> dict[str, Mapping[str, Any]]:
@@ -135,6 +159,21 @@ def _sizes(name: str, sizes: Any, place: Place) -> dict[str, Mapping[str, Any]]:
             expected = "expected parameters"
             raise placed(place("sizes", scale), f"dataset.{name}.sizes.{scale}={size!r} is not valid: {expected}")
     return {str(scale): {str(k): v for k, v in (size or {}).items()} for scale, size in sizes.items()}
+
+
+def _bounds(name: str, bound: Any, place: Place) -> dict[str, int]:
+    """`bound: 100`, or one number by scale and one for `files`."""
+    if bound is None:
+        return {}
+    valid = (*SCALES, "files")
+    given = bound if isinstance(bound, Mapping) else dict.fromkeys(valid, bound)
+    for scale, number in given.items():
+        if scale not in valid:
+            raise unknown(f"scale in dataset.{name}.bound:", scale, valid, place("bound", str(scale)))
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            expected = "expected a whole number, 1 or more: the most columns that one row may hold"
+            raise placed(place("bound"), f"dataset.{name}.bound={number!r} is not valid: {expected}")
+    return {str(scale): number for scale, number in given.items()}
 
 
 @dataclass(frozen=True)
@@ -222,9 +261,27 @@ def title(experiment: str, *folders: Path) -> str:
     return str(titles[-1] or "") if titles else ""
 
 
+def guarded(experiment: str, *folders: Path) -> bool:
+    """Whether `check` guards an experiment: those with `baseline: false` are not, such as those on files nobody else has."""
+    found = True
+    for document in chain(experiment, *folders):
+        if document.has("baseline"):
+            found = document.mapping["baseline"]
+            if not isinstance(found, bool):
+                message = f"baseline={found!r} is not valid: expected true or false"
+                raise placed(document.place("baseline"), message)
+    return found
+
+
 # Claims.
 
 
-def claims(folder: Path = CONF / "claims") -> dict[str, Path]:
-    """The files of claims, by paper."""
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+def claims(folder: Path | None = None) -> dict[str, Path]:
+    """The files of claims, by paper: those of a folder, or ours and those of the user's own folders."""
+    found: dict[str, Path] = {}
+    for place in [folder] if folder is not None else [root / "claims" for root in (CONF, *_own)]:
+        for path in sorted(place.glob("*.yaml")):
+            if path.stem in found:
+                raise UserError(f"{path}: {found[path.stem]} has the claims of {path.stem!r}: choose another name")
+            found[path.stem] = path
+    return found

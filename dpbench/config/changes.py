@@ -11,6 +11,7 @@ from typing import Any
 
 from dpbench.config.schema import RunConfig
 from dpbench.results.run import DatasetUse, Variant
+from dpbench.results.setting import listed_seeds
 
 
 def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
@@ -24,16 +25,29 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         found += _members(what, [v.name for v in mine], [v.name for v in own])
         found += _parameters(mine, own)
     found += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
-    seeds, own_seeds = ({d.seed for d in r.datasets} for r in (run, whole))
+    seeds, own_seeds = (_seeds(r) for r in (run, whole))
     for what, now, before in (
-        ("trials per setting", {run.trials}, {whole.trials}),
-        ("seed of the noise", {run.seed}, {whole.seed}),
-        ("seed of the data", seeds, own_seeds),
-        ("noise", {run.noise}, {whole.noise}),
+        ("trials per setting", run.trials, whole.trials),
+        ("fewer trials", _fewer(run, run), _fewer(whole, run)),
+        ("seed of the noise", run.seed, whole.seed),
+        (f"seed{'s' * (' ' in seeds)} of the data", seeds, own_seeds),
+        ("noise", run.noise, whole.noise),
     ):
         if now != before:
-            found.append(f"{what}: {_list(now)} instead of {_list(before)}")
+            found.append(f"{what}: {now} instead of {before}")
     return tuple(found)
+
+
+def _fewer(run: RunConfig, shown: RunConfig) -> str:
+    """The mechanisms of `shown` that `run` repeats less often."""
+    names = {mechanism.name for mechanism in shown.mechanisms}
+    return _list([f"{name} {trials}" for name, trials in run.most_trials.items() if name in names]) or "none"
+
+
+def _seeds(run: RunConfig) -> str:
+    """The seeds of the generated data; of original files, which have none that counts, the one that is given."""
+    generated = {d.seed for d in run.datasets if not d.original}
+    return listed_seeds(generated or {d.seed for d in run.datasets})
 
 
 def altered(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:

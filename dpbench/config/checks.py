@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
-from dpbench.config.dataset_words import check_dataset_words, with_source
+from dpbench.config.dataset_words import check_dataset_words, where_missing, with_source
 from dpbench.config.entries import datasets, variants
 from dpbench.config.origins import Origins, key_of
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
@@ -24,26 +24,30 @@ from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.privacy import FORMS
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
+from dpbench.results.setting import DECLARED
 from dpbench.tasks.base import TASKS
 
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
 SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
 MOST_TRIALS = 10_000_000
+MOST_DRAWS = 1_000
 SECONDS = "seconds"  # no task's metric, but a column of every trial
 
 
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     """The run that the composed configuration `cfg` (plain dicts and lists) describes; UserError names what is wrong."""
     _check_keys(cfg, origins)
+    _truth(cfg, "baseline")  # read by `check`, from the experiment's YAML
     for group in ("dataset", "mechanism"):
         _check_group(cfg, group, origins)
     scale = cfg.get("scale")
     one_of("scale", scale, SCALES)
-    datasets = tuple(_datasets(cfg, str(scale), origins))
+    left_out: dict[str, str] = {}
+    datasets = (*_datasets(cfg, str(scale), origins, left_out), *origins.objects.datasets)
     cfg = _with_tasks(cfg, datasets, origins)
     _check_group(cfg, "task", origins)
-    tasks = tuple(_variants(cfg, "task", TASKS, origins))
-    mechanisms = tuple(_variants(cfg, "mechanism", MECHANISMS, origins))
+    tasks = (*_variants(cfg, "task", TASKS, origins), *origins.objects.tasks)
+    mechanisms = (*_variants(cfg, "mechanism", MECHANISMS, origins), *origins.objects.mechanisms)
     names = [m.name for m in mechanisms], [d.name for d in datasets]
     experiment = origins.experiment or ""
     name = check_name(cfg.get("name"), origins.folders) or experiment or adhoc_name(*names)
@@ -65,9 +69,11 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         mechanisms=mechanisms,
         tasks=tasks,
         noise=_noise(cfg),
+        left_out=tuple(left_out.items()),
+        most_trials=_most_trials(cfg, [m.name for m in mechanisms], origins),
     )
     _check_kinds(run)
-    _check_effects(run, origins)
+    _check_effects(run, cfg, origins)
     return run
 
 
@@ -107,6 +113,30 @@ def _trials(cfg: Mapping[str, Any]) -> int:
     return int(cfg["trials"])
 
 
+def _most_trials(cfg: Mapping[str, Any], mechanisms: Sequence[str], origins: Origins) -> dict[str, int]:
+    """Of the mechanisms in this run; an experiment may name others, which a word has taken out."""
+    key = "most_trials"
+    given = {} if cfg.get(key) is None else cfg[key]
+    if not isinstance(given, Mapping):
+        expected = "expected mechanisms with numbers of trials, such as {gs_mean: 20}"
+        raise placed(origins.place(key), f"{key}={given!r} is not valid: {expected}")
+    known = dict.fromkeys([*mechanisms, *catalogue.options("mechanism", *origins.folders)])
+    for name, trials in given.items():
+        if name not in known:
+            raise unknown(f"mechanism in {key}:", str(name), known, origins.place(key, str(name)))
+        positive(f"{key}.{name}", trials, whole=True)
+        if origins.word(key, str(name)) and name not in mechanisms:
+            raise UserError(f"{key}.{name} has no effect: {name} is not in this run")
+    return {str(name): int(trials) for name, trials in given.items() if name in mechanisms}
+
+
+def _draws(cfg: Mapping[str, Any]) -> int:
+    positive("data_seeds", cfg.get("data_seeds"), whole=True)
+    if cfg["data_seeds"] > MOST_DRAWS:
+        raise UserError(f"data_seeds={cfg['data_seeds']!r} is not valid: expected at most {MOST_DRAWS}")
+    return int(cfg["data_seeds"])
+
+
 def _results(cfg: Mapping[str, Any]) -> Path:
     value = cfg.get("results")
     if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
@@ -133,7 +163,7 @@ def _metrics(cfg: Mapping[str, Any], tasks: tuple[Variant, ...], origins: Origin
     for name in names:
         if not isinstance(name, str):
             raise UserError(f"metrics={value!r} is not valid: expected names of metrics")
-    classes = [TASKS.get(task.cls) for task in tasks]
+    classes = [task.found(TASKS) for task in tasks]
     known = [name for name in names if name == SECONDS or any(known_metric(cls, name) for cls in classes)]
     asked = origins.given("metrics") or not any(key_of(word) == "task" for word in origins.words)
     for name in names:
@@ -204,7 +234,9 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
         if listed:
             message = f"parameters of {group} {name!r} have no effect: the experiment does not choose it"
             raise placed(origins.place(group, str(name)), message)
-    if not chosen:
+    if twice := [name for name in origins.objects.names(group) if name in chosen]:
+        raise UserError(f"{group} {twice[0]!r} is given by name and as an object: give one of them another name")
+    if not chosen and not origins.objects.names(group):
         also = "" if origins.experiment else f", or experiment=NAME, such as experiment={FIRST}"
         raise UserError(f"no {group} is chosen: give {group}=[NAME,...]{also}")
 
@@ -234,7 +266,7 @@ def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> N
 
 
 def _selected(cfg: Mapping[str, Any], group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, entry in cfg[group].items():
+    for name, entry in (cfg.get(group) or {}).items():
         if isinstance(entry, Mapping) and MARKERS[group] in entry:
             yield str(name), entry
 
@@ -245,25 +277,44 @@ def _variants(cfg: Mapping[str, Any], group: str, registry: Registry[Any], origi
         yield from variants(VariantEntry.of(group, name, body, place), registry, place)
 
 
-def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins) -> Iterator[DatasetUse]:
-    seed = _whole(cfg, "data_seed")
+def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins, left_out: dict[str, str]) -> Iterator[DatasetUse]:
+    """The datasets of a run; those whose files are not here, and may be missing, go to `left_out` with the reason."""
+    first, draws = _whole(cfg, "data_seed"), _draws(cfg)
     for name, body in _selected(cfg, "dataset"):
         place = functools.partial(origins.place, "dataset", name)
-        entry = with_source(DatasetEntry.of(name, body, place), origins)
-        yield from datasets(entry, scale, seed, place)
+        entry, reason = where_missing(with_source(DatasetEntry.of(name, body, place), origins), origins)
+        if reason:
+            left_out[name] = reason
+            continue
+        for use in datasets(entry, scale, first, place):
+            # Original files are what they are: no seed changes them.
+            seeds = range(first, first + (1 if use.original else draws))
+            yield from (dataclasses.replace(use, seed=seed) for seed in seeds)
         check_dataset_words(entry, scale, origins)
 
 
 # Words that change nothing, and what does not fit together.
 
 
-def _check_effects(run: RunConfig, origins: Origins) -> None:
+def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> None:
     """Words of the whole run that change nothing."""
+    if word := origins.word("baseline"):
+        raise UserError(
+            f"{key_of(word)} has no effect on a run: it stands in an experiment's YAML and is read by `check`"
+        )
     slurm = run.runner.backend == "slurm"
+    bounded = any(mechanism.declared for mechanism in run.mechanisms)
+    files = all(dataset.original for dataset in run.datasets)
+    draws = files and _draws(cfg) > 1
     for key, effective, instead in (
         *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
         (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
+        *(
+            (("dataset", dataset.name, "bound"), bounded, f"without a mechanism that has bound={DECLARED}")
+            for dataset in run.datasets
+        ),
+        (("data_seeds",), not draws, "on original files, which no seed changes: leave it out"),
         (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),
     ):
         if not effective and (word := origins.word(*key)):
@@ -271,11 +322,12 @@ def _check_effects(run: RunConfig, origins: Origins) -> None:
 
 
 def _check_kinds(run: RunConfig) -> None:
-    """Every chosen mechanism must take the kind of some chosen dataset, and every dataset be taken by some mechanism."""
+    """Every chosen mechanism must take the kind of some chosen dataset, and every dataset be taken by some mechanism. Of
+    datasets that are left out nothing is asked."""
     kinds = sorted({d.kind for d in run.datasets})
-    takes = {m.name: tuple(getattr(MECHANISMS.get(m.cls), "kinds", kinds)) for m in run.mechanisms}
+    takes = {m.name: tuple(getattr(m.found(MECHANISMS), "kinds", kinds)) for m in run.mechanisms}
     for name, taken in takes.items():
-        if not set(taken) & set(kinds):
+        if not set(taken) & set(kinds) and not run.left_out:
             where = ", ".join(f"{d} ({k})" for d, k in {d.name: d.kind for d in run.datasets}.items())
             raise UserError(f"mechanism {name!r} takes {' or '.join(taken)} data, but the datasets are: {where}")
     for dataset in run.datasets:

@@ -19,7 +19,9 @@ from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
 from dpbench.config.changes import altered, changes
 from dpbench.config.checks import SECTIONS, check
-from dpbench.config.origins import Origins, key_of
+from dpbench.config.classes import with_entries
+from dpbench.config.folders import own_folders
+from dpbench.config.origins import Objects, Origins, key_of
 from dpbench.config.schema import RunConfig
 from dpbench.config.selection import each_run
 from dpbench.config.words import Value, add_folder, config_dirs, override, quoted, split
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 # Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
+NOTHING = Objects()
 UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 
 
@@ -38,11 +41,12 @@ def compose(
     scale: str | None = None,
     overrides: Mapping[str, Value] | Sequence[str] = (),
     folders: Sequence[Path] = (),
+    objects: Objects = NOTHING,
 ) -> RunConfig:
     """The run of an experiment at a scale (None: as conf/run.yaml has it), without Hydra's command line.
 
     `overrides`: settings and their values, such as `{"runner.jobs": 1, "dataset": ["netflix"]}`, or words as a user
-    types them. `folders`: configuration folders besides ours.
+    types them. `folders`: configuration folders besides ours. `objects`: what a program adds that has no name.
     """
     import hydra
 
@@ -50,21 +54,19 @@ def compose(
         [override(key, value) for key, value in overrides.items()] if isinstance(overrides, Mapping) else [*overrides]
     )
     chosen = [override(key, value) for key, value in (("experiment", experiment), ("scale", scale)) if value]
+    folders = list(dict.fromkeys((*folders, *catalogue.own())))
     for folder in folders:
         add_folder(folder)
     runs = each_run([*chosen, *given], folders)
     if len(runs) > 1:
         raise UserError(f"{experiment} stands for {len(runs)} experiments: expected one")
-    words = _hydra_words(runs[0])
-    # The compose API knows no flags: a folder of the user's own goes on the search path instead.
-    searched = f"[{','.join(quoted(f'file://{folder.resolve()}') for folder in folders)}]"
-    own = [f"hydra.searchpath={searched}"] if folders else []
+    words = _hydra_words(with_entries(runs[0], folders))
     with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
         try:
-            cfg = hydra.compose("run", overrides=[*own, *words], return_hydra_config=True)
+            cfg = hydra.compose("run", overrides=[*_searched(folders), *words], return_hydra_config=True)
         except Exception as error:  # whatever Hydra stumbles over, a user wrote it
             raise _translated(error, words, folders) from error
-        return _checked(cfg, cfg.hydra)
+        return _checked(cfg, cfg.hydra, objects)
 
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
@@ -74,15 +76,26 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
         chosen = any(key_of(word) == "experiment" for word in words)
         runs = [words] if chosen else each_run(words, ())
     else:
-        runs = each_run(words, config_dirs(argv))
-    return max(_hydra_run(flags, one, config_dirs(argv), job) for one in runs)
+        runs = each_run(words, config_folders(argv))
+    return max(_hydra_run(flags, one, config_folders(argv), job) for one in runs)
+
+
+def config_folders(argv: Sequence[str]) -> list[Path]:
+    """The user's own folders: those that the words name, and `conf` of the current one."""
+    return own_folders(config_dirs(argv))
+
+
+def _searched(folders: Sequence[Path]) -> list[str]:
+    """The word that makes Hydra look into the user's own folders."""
+    listed = ",".join(quoted(f"file://{folder.resolve()}") for folder in folders)
+    return [f"hydra.searchpath=[{listed}]"] if folders else []
 
 
 def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
     """The runs that `argv` describes, by experiment, where they are several, each with what is wrong with it if it cannot be
     composed. Empty when it describes one run, or asks for something else of Hydra."""
     flags, words = split(argv)
-    folders = config_dirs(argv)
+    folders = config_folders(argv)
     if any(
         flag not in ("--config-dir", "-cd") and flag.startswith("-") and "--config-dir=" not in flag for flag in flags
     ):
@@ -111,7 +124,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
     status: list[int] = []
     problems: list[BaseException] = []
-    words = _hydra_words(given)
+    words = _hydra_words(with_entries(given, folders))
 
     def task(cfg: DictConfig) -> None:
         # Kept and raised outside: Hydra would print a line of its own about an exception that passes through it.
@@ -121,7 +134,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
         except (Exception, KeyboardInterrupt) as problem:
             problems.append(problem)
 
-    before, sys.argv = sys.argv, ["dpbench run", *flags, *words]
+    before, sys.argv = sys.argv, ["dpbench run", *_without_folders(flags), *_searched(folders), *words]
     log = logging.getLogger()
     logged = list(log.handlers), log.level  # `--info` makes Hydra write every step to the log, from then on
     try:
@@ -134,6 +147,17 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     if problems:
         raise problems[0]
     return max(status, default=0)
+
+
+def _without_folders(flags: Sequence[str]) -> list[str]:
+    """Flags without `--config-dir`, of which Hydra knows one only."""
+    found, rest = [], iter(flags)
+    for flag in rest:
+        if flag in ("--config-dir", "-cd"):
+            next(rest, None)
+        elif not flag.startswith("--config-dir="):
+            found.append(flag)
+    return found
 
 
 def _hydra_words(overrides: Sequence[str]) -> list[str]:
@@ -156,7 +180,7 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
 # What Hydra composed.
 
 
-def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
+def _checked(cfg: DictConfig, hydra_cfg: Any = None, objects: Objects = NOTHING) -> RunConfig:
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import OmegaConf
 
@@ -166,7 +190,7 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None) -> RunConfig:
     # As they were typed: an interpolation in a word would be looked up here, and lead nowhere.
     as_typed: Any = OmegaConf.to_container(about.overrides, resolve=False)
     words: list[str] = as_typed["task"]
-    origins = Origins(words, choices.get("experiment"), choices, folders)
+    origins = Origins(words, choices.get("experiment"), choices, folders, objects)
     run = check(_plain(cfg, origins), origins)
     searched = [word for word in as_typed["hydra"] if word.startswith("hydra.searchpath=")]
     return _compared(run, origins, searched) if origins.experiment else run
@@ -178,10 +202,10 @@ def _compared(run: RunConfig, origins: Origins, searched: list[str]) -> RunConfi
 
     kept = [word for word in origins.words if key_of(word).partition(".")[0] in UNCHANGING]
     rest = [word for word in origins.words if word not in kept]
-    if not rest:
+    if not rest and origins.objects == NOTHING:
         return run
     kept = [word for word in kept if key_of(word) != "metrics"]  # they may be another task's
-    own = replace(origins, words=kept)
+    own = replace(origins, words=kept, objects=NOTHING)
     try:
         # Through the Hydra that is open now, so that the user's own folders count.
         whole = check(_plain(hydra.compose("run", overrides=[*searched, *kept]), own), own)
@@ -191,9 +215,16 @@ def _compared(run: RunConfig, origins: Origins, searched: list[str]) -> RunConfi
         return replace(run, changes=words, altered=tuple(w for w in words if w.startswith(("mechanism.", "task."))))
 
 
+def _by_scale(smoke: Value, laptop: Value, paper: Value, *, _root_: DictConfig) -> Value:
+    """`${by_scale:6,30,50}` in an experiment: the value for the scale of the run."""
+    chosen: Value = dict(zip(catalogue.SCALES, (smoke, laptop, paper), strict=True)).get(_root_.scale)
+    return chosen
+
+
 def _plain(cfg: DictConfig, origins: Origins) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
+    OmegaConf.register_new_resolver("by_scale", _by_scale, replace=True)
     try:
         body = {key: value for key, value in cfg.items() if key != "hydra"}
         plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True, throw_on_missing=True)

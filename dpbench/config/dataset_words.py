@@ -10,11 +10,13 @@ import dataclasses
 from dpbench.config.catalogue import DatasetEntry
 from dpbench.config.entries import source_class
 from dpbench.config.origins import Origins, key_of
-from dpbench.errors import UserError, nearest, placed
+from dpbench.errors import UserError, nearest, one_of, placed
 from dpbench.sources.base import SOURCES
+from dpbench.sources.cards import fetched, load
 
 # Words of the dataset's own entry, which no class takes as parameters.
-OWN_KEYS = ("kind", "source", "generator", "files", "path", "sizes")
+OWN_KEYS = ("kind", "source", "generator", "files", "path", "missing", "sizes", "bound")
+GENERATE, LEAVE_OUT = "generate", "leave_out"
 
 
 def with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
@@ -37,6 +39,32 @@ def with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
         contradiction = f"{key}.source=generator and {key}.path={entry.path} contradict each other"
         raise placed(place, f"{contradiction}: leave out one of them")
     return dataclasses.replace(entry, source="files")
+
+
+def where_missing(entry: DatasetEntry, origins: Origins) -> tuple[DatasetEntry, str]:
+    """The entry, generated where its files are not here and it says so; and the reason why it is left out, if it is.
+
+    Files that are named and do not exist stay an error.
+    """
+    key = f"dataset.{entry.name}"
+    if not entry.missing:
+        return entry, ""
+    one_of(f"{key}.missing", entry.missing, (GENERATE, LEAVE_OUT))
+    if entry.missing == GENERATE and not entry.generator:
+        raise placed(
+            origins.place("dataset", entry.name, "missing"),
+            f"{key}.missing={GENERATE} is not valid: {entry.name} has no generator: expected {LEAVE_OUT}",
+        )
+    if entry.source != "files":
+        if word := origins.word("dataset", entry.name, "missing"):
+            raise UserError(f"{key_of(word)} has no effect: {entry.name} is generated")
+        return entry, ""
+    if entry.path or fetched(entry.name):
+        return entry, ""
+    if entry.missing == GENERATE:
+        return entry.generated(), ""
+    get = f", or: python -m dpbench data get {entry.name}" if load(entry.name).files else ""
+    return entry, f"its files are not here: give {key}.path=FOLDER{get}"
 
 
 def _takes_path(entry: DatasetEntry) -> bool:

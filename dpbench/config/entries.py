@@ -15,9 +15,12 @@ from dpbench.config.catalogue import DatasetEntry, Place, VariantEntry, nowhere
 from dpbench.errors import UserError, no_parameter, one_of, placed
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
+from dpbench.results.setting import DECLARED
 from dpbench.sources.base import SOURCES
-from dpbench.sources.cards import fetched
+from dpbench.sources.cards import fetched, load
 
+BOUND = "bound"
+"""The parameter of mechanisms that a dataset may declare."""
 MOST = 100_000  # combinations of one entry: more is a slip of the keyboard
 
 
@@ -48,8 +51,10 @@ def variants(entry: VariantEntry, registry: Registry[Any], place: Place = nowher
         if valid is not None and key not in valid:
             raise no_parameter(f"{registry.what} {entry.name!r}", key, valid, place(key))
     for params in axes(entry.parameters):
-        registry.make(entry.cls, **params)
-        yield Variant(entry.name, entry.cls, params)
+        declared = (BOUND,) if params.get(BOUND) == DECLARED else ()
+        # A declared value is known with the dataset; the others are checked now.
+        registry.shared(entry.cls, **{key: value for key, value in params.items() if key not in declared})
+        yield Variant(entry.name, entry.cls, params, declared)
 
 
 def dataset_of(entry: DatasetEntry, scale: str, seed: int = 0) -> DatasetUse:
@@ -70,9 +75,10 @@ def datasets(entry: DatasetEntry, scale: str, seed: int, place: Place = nowhere)
         given["kind"] = entry.kind
     for params in axes({k: v for k, v in (sizes | given).items() if taken is None or k in taken}):
         built = SOURCES.make(cls, **params)
-        kind = entry.kind or getattr(built, "kinds", ("",))[0]
-        told = tuple(k for k in params if k in given and k not in ("path", "kind"))
-        yield DatasetUse(name, kind, cls, params, seed, given=told, original=entry.source == "files")
+        kind = entry.kind or getattr(built, "kind", "") or getattr(built, "kinds", ("",))[0]
+        told = tuple(k for k in params if k in given and k not in getattr(built, "untold", ("path", "kind")))
+        bound = entry.bound(scale)
+        yield DatasetUse(name, kind, cls, params, seed, given=told, original=entry.source == "files", bound=bound)
 
 
 def source_class(entry: DatasetEntry) -> str:
@@ -86,9 +92,8 @@ def _path(entry: DatasetEntry, place: Place) -> str:
     path = entry.path or fetched(entry.name)
     if not path:
         key = f"dataset.{entry.name}"
-        raise UserError(
-            f"{key}.source=files needs {key}.path=FILE or FOLDER, or: python -m dpbench data get {entry.name}"
-        )
+        get = f", or: python -m dpbench data get {entry.name}" if load(entry.name).files else ""
+        raise UserError(f"{key}.source=files needs {key}.path=FILE or FOLDER{get}")
     found = os.path.realpath(os.path.expanduser(str(path)))  # pathlib's raise on loops of links
     if not os.path.exists(found):
         raise placed(place("path"), f"dataset.{entry.name}.path={path}: there is no such file or folder")

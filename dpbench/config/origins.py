@@ -12,6 +12,19 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import Document
+from dpbench.results.setting import DatasetUse, Variant
+
+
+@dataclass(frozen=True)
+class Objects:
+    """What a program gave as objects, beside what it gave by name."""
+
+    datasets: tuple[DatasetUse, ...] = ()
+    mechanisms: tuple[Variant, ...] = ()
+    tasks: tuple[Variant, ...] = ()
+
+    def names(self, group: str) -> list[str]:
+        return [one.name for one in getattr(self, f"{group}s")]
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,7 @@ class Origins:
     """The chosen option of each group that has one: scale, runner, tracking."""
     folders: Sequence[Path] = ()
     """The user's own configuration folders."""
+    objects: Objects = Objects()
 
     def word(self, *keys: str) -> str:
         """The word of the command line that gives this setting, or something that holds it; empty when none does."""

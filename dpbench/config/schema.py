@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,10 @@ class RunConfig:
     """Those of them that make its numbers mean something else."""
     noise: str = "float"
     """How noise is drawn: "float" or "exact"."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Datasets whose files are not here and that may be missing, each with the reason."""
+    most_trials: Mapping[str, int] = field(default_factory=dict)
+    """Mechanisms that are repeated less often, each with the number of its trials."""
 
 
 def known_metric(task: Any, name: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING, Any
 from dpbench.audit.stored import Stored, stored
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
+from dpbench.claims.recorded import source_of
 from dpbench.claims.verdicts import Verdict
 from dpbench.compare.audits import verdicts as audited
 from dpbench.config import catalogue
 from dpbench.config.catalogue import options
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.report.runs import RunFacts, default_caveat, run_facts, text
-from dpbench.results import commands
+from dpbench.results import commands, record
 from dpbench.results.environment import Environment
+from dpbench.results.record import Record
 from dpbench.results.run import DatasetUse, Run
 from dpbench.sources.cards import Card, load
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpbench.figures.draw import Drawing
 
 PAPERS = {
     "gs": "Kellaris and Papadopoulos: Practical Differential Privacy via Grouping and Smoothing, PVLDB 2013",
@@ -67,6 +71,10 @@ class Experiment:
     remarks: list[str] = field(default_factory=list)
     """How this run differs from the experiment as it is defined."""
     verdicts: list[Verdict] = field(default_factory=list)
+    kept: Record | None = None
+    """What is on record, when it was not run here,"""
+    recorded: str = ""
+    """and where that comes from: "recorded at COMMIT"."""
     own: bool = False
     """A variation or an ad-hoc run."""
     audited: Mapping[str, str] = field(default_factory=dict)
@@ -116,12 +124,14 @@ class Facts:
 
     @property
     def missing(self) -> list[Experiment]:
-        return [e for e in self.experiments if e.run is None]
+        return [e for e in self.experiments if e.run is None and e.kept is None]
 
 
 def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Facts:
     """All facts; draws every figure from the stored trials. UserError when there are none."""
-    commands.stored(results, scale)
+    on_record = record.read_all()
+    if not on_record:
+        commands.stored(results, scale)
     judge = Judge(results, scale)
     verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: _rank(v.claim.paper))
     runs = {label: run_facts(run) for label, run in judge.each.items()}
@@ -139,6 +149,8 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
             title = catalogue.title(name) or name
             experiments.append(Experiment(name, title, commands.run_command(name, results, scale)))
             experiments[-1].verdicts = [v for v in verdicts if v.claim.experiment == name]
+            if name in on_record:
+                _draw_record(experiments[-1], on_record[name])
     experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for experiment in experiments:
@@ -171,28 +183,58 @@ def _decided_by(judge: Judge, verdict: Verdict, run: Run) -> bool:
 
 def _draw(experiment: Experiment, run: Run) -> None:
     from dpbench.figures.draw import CannotDraw, draw
-    from dpbench.figures.style import paper_style, plt
 
     try:
         drawn = draw(run)
     except CannotDraw as problem:  # the rest of the page still stands
         experiment.problem = text(problem)
         return
-    experiment.trials, experiment.numbers, experiment.summary = drawn.trials, drawn.numbers, drawn.summary
+    experiment.trials = drawn.trials
     experiment.remarks = [text(remark) for remark in commands.remarks(run, drawn.trials)]
-    if drawn.figure is not None:
+    _take(experiment, drawn)
+
+
+def _draw_record(experiment: Experiment, kept: Record) -> None:
+    """What is on record of an experiment that was not run here."""
+    from dpbench.figures.draw import CannotDraw, draw_record
+
+    experiment.kept, experiment.recorded = kept, source_of(kept)
+    try:
+        _take(experiment, draw_record(kept))
+    except CannotDraw as problem:
+        experiment.problem = text(problem)
+
+
+def _take(experiment: Experiment, drawn: Drawing) -> None:
+    from dpbench.figures.style import paper_style, plt
+
+    experiment.numbers, experiment.summary = drawn.numbers, drawn.summary
+    if drawn.figures:
         with paper_style():
-            experiment.picture = _png(drawn.figure)
-        plt.close(drawn.figure)
+            experiment.picture = _png([*drawn.figures.values()])
+        for figure in drawn.figures.values():
+            plt.close(figure)
 
 
-def _png(figure: Any) -> bytes:
+def _png(figures: Sequence[Any]) -> bytes:
+    """One picture; several figures stand below each other in it."""
     from PIL import Image
 
-    drawn, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
-    drawn.seek(0)
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)
+    pages = []
+    for figure in figures:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
+        drawn.seek(0)
+        pages.append(Image.open(drawn).convert("RGB"))
+    whole = pages[0]
+    if len(pages) > 1:
+        whole = Image.new("RGB", (max(page.width for page in pages), sum(page.height for page in pages)), "white")
+        top = 0
+        for page in pages:
+            whole.paste(page, (0, top))
+            top += page.height
+    small = io.BytesIO()
+    whole.quantize(COLOURS).save(small, format="PNG", optimize=True)
     return small.getvalue()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpbench.claims.ledger import VERDICTS
+from dpbench.claims.verdicts import tally
 from dpbench.report.gather import Dataset, Facts, MechanismFacts
 from dpbench.report.tables import Cell, Head, Table, heads, table
 from dpbench.report.text import anchor, listed
@@ -142,14 +142,15 @@ def page_view(facts: Facts) -> PageView:
 
 
 def _header(facts: Facts) -> HeaderView:
-    counts = ", ".join(f"{sum(v.verdict == name for v in facts.verdicts)} {name}" for name in VERDICTS)
+    found = tally(facts.verdicts)
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
     return HeaderView(
         done=len({e.run.experiment for e in facts.experiments if e.run and not e.own}),
         experiments=len({e.run.experiment if e.run else e.id for e in facts.experiments if not e.own}),
         scales=listed(sorted({e.run.scale for e in facts.experiments if e.run})),
         trials=sum(e.trials for e in facts.experiments),
         changed=tuple(e.id for e in facts.experiments if e.remarks or e.problem),
-        claims=len(facts.verdicts),
+        claims=found.claims,
         verdicts=counts,
         data=_data(facts.datasets),
         written=facts.written,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpbench.claims.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.verdicts import Verdict, tally
 from dpbench.config.schema import SCALES
 from dpbench.paths import EXPERIMENTS
 from dpbench.report.gather import PAPERS, Facts
@@ -166,9 +166,8 @@ def _border(v: Verdict) -> float | str:
 
 
 def _shares(paper: str, verdicts: Sequence[Verdict]) -> PaperShares:
-    mine = [v for v in verdicts if v.claim.paper == paper]
-    counts = {name: sum(v.verdict == name for v in mine) for name in VERDICTS}
-    shares = tuple(Share(name, count, 100 * count / len(mine)) for name, count in counts.items())
+    found = tally([v for v in verdicts if v.claim.paper == paper])
+    shares = tuple(Share(name, count, 100 * count / max(1, found.claims)) for name, count in found.counts.items())
     return PaperShares(paper, PAPERS.get(paper, paper), shares)
 
 

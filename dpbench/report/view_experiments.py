@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from dpbench.report.gather import COMPARED, OWN, OWN_TITLE, PAPERS, Experiment
 from dpbench.report.marks import Marks, Note, audit_notes, notes
-from dpbench.report.runs import RunFacts
+from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.report.tables import Table, rows_of, table
 from dpbench.report.text import anchor
 from dpbench.report.view_claims import Beside, beside
+from dpbench.results.record import Record
+from dpbench.results.setting import origins
 
 MOST_ROWS = 400  # of one table of numbers
 WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
@@ -105,42 +107,59 @@ def papers_view(experiments: Sequence[Experiment]) -> tuple[PaperView, ...]:
 
 def paper_view(paper: str, experiments: Sequence[Experiment]) -> PaperView:
     mine = [e for e in experiments if e.paper == paper]
-    done = tuple(experiment_view(e, e.run) for e in mine if e.run is not None)
-    missing = tuple(Missing(e.id, e.title, e.command) for e in mine if e.run is None)
+    done = tuple(view for e in mine if (view := _view(e)) is not None)
+    missing = tuple(Missing(e.id, e.title, e.command) for e in mine if _view(e) is None)
     title = OWN_TITLE if paper == OWN else PAPERS.get(paper, paper)
     return PaperView(paper, title, done, missing)
 
 
-def experiment_view(e: Experiment, run: RunFacts) -> ExperimentView:
-    marks = Marks(run.mechanisms)
+def _view(e: Experiment) -> ExperimentView | None:
+    """What was run, or else what is on record; None when there is neither."""
+    if e.run is not None:
+        return experiment_view(e, _facts(e.run), e.run.mechanisms, e.run.left_out)
+    if e.kept is None:
+        return None
+    return experiment_view(e, _record_facts(e.kept, e.recorded), _not_private(e.kept))
+
+
+def experiment_view(
+    e: Experiment,
+    facts: tuple[str, ...],
+    mechanisms: tuple[MechanismUse, ...],
+    left_out: tuple[tuple[str, str], ...] = (),
+) -> ExperimentView:
+    marks = Marks(mechanisms)
     return ExperimentView(
         id=e.id,
         title=e.title,
         command=e.command,
-        facts=_facts(run),
-        privacy=(*notes(run.mechanisms), *audit_notes(run.mechanisms, e.audited)),
+        facts=facts,
+        privacy=(*notes(mechanisms), *audit_notes(mechanisms, e.audited)),
         remarks=tuple(e.remarks),
         problem=e.problem,
         picture=_picture(e.picture, f"{e.id}: {e.title}") if e.picture else None,
         claims=beside(e.verdicts),
         summary=_summary(e, marks),
         numbers=_numbers(e, marks),
-        left_out=run.left_out,
+        left_out=left_out,
     )
 
 
 def _facts(run: RunFacts) -> tuple[str, ...]:
     trials = f"{run.trials} trial{'s' * (run.trials != 1)} per setting"
     settings = f"{run.settings} setting{'s' * (run.settings != 1)}"
-    return (f"scale {run.scale}", settings, trials, f"noise seed {run.seed}", *_origins(run))
+    return (f"scale {run.scale}", settings, trials, f"noise seed {run.seed}", *origins(run.datasets))
 
 
-def _origins(run: RunFacts) -> list[str]:
-    """Where the data came from, datasets of one origin together."""
-    origins: dict[str, list[str]] = {}
-    for use in run.datasets:
-        origins.setdefault(use.origin, []).append(use.name)
-    return [f"{', '.join(dict.fromkeys(names))}: {origin}" for origin, names in origins.items()]
+def _record_facts(kept: Record, recorded: str) -> tuple[str, ...]:
+    draws = len(kept.data_seeds)
+    several = (f"{draws} draws of the data",) if draws > 1 else ()
+    counts = (f"{kept.settings} settings", f"up to {kept.trials} trials per setting", *several)
+    return (f"not run here: {recorded}", f"scale {kept.scale}", *counts, f"noise seed {kept.seed}", *kept.origins)
+
+
+def _not_private(kept: Record) -> tuple[MechanismUse, ...]:
+    return tuple(MechanismUse(name, {}, "ε", reason) for name, reason in kept.not_private.items())
 
 
 def _picture(png: bytes, alt: str) -> Picture:

@@ -11,10 +11,13 @@ import pandas as pd
 import pytest
 
 from dpbench import Counts, Mechanism, Noise
-from dpbench.audit.judge import Chosen, Options, chosen, findings
+from dpbench.audit.judge import Chosen, Options, chosen, findings, own_mechanism
 from dpbench.audit.tables import read_table, table_pairs
 from dpbench.audit.variants import VARIANTS
+from dpbench.config import catalogue
+from dpbench.config.catalogue import VariantEntry
 from dpbench.errors import UserError
+from dpbench.mechanisms.base import MECHANISMS
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,23 @@ def test_tables_that_cannot_be_read(tmp_path: Path) -> None:
     assert "is not a file" in told("none.csv", None)
     assert "unknown ending '.xls'" in told("x.xls", "user,item\n1,2\n")
     assert "no column 'item': did you mean 'items'?" in told("a.csv", "user,items\n1,2\n")
-    assert "holds no row" in told("b.csv", "user,item\n")
-    assert "row 2 has an empty field" in told("c.csv", "user,item\n1,2\n,3\n")
-    assert "cannot be read" in told("d.csv", "")
+    assert "not a single good line" in told("b.csv", "user,item\n")
+    assert "c.csv, line 3: user is empty" in told("c.csv", "user,item\n1,2\n,3\n")
+    assert "no column 'user': it is empty" in told("d.csv", "")
     assert "cannot be read" in told("e.parquet", "no")
+
+
+SHIPPED = [name for name in catalogue.options("mechanism") if name not in MECHANISMS.names()]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_only_a_yaml_names_can_be_audited(name: str) -> None:
+    """Without a dataset nobody declares a bound: a small one stands for it."""
+    (one,) = own_mechanism(name, catalogue.mechanism(name))
+    assert one.name == name
+    assert getattr(one.mechanism, "bound", 3) != "declared"
+
+
+def test_a_list_in_a_yaml_is_several_mechanisms() -> None:
+    several = own_mechanism("mine", VariantEntry("mine", "lpa", {"bound": [2, 4]}))
+    assert [(one.mechanism.bound, one.share) for one in several] == [(2, 2), (4, 2)]

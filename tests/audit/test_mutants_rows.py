@@ -47,9 +47,9 @@ def noise_for_one_record(right: Any, data: Any, sample: Any, most: int, *given: 
     return right(data, sample, 1, *given)
 
 
-def noise_of_items_on_edges(right: Any, data: Any, sample: Any, most: int, one: float, two: float, noise: Any) -> Any:
+def noise_of_items_on_edges(right: Any, data: Any, sample: Any, most: int, budgets: Any, noise: Any) -> Any:
     """One noisy number for each item, and the same noise in all of its contexts."""
-    release = right(data, sample, most, one, two, noise)
+    release = right(data, sample, most, budgets, noise)
     if release.edges is None:
         return release
     items, edges = data.item_columns(), data.edge_columns().records

@@ -201,6 +201,20 @@ TABLES = [
         patched("geometric", f"{BASE}:_table", table_sensitivity, transform="haar"),
         "table",
     ),
+    Fault(
+        "geometric: combinations of levels not counted",
+        patched("geometric", f"{BASE}:_table", table_sensitivity, transform="dyadic_product"),
+        "table",
+    ),
+    Fault("filter: sizes without noise", step("filter", "sizes", without, private_size=0.3), "published", quick=True),
+    Fault(
+        "priority: noise of one number for two sizes", step("priority", "sizes", less(2.0), private_size=0.6), "sizes"
+    ),
+    Fault(
+        "filter: sizes for nothing",
+        method("filter", {"private_size": 0.3}, table_budget=lambda right, self, epsilon: epsilon),
+        "table",
+    ),
     Fault("geometric: no noise on zeros", patched("geometric", f"{BASE}:Table.dense", noise_on_nonzeros_only), "table"),
     Fault(
         "geometric: no noise on the last half",

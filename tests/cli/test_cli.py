@@ -103,7 +103,9 @@ def test_figures_come_from_the_store_alone(dpbench: Call, tmp_path: Path) -> Non
     assert not (tmp_path / "results" / "figures").exists()
     done = dpbench("figures")
     assert done.returncode == 0
-    assert "missing: gs/fig9: python -m dpbench run experiment=gs/fig9" in done.stdout
+    assert "experiments are not run yet, such as " in done.stdout, "one line, not one for each"
+    asked = dpbench("figures", "gs/fig7", "gs/fig9")
+    assert "missing: gs/fig9: python -m dpbench run experiment=gs/fig9" in asked.stdout
     for suffix in ("png", "pdf", "csv"):
         assert (tmp_path / "results" / "figures" / "gs" / f"fig7.{suffix}").stat().st_size > 100
     first = (tmp_path / "results" / "figures" / "gs" / "fig7.png").read_bytes()
@@ -132,3 +134,8 @@ def test_completion_follows_the_configuration() -> None:
     assert "experiment=gs/fig9" in candidates("dpbench run scale=smoke experiment=gs/fi")
     assert "mechanism=" in candidates("dpbench run m")
     assert candidates("dpbench list ex") == ["experiments"]
+    assert candidates("python -m dpbench ru") == ["run"]
+    assert "mechanism=[lpa,gs_mean" in candidates("python3 -m dpbench run mechanism=[lpa,gs_")
+    assert candidates("python -m dpbench run 'dataset=[netf") == ["'dataset=[netflix"]
+    assert "mechanism.gs.w=" in candidates("python -m dpbench run mechanism.gs.")
+    assert candidates("dpbench run dataset.table.us") == ["dataset.table.user="]

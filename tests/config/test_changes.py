@@ -22,11 +22,13 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
         # Said again as the experiment says it: nothing differs.
         (("dataset=[checkin,document,netflix,trajectory]", "epsilon=[0.1,ln2,ln3]", "trials=6", "seed=0"), ()),
         (("dataset=[netflix]",), ("datasets left out: checkin, document, trajectory",)),
-        (("mechanism=[lpa,fpa,gs_r,gs_s,gs,gs_mean,alpa]",), ("mechanisms added: alpa",)),
+        (("mechanism=[lpa,fpa,gs_r,gs_s,gs,gs_mean,gs_private,zero,alpa]",), ("mechanisms added: alpa",)),
         (("epsilon=[ln2,0.5]",), ("epsilons left out: 0.1, 1.099", "epsilons added: 0.5")),
         (("trials=3",), ("trials per setting: 3 instead of 6",)),
         (("trials=300",), ("trials per setting: 300 instead of 6",)),
         (("seed=5", "data_seed=2"), ("seed of the noise: 5 instead of 0", "seed of the data: 2 instead of 0")),
+        (("data_seeds=5", "data_seed=1"), ("seeds of the data: 1 to 5 instead of 0",)),
+        (("data_seeds=1",), ()),
         (("noise=exact",), ("noise: exact instead of float",)),
         (("noise=float",), ()),
         (("mechanism.gs.w=[5,10]",), ("gs: w = 5, 10 instead of default",)),
@@ -39,7 +41,7 @@ def test_what_differs(words: tuple[str, ...], told: tuple[str, ...]) -> None:
 
 
 def test_what_makes_numbers_mean_something_else() -> None:
-    harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seed=2", "noise=exact"]
+    harmless = ["dataset=[netflix]", "epsilon=[ln2,0.5]", "trials=3", "seed=5", "data_seeds=2", "noise=exact"]
     assert compose("gs/fig9", "smoke", harmless).altered == ()
     assert compose("gs/fig9", "smoke", {"mechanism.gs.w": [5, 10]}).altered == ("gs: w = 5, 10 instead of default",)
     smaller = compose("gs/fig9", "smoke", {"dataset.trajectory.columns": 700, "trials": 3})

@@ -70,7 +70,9 @@ def test_in_an_experiment(home: Path, text: str, capsys: pytest.CaptureFixture[s
 def test_an_experiment_as_it_should_be(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every key that is known, parameters of a mechanism that the user leaves out, metrics of a task that he leaves out."""
     path = home / "mine" / "experiment" / "sweep.yaml"
-    path.write_text(f"{HEAD}title: x\nepsilon: [1]\ntrials: 2\nmetrics: [mae]\nmechanism: {{gs: {{w: [5, 6]}}}}\n")
+    path.write_text(
+        f"{HEAD}title: x\nepsilon: [1]\ntrials: 2\nmetrics: [mae]\nbaseline: false\nmechanism: {{gs: {{w: [5, 6]}}}}\n"
+    )
     for words in ((), ("mechanism=[lpa]",), ("task=[statistics]",), ("runner=dask", "runner.address=tcp://x:1")):
         assert main(["run", "--config-dir", "mine", "experiment=sweep", "scale=smoke", "dry=true", *words]) == 0
     path.write_text("title: x\n")
@@ -104,6 +106,7 @@ WORDS = {
     "mechanism.lpa.class=[1]": "mechanism.lpa.class=[1] is not valid: expected a name or a dotted path",
     "mechanism.lpa.class=..x": "'..x'",
     "mechanism.lpa.bound=${nothing}": "Interpolation key 'nothing' not found",
+    "baseline=false": "baseline has no effect on a run: it stands in an experiment's YAML",
     "title=[1]": "title=[1] is not valid: expected a text",
     "trials=1e300": "expected at most 10000000",
     "results=[a]": "results=['a'] is not valid: expected a folder",

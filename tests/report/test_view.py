@@ -10,7 +10,8 @@ import pytest
 from dpbench.report.gather import Experiment
 from dpbench.report.marks import IN_PART, NO_GUARANTEE, NOT_PRIVATE, Marks, notes
 from dpbench.report.runs import MechanismUse, RunFacts
-from dpbench.report.view_experiments import experiment_view
+from dpbench.report.view_experiments import paper_view
+from dpbench.results.record import Record
 from dpbench.results.run import UNSTATED, DatasetUse
 
 from support.paths import ROOT
@@ -71,9 +72,20 @@ def test_the_facts_name_the_reasons() -> None:
 def test_original_files_are_told_from_generated_data() -> None:
     datasets = (DatasetUse("netflix", "incidence", "x", original=True), DatasetUse("kos", "incidence", "y", seed=4))
     run = RunFacts("gs/fig9", "", "paper", 1, 7, 1, "", datasets, (), ())
-    facts = experiment_view(Experiment("gs/fig9", "t", "c", run), run).facts
+    (view,) = paper_view("gs", [Experiment("gs/fig9", "t", "c", run)]).done
+    facts = view.facts
     assert facts[-2:] == ("netflix: original files", "kos: generated, seed 4")
     assert facts[:-2] == ("scale paper", "1 setting", "1 trial per setting", "noise seed 7")
+
+
+def test_what_was_not_run_is_shown_from_the_record() -> None:
+    kept = Record("gs/fig9", "", "paper", 200, 0, (0, 1), 12, "id", "code", {}, ("netflix: generated, seeds 0 and 1",))
+    experiment = Experiment("gs/fig9", "t", "c", kept=kept, recorded="recorded at abc")
+    paper = paper_view("gs", [experiment, Experiment("gs/fig7", "t", "c")])
+    (view,) = paper.done
+    assert view.facts[0] == "not run here: recorded at abc"
+    assert "2 draws of the data" in view.facts
+    assert [missing.id for missing in paper.missing] == ["gs/fig7"]
 
 
 def test_jinja_is_imported_only_to_write_a_report() -> None:

@@ -28,7 +28,7 @@ class Stored(Judge):
         self.runs = {"x/fig": run("x/fig", [runs.dataset("real", original=True), runs.dataset("one")], scale=scale)}
         self._cells = {"x/fig": cells}
         self.each = dict(self.runs)
-        self.results = Path("results")
+        self.results, self.record = Path("results"), None
 
 
 def claim(**given: object) -> Claim:

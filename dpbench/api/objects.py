@@ -1,0 +1,127 @@
+"""Objects that a program gives to a run, beside names: mechanisms and tasks as variants, data as datasets by content.
+
+An object whose class can be imported and whose parameters are plain values goes by its name, as from the command line. Any
+other one, such as one of a class in a notebook, travels to the workers itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dpbench import fingerprints
+from dpbench.codes.live import MAIN
+from dpbench.data import Data
+from dpbench.errors import UserError
+from dpbench.registry import Registry
+from dpbench.results.run import VALID_NAME, valid_name
+from dpbench.results.setting import GIVEN, DatasetUse, Value, Variant
+from dpbench.sources import cache
+
+PLAIN = (str, int, float, bool, type(None))
+
+
+def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
+    """What was given for a group, each with the name the user gave it, or none: one thing, a list, or {name: thing}."""
+    if isinstance(given, Mapping):
+        yield from ((str(name), one) for name, one in given.items())
+    elif isinstance(given, str | Data | type) or not isinstance(given, Iterable):
+        yield "", given
+    else:
+        for one in given:
+            pair = isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str)
+            yield (one[0], one[1]) if pair else ("", one)
+
+
+def dataset(name: str, data: Any) -> DatasetUse:
+    """A data object as a dataset of a run: stored once under its content."""
+    if not isinstance(data, Data):
+        expected = "expected a name, or data such as dpbench.Incidence.from_pandas(frame, user=..., item=...)"
+        raise UserError(f"dataset={data!r} is not valid: {expected}")
+    _check_name(name, "dataset")
+    spec, fingerprint = data.memo(("kept", name), lambda: cache.keep(data, name))
+    return DatasetUse(spec.name, data.kind, GIVEN, dict(spec.params), fingerprint=fingerprint)
+
+
+def variant(name: str, thing: Any, registry: Registry[Any]) -> Variant:
+    """A mechanism or task object as a variant of a run."""
+    what = registry.what
+    if isinstance(thing, type):
+        thing = _made(thing, what)
+    if not callable(getattr(thing, registry.method, None)):
+        raise UserError(f"{what}={thing!r} is not valid: expected a name, or an object with `{registry.method}`")
+    cls = type(thing)
+    path = _registered(cls, registry) or fingerprints.class_path(cls)
+    _check_name(name, what)
+    name = name or getattr(cls, "name", "") or cls.__name__
+    params = _parameters(thing)
+    if _importable(path, cls, registry) and dataclasses.is_dataclass(thing) and _plain(thing):
+        return Variant(name, path, params)
+    return Variant(name, path, params, instance=thing)
+
+
+def _check_name(name: str, what: str) -> None:
+    if name and not valid_name(name):
+        raise UserError(f"the name {name!r} of a {what} is not valid: expected {VALID_NAME}")
+
+
+def _made(cls: type, what: str) -> Any:
+    try:
+        return cls()
+    except TypeError as error:
+        raise UserError(
+            f"{what}={cls.__name__} is a class that needs parameters ({error}): give an object of it"
+        ) from None
+
+
+def _registered(cls: type, registry: Registry[Any]) -> str:
+    """The name under which a class is registered; empty when it is not."""
+    name = vars(cls).get("name", "")
+    return name if isinstance(name, str) and name in registry.names() and registry.get(name) is cls else ""
+
+
+def _importable(path: str, cls: type, registry: Registry[Any]) -> bool:
+    """Whether a worker finds this very class under its path."""
+    if cls.__module__ in MAIN or not re.fullmatch(r"[\w.]+", path):
+        return False
+    try:
+        return registry.get(path) is cls
+    except UserError:
+        return False
+
+
+def _plain(thing: Any) -> bool:
+    return all(isinstance(getattr(thing, field.name), PLAIN) for field in dataclasses.fields(thing) if field.init)
+
+
+def _parameters(thing: Any) -> dict[str, Value]:
+    """The parameters that differ from the defaults. What is no plain value counts by its content."""
+    if dataclasses.is_dataclass(thing):
+        values = {f.name: (getattr(thing, f.name), _default(f)) for f in dataclasses.fields(thing)}
+    else:
+        values = (
+            {name: (value, dataclasses.MISSING) for name, value in vars(thing).items()}
+            if hasattr(thing, "__dict__")
+            else {}
+        )
+    found = {name: (_value(value), _value(default)) for name, (value, default) in values.items()}
+    return {name: value for name, (value, default) in found.items() if value != default}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _value(value: Any) -> Any:
+    if value is dataclasses.MISSING or isinstance(value, PLAIN):
+        return value
+    import cloudpickle
+
+    try:
+        content = cloudpickle.dumps(value)
+    except Exception as error:
+        raise UserError(f"a parameter of type {type(value).__name__} cannot be sent to workers: {error}") from None
+    return f"{type(value).__name__} {hashlib.blake2b(content, digest_size=6).hexdigest()}"

@@ -1,0 +1,81 @@
+"""`dpbench.run`: plan and compute a run from Python, with objects beside names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpbench.api import objects
+from dpbench.api.progress import progress as shown
+from dpbench.config.compose import compose
+from dpbench.config.folders import own_folders
+from dpbench.config.origins import Objects
+from dpbench.config.words import Value
+from dpbench.engine.plan import make_plan, require_settings
+from dpbench.engine.runner import execute
+from dpbench.engine.suite import QUIET
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.results.run import Run
+from dpbench.results.store import Store
+from dpbench.tasks.base import TASKS
+
+
+def run(
+    experiment: str | None = None,
+    *,
+    scale: str | None = None,
+    dataset: Any = None,
+    mechanism: Any = None,
+    task: Any = None,
+    name: str | None = None,
+    results: Path | str = "results",
+    jobs: int = -1,
+    overrides: Mapping[str, Value] | None = None,
+    config_dir: Path | str | Sequence[Path | str] | None = None,
+    progress: bool | None = None,
+    **settings: Value,
+) -> Run:
+    """Run an experiment, or datasets and mechanisms of your own choice, and give back the finished `Run`.
+
+    Does what the verb `run` does, without its tables, figures and MLflow: what is stored is not computed again.
+
+    Datasets, mechanisms and tasks are given by name, as objects, or both, in a list or as `{name: object}`::
+
+        run = dpbench.run("gs/fig9", scale="smoke", mechanism=["lpa", MyMechanism()], dataset=["netflix", my_data])
+        run.trials(), run.summary(), run.figure()
+
+    Without an experiment they make a run of their own. `settings` are those of `run --help` (`trials=5`,
+    `epsilon=[0.1, "ln2"]`), `overrides` those with dots in their names (`{"mechanism.gs.w": 10}`). `config_dir`: folders of
+    your own YAML (default: ./conf). `progress` shows a bar (default: in a terminal or a notebook).
+    """
+    words: dict[str, Value] = {}
+    found: dict[str, list[Any]] = {"dataset": [], "mechanism": [], "task": []}
+    for group, given in (("dataset", dataset), ("mechanism", mechanism), ("task", task)):
+        if given is None:
+            continue
+        names: list[Value] = []
+        for own_name, one in objects.named(group, given):
+            if isinstance(one, str):
+                names.append(one)
+            elif group == "dataset":
+                found[group].append(objects.dataset(own_name, one))
+            else:
+                found[group].append(objects.variant(own_name, one, MECHANISMS if group == "mechanism" else TASKS))
+        words[group] = names
+    given_objects = Objects(*(tuple(found[group]) for group in ("dataset", "mechanism", "task")))
+    chosen = {"results": Path(results), "runner.jobs": jobs, **QUIET, **settings, **(overrides or {}), **words}
+    with shown(progress) as bar:
+        config = compose(
+            experiment, scale, {**chosen, **({"name": name} if name else {})}, own_folders(config_dir), given_objects
+        )
+        plan = make_plan(config, say=bar.say)
+        require_settings(plan)
+        plan.run.save()
+        bar.begin(plan.run.name, plan.run.planned)
+        result = execute(plan, Store(plan.run.results), bar.advance, bar.say)
+    if result.failed:
+        first = next(iter(result.failures.values()))[0].error
+        warnings.warn(f"{result.failed} trials of {plan.run.name} failed: {first}", stacklevel=2)
+    return plan.run

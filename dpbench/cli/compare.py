@@ -1,0 +1,211 @@
+"""`compare`: where a mechanism stands among those of its guarantee, on which data it wins and loses, by how much, and whether its
+guarantee stands an audit. With --dataset alone: which mechanism to use on these data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dpbench.cli.common import console, notes
+from dpbench.config.catalogue import SCALES
+from dpbench.errors import UserError, one_of, output_folder, positive
+from dpbench.results.commands import RESULTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpbench.compare.newcomer import Comparison
+
+FORMS = (".csv", ".tsv", ".parquet", ".gz")
+EXAMPLES = """examples:
+  python -m dpbench compare mine.Rounded
+  python -m dpbench compare 'mine.Rounded(step=5)' --scale laptop
+  python -m dpbench compare mine.Rounded --dataset netflix movielens --epsilon 0.1 1
+  python -m dpbench compare --dataset visits.csv --user who --item place --bound 50 --epsilon 0.5
+"""
+
+
+def main(argv: list[str]) -> int:
+    args = _parser().parse_args(argv)
+    one_of("--scale", args.scale, SCALES)
+    results = args.results or RESULTS
+    output_folder("--results ", results)
+    datasets, overrides = _data(args)
+    if args.trials is not None:
+        positive("trials", args.trials, whole=True)
+        overrides["trials"] = args.trials
+    from dpbench.cli.run import carry_out
+    from dpbench.compare.newcomer import Where, compare
+
+    where = Where(args.scale, datasets, (), args.epsilon, args.experiment, results, args.jobs, overrides)
+    found = compare(args.mechanism, where, audit=not args.no_audit, carry_out=carry_out)
+    numbers = found.numbers()
+    out = console()
+    if found.who:
+        _place(out, found, numbers)
+    else:
+        _advice(out, found, numbers)
+    _save(found)
+    return 1 if any(one.verdict == "violated" for one in found.findings) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m dpbench compare",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("mechanism", nargs="?", help="a name or the dotted path of your class; parameters as mine.Rounded(step=5)")
+    add("--scale", default="smoke", help="smoke (default), laptop or paper")
+    add("--dataset", nargs="+", help="names of datasets, or one CSV, TSV or Parquet file of your own")
+    add("--user", help="column of the users in your file (default: user)")
+    add("--item", help="column of the items in your file (default: item)")
+    add("--bound", type=int, help="the most items that one user of your file may have: declared, not counted")
+    add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
+    add(
+        "--experiment",
+        help="the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the class)",
+    )
+    add("--trials", type=int, help="trials of each setting (default: by the scale)")
+    add("--results", type=Path, help="folder of the trials (default: results)")
+    add("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
+    add("--no-audit", action="store_true", help="leave out the audit, which takes up to 15 seconds")
+    return parser
+
+
+def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
+    """The datasets by name; a file becomes the dataset `table`."""
+    files = [name for name in args.dataset or () if Path(name).suffix.lower() in FORMS or "/" in name]
+    own = {"user": args.user, "item": args.item, "bound": args.bound}
+    if not files:
+        for name, value in own.items():
+            if value is not None:
+                raise UserError(f"--{name} has no effect without a file of your own: give --dataset FILE")
+        return args.dataset, {}
+    if len(args.dataset) > 1:
+        raise UserError(f"--dataset {' '.join(args.dataset)}: expected one file of your own, or names of datasets")
+    overrides: dict[str, Any] = {"dataset.table.path": files[0], "dataset.table.kind": "incidence"}
+    overrides |= {f"dataset.table.{name}": value for name, value in own.items() if value is not None}
+    return ["table"], overrides
+
+
+def _ratio(value: float, share: bool) -> str:
+    return f"{100 * value:.1f} points" if share else f"{value:.3g}"
+
+
+def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+    """Where the newcomer stands, setting by setting and against each of the others."""
+    from dpbench.compare.duels import duels
+
+    who = next(name for name in numbers["who"] if str(name).partition("[")[0] == found.who)
+    share = "precision" in numbers
+    mine = numbers[numbers["who"] == who]
+    if mine.empty or mine["regret"].isna().all():
+        raise UserError(f"{who} has no numbers to compare: see `python -m dpbench run --verbose` for its failures")
+    one = mine.iloc[0]
+    rivals = numbers.loc[numbers["rank"].notna(), "who"].nunique()
+    assert found.board is not None
+    out.print(f"[bold]{escape(who)}[/] is on the board {found.board.told}.", highlight=False)
+    out.print(f"Neighbours: {escape(str(one['neighbours']) or 'not stated')}.", highlight=False)
+    interval = f"{_ratio(one['regret_low'], share)} to {_ratio(one['regret_high'], share)}"
+    place = f"rank {one['rank']:.0f} of {rivals} ({one['rank_low']:.0f} to {one['rank_high']:.0f} over datasets)"
+    place = place if one["rank"] == one["rank"] else "no rank, as it did not take part in every setting"
+    out.print(
+        f"{place}; regret {_ratio(one['regret'], share)} (95 %: {interval}); competitive in "
+        f"{one['times_competitive']:.0f} of {one['settings']:.0f} settings",
+        highlight=False,
+    )
+    out.print(_settings(mine, numbers, share))
+    table = Table(
+        "against", "better in", "worse in", "of", "its error over theirs", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    for duel in duels(numbers, who, share=share):
+        table.add_row(duel.rival, *map(str, (duel.better, duel.worse, duel.settings)), _ratio(duel.ratio, share))
+    out.print(table)
+    _split(out, found, numbers, who)
+    for finding in found.findings:
+        place = f"; {finding.pair}: {finding.step}" if finding.verdict == "violated" else ""
+        told = f" ({finding.reason})" if finding.reason else f" on {finding.pairs} pairs"
+        colour = "red" if finding.verdict == "violated" else "default"
+        out.print(
+            f"Audit at ε = 1: [{colour}]{finding.verdict}[/]{escape(told + place)}", highlight=False, soft_wrap=True
+        )
+    if found.result.failed:
+        out.print(f"[red]{found.result.failed} trials failed[/]: they are left out of these numbers.", highlight=False)
+
+
+def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
+    """Every setting: the newcomer's distance to the best, and who that is."""
+    from dpbench.figures.style import epsilon_name
+
+    keys = [name for name in ("dataset", "place", "epsilon", "share", "K") if name in mine]
+    table = Table(*("ε" if k == "epsilon" else k for k in keys), box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("below the best by" if share else "times the best", "at least", "at most", "standing", "best"):
+        table.add_column(head)
+    best = numbers[numbers["ratio"] == (0.0 if share else 1.0)]
+    for _, row in mine.dropna(subset=["ratio"]).iterrows():
+        same = (best[keys] == row[keys]).all(axis=1)
+        names = ", ".join(best.loc[same, "who"]) or "-"
+        standing = "competitive" if row["competitive"] else "perhaps the best" if row["may_be_best"] else "worse"
+        shown = [epsilon_name(row[k]) if k == "epsilon" else str(row[k]) for k in keys]
+        numbers_shown = [_ratio(row[name], share) for name in ("ratio", "ratio_low", "ratio_high")]
+        table.add_row(*shown, *numbers_shown, standing, names)
+    return table
+
+
+def _split(out: Console, found: Comparison, numbers: pd.DataFrame, who: str) -> None:
+    from dpbench.compare.tables import shares
+
+    assert found.board is not None
+    table = shares(numbers, found.board)
+    if table.empty or who not in set(table["who"]):
+        return
+    row = table.set_index("who").loc[who]
+    parts = ", ".join(f"{name} {100 * value:.0f} %" for name, value in row.items() if value > 0.0005)
+    out.print(f"Its mean squared error is: {parts}", highlight=False)
+
+
+def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+    """Which mechanism to use on these data, board by board and ε by ε."""
+    from dpbench.compare.boards import Board, present
+    from dpbench.figures.style import epsilon_name
+
+    metric = next(name for name in ("mae", "abs_error", "precision") if name in numbers)
+    for board in present(numbers["board"]):
+        table = Table(title=board.told, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+        for head in ("dataset", "ε", "lowest", metric, "not surely worse", "competitive"):
+            table.add_column(head, overflow="fold")
+        own = numbers[(numbers["board"] == str(board)) & numbers["ratio"].notna()]
+        keys = [name for name in ("dataset", "place", "epsilon") if name in own]
+        for key, group in own.groupby(keys, sort=False):
+            first = group.loc[group["ratio"].idxmin()]
+            shown = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
+            rivals = ", ".join(group.loc[group["may_be_best"] & (group["who"] != first["who"]), "who"]) or "-"
+            sure = ", ".join(group.loc[group["competitive"], "who"]) or "-"
+            table.add_row(*shown, first["who"], f"{first[metric]:.4g} ± {first[f'{metric}_se']:.2g}", rivals, sure)
+        if board is Board.READS:
+            out.print("For comparison only, as a release would not be private:", highlight=False)
+        out.print(table)
+    for place, reason in found.run.left_out:
+        notes().print(f"left out: {escape(place)}: {escape(reason)}", soft_wrap=True)
+
+
+def _save(found: Comparison) -> None:
+    """The figure of the board, the newcomer highlighted."""
+    from dpbench.figures.style import paper_style, plt
+
+    path = found.run.results / "figures" / f"{found.run.label}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure = found.figure()
+    with paper_style():
+        figure.savefig(path, metadata={"Software": None})
+    plt.close(figure)
+    notes().print(f"wrote {path}", soft_wrap=True)

@@ -1,0 +1,62 @@
+"""`new`: a small, working file of your own to start from, with its test: a mechanism, a dataset, a task or an experiment."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+from pathlib import Path
+
+from dpbench.cli import templates
+from dpbench.config import catalogue
+from dpbench.errors import Failed, UserError
+
+WHAT = ("mechanism", "dataset", "task", "experiment")
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m dpbench new", description=__doc__)
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("name", help="small letters, digits and _; for an experiment FOLDER/NAME, such as mine/sweep")
+    args = parser.parse_args(argv)
+    files = written(args.what, args.name)
+    for path in files:
+        if path.exists():
+            raise UserError(f"{path} is there already: choose another name, or remove it")
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise Failed(f"{path} cannot be written: {error.strerror}") from None
+        print(f"wrote {path}")
+    print("Try it:")
+    for command in templates.NEXT[args.what]:
+        print(f"  {command.format(name=args.name, module=_module(args.name), cls=_class(args.name))}")
+    return 0
+
+
+def written(what: str, name: str) -> dict[Path, str]:
+    """The files, by their places, with their contents."""
+    form = r"[a-z]\w*(/[a-z]\w*)?" if what == "experiment" else r"[a-z]\w*"
+    if not re.fullmatch(form, name, re.ASCII) or keyword.iskeyword(name):
+        example = "mine/sweep" if what == "experiment" else "rounded"
+        raise UserError(f"{what} name {name!r} is not valid: expected small letters, digits and _, such as {example}")
+    if name in catalogue.options(what):
+        raise UserError(f"{what} {name!r} is there already: choose another name")
+    words = {"name": name, "module": _module(name), "cls": _class(name)}
+    return {
+        Path(place.format(**words)): text.replace("NAME", name)
+        .replace("CLASS", words["cls"])
+        .replace("MODULE", words["module"])
+        for place, text in templates.FILES[what].items()
+    }
+
+
+def _module(name: str) -> str:
+    return name.replace("/", "_")
+
+
+def _class(name: str) -> str:
+    """`my_rounding` as a class is called: MyRounding."""
+    return "".join(part.capitalize() for part in re.split(r"[_/]", name) if part)

@@ -1,0 +1,173 @@
+"""`reproduce`: everything of a paper in one command: run, draw, judge, report, and compare with the record.
+
+All experiments are planned together, so that settings which several of them share are computed once. What is finished is
+kept: the same command goes on after an interruption. The exit status is 1 when a number differs from the record, or trials
+failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dpbench.cli import common
+from dpbench.cli.run import check_folder, preparing, progress_bar, warning
+from dpbench.config.schema import SCALES
+from dpbench.config.words import Value
+from dpbench.engine.plan import Plan
+from dpbench.errors import UserError, output_folder
+from dpbench.paths import RECORD
+from dpbench.results.commands import RESULTS
+from dpbench.results.record import Record, read
+
+if TYPE_CHECKING:
+    from dpbench.reproduce.comparison import Difference, Pair
+
+MOST = 20  # differences that are printed
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m dpbench reproduce", description=__doc__)
+    parser.add_argument(
+        "paper", nargs="*", help="gs, sparse, analytics, sensitivity, epicrec, cross, or ids (default: the five papers)"
+    )
+    parser.add_argument("--scale", choices=SCALES, default="paper", help="sizes and trials (default: paper)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
+    parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: 0)")
+    parser.add_argument("--record", action="store_true", help="put it on record, in place of what is recorded there")
+    parser.add_argument("--artifact", type=Path, metavar="FOLDER", help="write what an artifact reviewer asks for")
+    args = parser.parse_args(argv)
+    output_folder("--results ", args.results)
+    if args.artifact is not None:
+        output_folder("--artifact ", args.artifact)
+    return _Session(args).carry_out()
+
+
+class _Session:
+    """One call of the verb."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.console, self.notes = common.console(), common.notes()
+        self.problems: list[str] = []
+
+    def carry_out(self) -> int:
+        from dpbench.reproduce.carry_out import carry_out, experiments_of
+        from dpbench.reproduce.comparison import Pair
+
+        began = time.perf_counter()
+        experiments = experiments_of(self.args.paper)
+        check_folder(self.args.results, self.notes)
+        plans = self._plans(experiments)
+        pairs: list[Pair] = []
+        trials = sum(plan.run.planned for plan in plans)
+        with progress_bar(f"{len(plans)} experiments", trials, self.notes) as (advance, _):
+            for done in carry_out(plans, say=warning(self.notes), advance=advance):
+                self._tell(done.run.name, done.record, done.problem)
+                if done.record is not None and done.numbers is not None:
+                    recorded = read(done.run.name)
+                    if recorded is not None:
+                        pairs.append(Pair(done.record, done.numbers, recorded, recorded.numbers()))
+                    if self.args.record:
+                        done.record.save(done.numbers, RECORD)
+        self._report()
+        if self.args.artifact is not None:
+            self._artifact(experiments)
+        same = self._compare(pairs, [plan.run.name for plan in plans])
+        minutes = (time.perf_counter() - began) / 60
+        self.console.print(f"{len(plans)} experiments in {minutes:.1f} minutes", highlight=False)
+        for problem in self.problems:
+            self.notes.print(f"[red]problem[/]: {escape(problem)}", soft_wrap=True)
+        return 0 if same and not self.problems else 1
+
+    def _plans(self, experiments: list[str]) -> list[Plan]:
+        from dpbench.reproduce.carry_out import plans_of
+
+        args, plans = self.args, []
+        overrides: dict[str, Value] = {"seed": args.seed} if args.seed else {}
+        with preparing(self.notes) as say:
+            for plan in plans_of(
+                experiments, scale=args.scale, results=args.results, jobs=args.jobs, overrides=overrides, say=say
+            ):
+                if isinstance(plan, UserError):
+                    self.notes.print(f"left out: {escape(str(plan))}", soft_wrap=True)
+                else:
+                    plans.append(plan)
+        if not plans:
+            raise UserError("nothing is left to run")
+        return plans
+
+    def _tell(self, name: str, record: Record | None, problem: str) -> None:
+        if problem:
+            self.problems.append(f"{name}: {problem}")
+            return
+        assert record is not None
+        costs = record.costs
+        took = f"{costs.seconds:.0f} s" if costs.seconds is not None else "went on from an earlier run"
+        memory = f", {costs.memory / 1e9:.1f} GB" if costs.memory else ""
+        decided = ", ".join(f"{n} {v}" for v, n in _counts(record).items())
+        self.console.print(f"{name}: {took}{memory}; {decided or 'no claims'}", highlight=False, soft_wrap=True)
+
+    def _report(self) -> None:
+        from dpbench.report.gather import gather
+        from dpbench.report.page import write
+
+        facts = gather(self.args.results, self.args.scale, lambda _: None)
+        output = self.args.results / "report.html"
+        write(facts, output)
+        self.console.print(f"wrote {output}", highlight=False, soft_wrap=True)
+
+    def _artifact(self, experiments: list[str]) -> None:
+        from dpbench.reproduce.artifact import write_artifact
+
+        for path in write_artifact(self.args.artifact, experiments, self.args.results, self.args.scale):
+            self.console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+
+    def _compare(self, pairs: list[Pair], names: list[str]) -> bool:
+        """Print how the numbers stand against the record. False when one differs."""
+        from dpbench.reproduce.comparison import compare
+
+        known = {pair.run.experiment for pair in pairs}
+        if missing := [name for name in names if name not in known]:
+            self.console.print(f"Not on record: {', '.join(missing)}", highlight=False, soft_wrap=True)
+        if not pairs:
+            return True
+        found = compare(pairs)
+        _print_differences(self.console, found.differences)
+        for problem in found.problems:
+            self.console.print(f"not compared: {problem}", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(
+            f"Against the record: {found.exact} numbers that must be equal, {found.tested} tested at 1 % together, "
+            f"{found.untested} without a standard error; {len(found.differences)} differ",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return not found.differences
+
+
+def _counts(record: Record) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for verdict in record.verdicts:
+        counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
+    return counts
+
+
+def _print_differences(console: Console, differences: list[Difference]) -> None:
+    if not differences:
+        return
+    table = Table(title="Differs from the record")
+    for head in ("experiment", "where", "number", "recorded", "found", "p"):
+        table.add_column(head, overflow="fold")
+    for one in differences[:MOST]:
+        p = f"{one.p:.1e}" if one.p else "must be equal"
+        table.add_row(one.experiment, one.where, one.column, f"{one.recorded:.6g}", f"{one.found:.6g}", p)
+    console.print(table)
+    if len(differences) > MOST:
+        console.print(f"and {len(differences) - MOST} more", highlight=False)

@@ -1,0 +1,94 @@
+"""`compare` through the front door: a stranger's mechanism in a fresh folder, advice on somebody's own data, and nonsense."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MINE = """
+from dataclasses import dataclass
+from dpbench import Bounded, Counts, Mechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounded(Mechanism):
+    step: float = 10.0
+
+    def publish(self, data, epsilon, noise):
+        noisy = noise.laplace(data.counts, scale=data.largest_row / epsilon)
+        return Counts(counts=self.step * (noisy / self.step).round())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Careful(Bounded):
+    def publish_columns(self, columns, epsilon, noise):
+        return Counts(counts=noise.laplace(columns.counts, scale=self.sensitivity(columns) / epsilon).clip(0))
+"""
+
+
+def dpbench(*args: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpbench", *args]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("fresh")
+    (found / "mine.py").write_text(MINE)
+    rows = "\n".join(f"u{i % 97},i{(i * i) % 23}" for i in range(800))
+    (found / "visits.csv").write_text(f"who,place\n{rows}\n")
+    return found
+
+
+def test_a_stranger_stands_on_its_board_and_its_audit_is_told(folder):
+    """It states pure ε and takes its scale from the data: it is ranked by what it states, and the audit says otherwise."""
+    done = dpbench(
+        "compare", "mine.Rounded", "--dataset", "trajectory", "--epsilon", "1", "--trials", "4", folder=folder
+    )
+    assert done.returncode == 1, done.stderr
+    assert "mine.Rounded is on the board pure ε" in done.stdout
+    assert "rank " in done.stdout
+    assert "clipped_laplace" in done.stdout
+    assert "gaussian" not in done.stdout
+    assert "violated (the scale of laplace differs" in done.stdout
+    assert (folder / "results/figures/compare/mine.Rounded.png").is_file()
+
+
+@pytest.mark.slow
+def test_a_bound_is_declared_where_that_makes_a_class_private(folder):
+    again = ("--dataset", "trajectory", "--epsilon", "1", "--trials", "4")
+    done = dpbench("compare", "mine.Careful", *again, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "mine.Careful is on the board pure ε" in done.stdout
+    assert "Audit at ε = 1: holds on" in done.stdout
+
+
+@pytest.mark.slow
+def test_advice_on_own_data(folder):
+    own = ("--dataset", "visits.csv", "--user", "who", "--item", "place", "--bound", "20", "--epsilon", "0.5")
+    done = dpbench("compare", *own, "--trials", "4", folder=folder)
+    assert done.returncode == 0, done.stderr
+    for board in ("pure ε", "(ε, δ)", "reads the data"):
+        assert board in done.stdout
+    assert "For comparison only, as a release would not be private" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "nothing to compare: give a mechanism, such as mine.Rounded, or a dataset"),
+        (("mine.Roundd",), "has no 'Roundd': did you mean 'Rounded'"),
+        (("lpaa",), "unknown mechanism 'lpaa'"),
+        (("lpa", "--bound", "3"), "--bound has no effect without a file of your own"),
+        (("lpa", "--scale", "smok"), "'smok'"),
+        (("s_dpdp",), "s_dpdp takes catalogue data, which no board compares"),
+    ],
+)
+def test_nonsense_is_refused(folder, args, message):
+    done = dpbench("compare", *args, folder=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,105 @@
+"""The path of a researcher: an own mechanism and own data, from an empty folder to a figure, an audit and numbers in Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from support.paths import ROOT
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+pytestmark = pytest.mark.slow
+
+MINE = """
+from dataclasses import dataclass
+from dpbench import Counts, Mechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounded(Mechanism):
+    step: float = 10.0
+    bound: int = 12
+
+    def publish(self, data, epsilon, noise):
+        noisy = noise.laplace(data.counts, scale=self.bound / epsilon)
+        return Counts(counts=self.step * (noisy / self.step).round())
+"""
+
+STUDY = """
+import dpbench
+from mine import Rounded
+
+data = dpbench.dataset("table", path="visits.parquet", user="who", item="place")
+run = dpbench.run(dataset={"visits": data}, mechanism=["lpa", Rounded(step=1.0)], epsilon=[1.0], trials=4, jobs=2)
+mean = run.summary().set_index("mechanism")["mae"]
+assert 0 < mean["Rounded"] < 100, mean
+run.figure().savefig("study.png")
+print(data, len(run.trials()))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder with the two files of the researcher."""
+    rng = np.random.default_rng(1)
+    users = np.repeat([f"user {i}" for i in range(200)], rng.integers(1, 9, 200))
+    places = np.array(["Café", "Inn", "Bar, the", "Zoo", "Park"])[rng.integers(0, 5, users.size)]
+    frame = pd.DataFrame({"who": users, "place": places}).drop_duplicates()
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    frame.to_parquet(tmp_path / "visits.parquet")
+    (tmp_path / "mine.py").write_text(MINE)
+    return tmp_path
+
+
+def test_from_two_files_to_results(folder: Path, dpbench: Call) -> None:
+    table = ("dataset=table", "dataset.table.path=visits.csv", "dataset.table.user=who", "dataset.table.item=place")
+    quick = ("epsilon=1", "trials=4", "runner.jobs=2", "tracking=none")
+    done = dpbench("run", *table, "mechanism=[lpa,mine.Rounded]", "mechanism.Rounded.step=[1,5]", *quick, "name=first")
+    assert done.returncode == 0, done.stderr
+    assert "12 trials computed, 0 found finished, 0 failed" in done.stdout
+    assert "Data of table: own data, visits.csv" in done.stdout
+    assert "mechanism.lpa.bound=NUMBER (the largest user of table has 5)" in done.stdout
+    for form in ("png", "pdf", "csv"):
+        assert (folder / f"results/figures/first+table.{form}").is_file()
+    again = dpbench("run", *table, "mechanism=[lpa,mine.Rounded]", "mechanism.Rounded.step=[1,5]", *quick, "name=first")
+    assert "0 trials computed, 12 found finished" in again.stdout
+    named = dpbench(
+        "run", *table, "mechanism=[mine.Rounded]", "task=[top_items]", "task.top_items.k=2", *quick, "name=top"
+    )
+    assert named.returncode == 0, named.stderr
+    import dpbench as package
+
+    top = package.load(folder / "results", "top").trials()["diagnostic.top_1"]
+    assert {*top} <= {"Café", "Inn", "Bar, the", "Zoo", "Park"}
+    audited = dpbench("audit", "mine.Rounded(bound=3)", "--pairs", "10")
+    assert audited.returncode == 0, audited.stdout
+    own = dpbench("audit", "mine.Rounded", "--data", "visits.csv", "--user", "who", "--item", "place", "--pairs", "3")
+    assert "holds on 3 pairs" in own.stdout, own.stdout + own.stderr
+
+
+def test_the_same_in_python(folder: Path) -> None:
+    (folder / "study.py").write_text(STUDY)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "study.py"], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Incidence(200 rows x 5 columns")
+    assert (folder / "study.png").stat().st_size > 1000
+
+
+def test_a_bad_line_is_named(folder: Path, dpbench: Call) -> None:
+    with (folder / "visits.csv").open("a") as file:
+        file.write("user 3,\n")
+    line = len((folder / "visits.csv").read_text().splitlines())
+    words = ("dataset=table", "dataset.table.path=visits.csv", "dataset.table.user=who", "dataset.table.item=place")
+    done = dpbench("run", *words, "mechanism=[lpa]", "epsilon=1", "trials=2", "runner.jobs=1", "tracking=none")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"visits.csv, line {line}: place is empty" in done.stderr
+    wrong = dpbench("run", *words[:2], "dataset.table.user=whom", "mechanism=[lpa]")
+    assert "has no column 'whom': did you mean 'who'?" in wrong.stderr
