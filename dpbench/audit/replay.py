@@ -112,15 +112,15 @@ def cannot_replay(mechanism: Any) -> str:
     return ""
 
 
-def fitting_pairs(mechanism: Any, count: int, seed: int) -> Iterator[Pair]:
-    """Pairs that a mechanism takes, of all its kinds in turn, with rows up to its `bound`, individuals in up to `k` cells.
+def fitting_pairs(mechanism: Any, count: int, seed: int, kind: str = "") -> Iterator[Pair]:
+    """Pairs that a mechanism takes, of all its kinds in turn or of one, with rows up to its `bound`, individuals in up to `k` cells.
 
     A mechanism of ours that takes larger rows than its bound without refusing them has to stand those too.
     """
     relation = str(getattr(mechanism, "neighbours", ""))
     bound = getattr(mechanism, "k" if relation == CELLS else "bound", None)
     limits = [bound, None] if bound is not None and isinstance(mechanism, Bounded) else [bound]
-    kinds = tuple(getattr(mechanism, "kinds", ("incidence",)))
+    kinds = (kind,) if kind else tuple(getattr(mechanism, "kinds", ("incidence",)))
     sources = [
         pairs(kind, keyed.stream(seed, "pairs", kind, str(limit)), ATTEMPTS * count, bound=limit, neighbours=relation)
         for limit in limits

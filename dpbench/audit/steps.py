@@ -37,16 +37,16 @@ class StepFound:
 
 
 def step_on_pairs(
-    mechanism: Any, epsilon: float, pairs_count: int, step: str, quantity: Quantity, seed: int = 0
+    mechanism: Any, epsilon: float, pairs_count: int, step: str, quantity: Quantity, seed: int = 0, *, kind: str = ""
 ) -> StepFound:
     """The largest sensitivity (L1; of a choice: of one score) or loss of a named step.
 
-    A row of a sample is taken to be in the sample: what sampling gains is not counted. UserError: there is no such step.
+    kind: of data, where a mechanism takes several. A row of a sample is taken to be in the sample: what sampling gains is not counted. UserError: there is no such step.
     """
     form = mechanism.stepwise() if isinstance(mechanism, Mechanism) else mechanism
     known: dict[str, None] = {}
     worst, looked_at, refused = StepFound(0.0, 0), 0, ""
-    for number, pair in enumerate(fitting_pairs(form, pairs_count, seed)):
+    for number, pair in enumerate(fitting_pairs(form, pairs_count, seed, kind)):
         try:
             found = [
                 _value(one, other, quantity) for one, other in _both(form, pair, epsilon, seed + number, step, known)

@@ -3,7 +3,7 @@
     audit: {mechanism: gs_s, parameters: {bound: 3, sampling: column}, epsilon: 1, pairs: 300}
 
 A mechanism or its parameters may be a list: all of them must hold. With `step`, what that step alone costs; with `quantity:
-sensitivity`, how far its exact values move. Imported by the ledger and the judge; calls the audit.
+sensitivity`, how far its exact values move; with `kind`, on data of that kind only. Imported by the ledger and the judge; calls the audit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 
 Quantity = Literal["loss", "sensitivity"]
 QUANTITIES = ("loss", "sensitivity")
-KEYS = ("mechanism", "parameters", "epsilon", "pairs", "step", "quantity")
+KEYS = ("mechanism", "parameters", "epsilon", "pairs", "step", "quantity", "kind")
 MOST_PAIRS = 100_000
 
 Parameters = tuple[tuple[str, Any], ...]
@@ -57,6 +57,8 @@ class Replay:
     """Random pairs of neighbours of each choice."""
     step: str = ""
     quantity: Quantity = "loss"
+    kind: str = ""
+    """Of data, where a mechanism takes several; all of them by default."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,15 @@ def read_audit(entry: Mapping[str, Any]) -> Replay:
         one_of("quantity", quantity, QUANTITIES)
         if quantity == "sensitivity" and not step:
             raise UserError("quantity=sensitivity is that of one step: expected `step`, too")
+        key = "kind"
+        kind = entry.get("kind", "")
+        if kind and not step:
+            raise UserError("kind goes with one step: expected `step`, too")
+        for name in names if kind else ():
+            one_of("kind", kind, MECHANISMS.get(name).kinds)
     except UserError as error:
         raise BadAudit(key, error) from None
-    return Replay(choices, epsilon, int(entry["pairs"]), step, quantity)
+    return Replay(choices, epsilon, int(entry["pairs"]), step, quantity, kind)
 
 
 def _several(value: Any) -> list[Any]:
@@ -133,32 +141,34 @@ def _parameters(way: Any) -> Parameters:
 
 def replayed(asked: Replay) -> list[Replayed]:
     """What the audit finds about each choice. UserError: there is no such step."""
-    return [_replayed(one, asked.epsilon, asked.pairs, asked.step, asked.quantity) for one in asked.choices]
+    return [_replayed(one, asked.epsilon, asked.pairs, asked.step, asked.quantity, asked.kind) for one in asked.choices]
 
 
 @functools.cache
-def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity) -> Replayed:
+def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str) -> Replayed:
     """Kept for the process, and in the cache: several claims and pages ask for the same audit."""
     mechanism = MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
 
     def audit() -> dict[str, Any]:
-        found = asdict(_audited(choice, mechanism, epsilon, pairs, step, quantity))
+        found = asdict(_audited(choice, mechanism, epsilon, pairs, step, quantity, kind))
         del found["choice"]
         return found
 
-    asked = [choice.labels, epsilon, pairs, step, quantity]
+    asked = [choice.labels, epsilon, pairs, step, quantity, *([kind] if kind else [])]
     found = kept(asked, (mechanism, "dpbench.audit.replay", "dpbench.audit.steps", __name__), audit)
     return Replayed(choice, **found)
 
 
-def _audited(choice: Choice, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity) -> Replayed:
+def _audited(
+    choice: Choice, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str
+) -> Replayed:
     from dpbench.audit.replay import TOLERANCE, audit_by_replay, cannot_replay
     from dpbench.audit.steps import step_on_pairs
 
     if reason := cannot_replay(mechanism):
         return Replayed(choice, 0.0, 0, "replay", undecided=reason)
     if step:
-        alone = step_on_pairs(mechanism, epsilon, pairs, step, quantity)
+        alone = step_on_pairs(mechanism, epsilon, pairs, step, quantity, kind=kind)
         why = "" if alone.pairs else alone.reason
         return Replayed(choice, alone.value, alone.pairs, "replay", alone.pair, step, alone.reason, why)
     found = audit_by_replay(mechanism, epsilon, pairs, name=choice.mechanism)

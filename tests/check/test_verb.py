@@ -89,7 +89,7 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert (told["passes"], told["seed"], told["columns"]["gone"]) == (False, None, 0)
     assert {entry["mechanism"] for entry in told["moved"]} == {"noisy", "figure"}
     page = (home / "out" / "check.md").read_text()
-    assert page.startswith("## ❌ The check fails: worse")
+    assert page.startswith("## Failed: The check fails: worse")
     assert "| **worse** | mine/sweep | noisy | mae |" in page
     assert check("--fresh", "7", "--trials", "20") == 1
 

@@ -76,6 +76,7 @@ def test_a_zero_among_the_results_is_no_mistake_of_the_claim() -> None:
             self.results, self.runs = Path("results"), {"x/fig": runs.run("x/fig", [])}
             self._cells = {"x/fig": cells}
             self.each = dict(self.runs)
+            self.record = None
 
     ratio = {"measure": "mae(mechanism=b) / mae(mechanism=a)", "expect": "< 1"}
     asked = Claim(id="x/c", paper="x", place="p", says="s", experiment="x/fig", **ratio)  # type: ignore[arg-type]

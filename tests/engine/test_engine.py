@@ -118,8 +118,8 @@ def test_damaged_trials_are_noticed_and_computed_again(dpbench: Call, home: Path
 def test_damaged_data_is_noticed_and_built_again(dpbench: Call, home: Path, data_cache: Path) -> None:
     words = (*RUN, "mechanism=[noisy]", "epsilon=[1]", "dataset.small.rows=61")
     dpbench(*words)
-    (folder,) = [p for p in data_cache.glob("data/small-*") if np.load(p / "indptr.npy").size == 62]
-    path = folder / "indices.npy"
+    (indptr,) = [p for p in data_cache.glob("data/small-*/indptr.npy") if np.load(p).size == 62]
+    path = indptr.with_name("indices.npy")
     body = bytearray(path.read_bytes())
     body[-1] ^= 1
     path.write_bytes(body)
