@@ -21,6 +21,8 @@ from dpbench.mechanisms.sparse.synthesizer import MOVED
 
 LARGEST = 7
 """Most columns, items or categories."""
+WIDEST = 500
+"""Bounds above have data as wide as themselves in the first turn only: such pairs take long."""
 MANY_COLUMNS = 32
 """Columns of the first of these pairs: a choice among them costs the more the more there are."""
 SHOWN = 70
@@ -50,7 +52,7 @@ def _incidence(rng: np.random.Generator, shape: str, bound: int | None, wide: bo
     d = int(rng.integers(1, LARGEST + 1))
     if wide:
         d = bound or (MANY_COLUMNS if shape == MANY else LARGEST)
-    elif bound and rng.random() < 0.2:
+    elif bound and bound <= WIDEST and rng.random() < 0.2:
         d = bound
     most = d if bound is None else min(d, bound)
 

@@ -18,6 +18,8 @@ Draw = Callable[[int], list[int]]
 MANY = "the new row lifts one of many equal counts and one that is low"
 CROWD = 40
 """The count of a column that many rows have."""
+MOST_CELLS = 200_000
+"""Ones of all large rows together: with a bound of thousands there are fewer rows than a shape asks for."""
 
 ROW_SHAPES: dict[str, Callable[[np.random.Generator, Draw, int, int], Rows]] = {}
 
@@ -28,6 +30,11 @@ def _shape(name: str) -> Callable[[Any], Any]:
         return function
 
     return register
+
+
+def _large(draw: Draw, count: int, most: int) -> list[list[int]]:
+    """So many rows of the largest size, or as many as fit."""
+    return [draw(most) for _ in range(min(count, max(1, MOST_CELLS // most)))]
 
 
 def _some(rng: np.random.Generator, draw: Draw, least: int, most: int) -> list[list[int]]:
@@ -128,12 +135,12 @@ def _tie_within(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows
 @_shape("as many large rows as columns, and one more")
 def _as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     # What weighs rows that are cut against noise on all columns changes its mind here, or at twice as many.
-    return [draw(most) for _ in range(d)], draw(most)
+    return _large(draw, d, most), draw(most)
 
 
 @_shape("twice as many large rows as columns, and one more")
 def _twice_as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    return [draw(most) for _ in range(2 * d)], draw(most)
+    return _large(draw, 2 * d, most), draw(most)
 
 
 @_shape("the new row is the first of its size")

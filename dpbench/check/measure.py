@@ -32,12 +32,23 @@ def measure(
     *,
     jobs: int,
     overrides: Mapping[str, Value] | None = None,
+    trials: Mapping[str, int] | None = None,
     folders: Sequence[Path] = (),
     say: Callable[[str], None],
 ) -> Iterator[Numbers]:
-    """Run experiments of the suite together, and collect the numbers of each as soon as it is done."""
+    """Run experiments of the suite together, and collect the numbers of each as soon as it is done.
+
+    trials: of single experiments; all others have those of smoke scale, or of `overrides`.
+    """
     for plan, result in run_experiments(
-        experiments, results=results, scale=SCALE, jobs=jobs, overrides=overrides, folders=folders, say=say
+        experiments,
+        results=results,
+        scale=SCALE,
+        jobs=jobs,
+        overrides=overrides,
+        trials=trials,
+        folders=folders,
+        say=say,
     ):
         yield with_figure(collect(plan, result))
 

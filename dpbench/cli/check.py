@@ -24,7 +24,7 @@ from dpbench.check.baselines import Numbers
 from dpbench.check.closeness import TOLERANCE
 from dpbench.check.comparison import compare
 from dpbench.check.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, natures
-from dpbench.check.fresh import ALPHA
+from dpbench.check.fresh import ALPHA, TIMES_AS_MANY
 from dpbench.check.measure import measure
 from dpbench.cli import common
 from dpbench.config.words import Value
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     with ExitStack() as stack:
         results = args.results or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpbench-check-")))
         try:
-            new = _measure(names, results, args, seed, notes)
+            new = _measure(names, results, args, seed, old, notes)
         except KeyboardInterrupt as stop:
             kept = (
                 f"what is finished is kept in {results}" if args.results else "--results FOLDER keeps what is finished"
@@ -88,7 +88,11 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         metavar="SEED",
         help="other noise, compared statistically (default: a random seed)",
     )
-    parser.add_argument("--trials", type=int, help="trials per cell with --fresh (default: those of smoke scale)")
+    parser.add_argument(
+        "--trials",
+        type=int,
+        help=f"trials per cell with --fresh (default: {TIMES_AS_MANY} for each trial of the baselines)",
+    )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write a summary in Markdown, for a CI job")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
@@ -160,14 +164,25 @@ def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str
 
 
 def _measure(
-    names: list[str], results: Path, args: argparse.Namespace, seed: int | None, notes: Console
+    names: list[str],
+    results: Path,
+    args: argparse.Namespace,
+    seed: int | None,
+    old: dict[str, Numbers],
+    notes: Console,
 ) -> dict[str, Numbers]:
     overrides: dict[str, Value] = {} if seed is None else {"seed": seed}
-    overrides |= {} if args.trials is None else {"trials": args.trials}
+    trials = {}
+    if args.trials is not None:
+        overrides["trials"] = args.trials
+    elif seed is not None:
+        trials = {name: TIMES_AS_MANY * old[name].trials for name in names if name in old}
     folders = [args.config_dir] if args.config_dir else []
     new: dict[str, Numbers] = {}
     began = time.perf_counter()
-    for found in measure(names, results, jobs=args.jobs, overrides=overrides, folders=folders, say=notes.print):
+    for found in measure(
+        names, results, jobs=args.jobs, overrides=overrides, trials=trials, folders=folders, say=notes.print
+    ):
         new[found.experiment] = found
         notes.print(f"{found.experiment}: {len(found.cells)} cells, {time.perf_counter() - began:.1f} s")
     return {name: new[name] for name in names}

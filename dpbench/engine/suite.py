@@ -46,12 +46,17 @@ def run_experiments(
     scale: str,
     jobs: int = -1,
     overrides: Mapping[str, Value] | None = None,
+    trials: Mapping[str, int] | None = None,
     folders: Sequence[Path] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Plan, Result]]:
-    """Several experiments with the same workers, each given back as soon as it is done."""
+    """Several experiments with the same workers, each given back as soon as it is done.
+
+    trials: of single experiments; all others have those of their scale, or of `overrides`.
+    """
     settings = {"results": results, "runner.jobs": jobs, **QUIET, **(overrides or {})}
-    plans = [make_plan(compose(name, scale, settings, folders), say=say) for name in names]
+    own: dict[str, dict[str, Value]] = {name: {"trials": number} for name, number in (trials or {}).items()}
+    plans = [make_plan(compose(name, scale, settings | own.get(name, {}), folders), say=say) for name in names]
     for account in execute_all(plans, say, begin=lambda plan: plan.run.save()):
         if account.problem:
             raise Failed(account.problem)

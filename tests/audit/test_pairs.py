@@ -60,6 +60,14 @@ def table(data) -> np.ndarray:
     return full
 
 
+def test_a_bound_of_thousands_does_not_fill_the_memory() -> None:
+    """A square of such rows would take gigabytes."""
+    bound = 5_000
+    found = made("incidence", bound=bound)
+    assert max(pair.after.largest_row for pair in found) == bound
+    assert max(pair.after.ones for pair in found) < 100 * bound
+
+
 def test_contingency_pairs_have_one_individual_more() -> None:
     for pair in made("contingency"):
         pair.after.validate()

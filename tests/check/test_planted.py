@@ -13,6 +13,7 @@ from dpbench.check import baselines
 from dpbench.check.baselines import Numbers
 from dpbench.check.comparison import compare
 from dpbench.check.entries import natures
+from dpbench.check.fresh import TIMES_AS_MANY
 from dpbench.check.measure import measure, with_figure
 from dpbench.paths import BASELINES
 
@@ -21,6 +22,8 @@ from support.utility_figures import FIGURE_FAULTS, FigureFault
 from support.utility_planting import BAD, Bench, UtilityFault, judged, louder
 
 FRESH_SEED = 1
+STEP = 6
+"""Trials between two of the fifty fresh checks."""
 SHARE = 0.8
 """Of the faults, those of figures among them, at least so many are found under other noise."""
 
@@ -47,7 +50,8 @@ def test_sound_code_passes(bench: Bench) -> None:
     """The same cells without any fault, run anew."""
     where = next(fault.where for fault in FAULTS if fault.quick)
     assert judged(bench.reference(where), bench.run(where, 0), same_seed=True).moved == set()
-    assert judged(bench.reference(where), bench.run(where, FRESH_SEED), same_seed=False).moved == set()
+    fresh = bench.run(where, FRESH_SEED, TIMES_AS_MANY)
+    assert judged(bench.reference(where), fresh, same_seed=False).moved == set()
 
 
 @pytest.mark.parametrize("fault", FIGURE_FAULTS, ids=lambda fault: fault.name)
@@ -66,10 +70,12 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Numbers]
     """The whole suite, sound, with the seed of the baselines and with another one: so many tests does a check make."""
     names = baselines.names(BASELINES)
     folders = [tmp_path_factory.mktemp("suite") for _ in range(2)]
-    return tuple(  # type: ignore[return-value]
-        {n.experiment: n for n in measure(names, folder, jobs=-1, overrides={"seed": seed}, say=lambda _: None)}
-        for folder, seed in zip(folders, (0, FRESH_SEED), strict=True)
-    )
+    more = {name: TIMES_AS_MANY * baselines.load_one(BASELINES, name).trials for name in names}
+    found = [
+        measure(names, folder, jobs=-1, overrides={"seed": seed}, trials=trials, say=lambda _: None)
+        for folder, seed, trials in zip(folders, (0, FRESH_SEED), ({}, more), strict=True)
+    ]
+    return tuple({n.experiment: n for n in suite} for suite in found)  # type: ignore[return-value]
 
 
 @pytest.mark.slow
@@ -84,7 +90,7 @@ def test_all_faults_are_seen_and_most_of_them_under_other_noise(
         same += [fault.name] if same_seed(fault, bench) else []
         with pytest.MonkeyPatch.context() as patch:
             fault.plant(patch)
-            faulty = bench.run(fault.where, FRESH_SEED)
+            faulty = bench.run(fault.where, FRESH_SEED, TIMES_AS_MANY)
         found = judged(reference, faulty, same_seed=False, rest=suites, fault=fault)
         fresh += [fault.name] if found.moved & BAD else []
         print(f"{fault.name}: same seed {fault.name in same}, fresh {fault.name in fresh}")
@@ -121,18 +127,18 @@ def test_the_budget_of_every_mechanism_is_guarded(mechanism: str, factor: float,
 
 @pytest.mark.slow
 def test_fifty_fresh_checks_of_the_suite_raise_no_alarm(tmp_path: Path) -> None:
-    """With the real numbers: one run of fifty times the trials, cut into fifty checks. The baselines are one fixed draw, which
-    all of the checks share: an unlucky one would show here. The stated rate is 1 %; the p values are bounds some ten times too
-    large, so that none of fifty is expected, and one is allowed. Half an hour."""
+    """With the real numbers: fifty windows of one long run, each six trials after the one before. The baselines are one fixed
+    draw, which all of the checks share: an unlucky one would show here. The stated rate is 1 %; the p values are bounds some
+    ten times too large, so that none of fifty is expected, and one is allowed. Half an hour."""
     from support.utility_planting import part
 
     checks, old = 50, baselines.load(BASELINES)
-    trials = max(numbers.trials for numbers in old.values())
-    overrides = {"seed": 11, "trials": checks * trials}
+    trials = TIMES_AS_MANY * min(n.trials for n in old.values() if n.trials > 1)
+    overrides = {"seed": 11, "trials": (checks - 1) * STEP + trials}
     new = {n.experiment: n for n in measure([*old], tmp_path, jobs=-1, overrides=overrides, say=lambda _: None)}
     alarms = 0
     for number in range(checks):
-        cut = {name: part(numbers, number, trials) for name, numbers in new.items()}
+        cut = {name: part(numbers, number * STEP, trials) for name, numbers in new.items()}
         found = compare(old, cut, natures(), same_seed=False)
         assert found.compared > 50_000
         alarms += bool(found.moved & BAD)

@@ -106,13 +106,16 @@ class Bench:
             self.sound[where, seed] = self.run(where, seed)
         return self.sound[where, seed]
 
-    def run(self, where: Where, seed: int) -> dict[str, Numbers]:
-        """The numbers of these experiments as the code is now. Nothing that sound code remembered is used."""
+    def run(self, where: Where, seed: int, times: int = 1) -> dict[str, Numbers]:
+        """The numbers of these experiments as the code is now, with `times` as many trials as the baselines have.
+
+        Nothing that sound code remembered is used.
+        """
         worker._opened.cache_clear()
         found = {}
         for experiment, mechanisms in where:
             results = self.folder / "results"
-            plan = _planned(experiment, mechanisms, seed, results)
+            plan = _planned(experiment, mechanisms, seed, results, times)
             result = execute(plan, Store(results))
             assert not result.failed, next(iter(result.failures.values()))[0].error
             found[experiment] = collect(plan, result)  # without its figure, which needs all mechanisms
@@ -121,8 +124,10 @@ class Bench:
         return found
 
 
-def _planned(experiment: str, mechanisms: tuple[str, ...], seed: int, results: Path) -> Plan:
+def _planned(experiment: str, mechanisms: tuple[str, ...], seed: int, results: Path, times: int) -> Plan:
     settings = {"mechanism": list(mechanisms), "runner.jobs": 1, "tracking": "none", "seed": seed, "results": results}
+    if times > 1:
+        settings["trials"] = times * compose(experiment, "smoke", settings).trials
     # Planned again each time: a plan names its code, and a worker refuses to run other code under that name.
     plan = make_plan(compose(experiment, "smoke", settings))
     step = -(-len(plan.run.settings) // MOST_CELLS)
@@ -154,12 +159,12 @@ def _without(suite: Suite, experiments: Iterable[str], mechanisms: set[str], tas
     return found
 
 
-def part(numbers: Numbers, number: int, trials: int) -> Numbers:
-    """Some trials of a long run, as if they were a run of their own. Pairs of trials stay together."""
+def part(numbers: Numbers, first: int, trials: int) -> Numbers:
+    """Some trials of a long run, as if they were a run of their own. `first` is even: pairs of trials stay together."""
 
     def cut(name: str, values: list[Any]) -> list[Any]:
-        size = per_cell(name, trials)
-        return values[number * size : (number + 1) * size]
+        skipped, size = per_cell(name, first), per_cell(name, trials)
+        return values[skipped : skipped + size]
 
     cells = {
         key: replace(
