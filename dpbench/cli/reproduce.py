@@ -76,7 +76,7 @@ class _Session:
                     if recorded is not None:
                         pairs.append(Pair(done.record, done.numbers, recorded, recorded.numbers()))
                     if self.args.record:
-                        done.record.save(done.numbers, RECORD)
+                        done.record.after(recorded).save(done.numbers, RECORD)
         self._report()
         if self.args.artifact is not None:
             self._artifact(experiments)

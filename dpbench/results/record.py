@@ -100,6 +100,12 @@ class Record:
     def commit(self) -> str:
         return self.environment.commit or self.environment.versions.get("dpbench-repro", "an unknown version")
 
+    def after(self, earlier: Record | None) -> Record:
+        """The same with the costs of an earlier record of the same trials, when this run found them finished."""
+        if earlier is None or self.costs.seconds is not None or earlier.identity != self.identity:
+            return self
+        return dataclasses.replace(self, costs=earlier.costs)
+
     def numbers(self) -> pd.DataFrame:
         """The numbers of its figure, as its script gave them; long curves have fewer points. UserError when damaged."""
         import pandas as pd

@@ -73,6 +73,15 @@ def test_damage_is_named(tmp_path, kind):
         read("gs/fig9", tmp_path).numbers()
 
 
+def test_trials_that_were_found_finished_keep_their_costs():
+    """Drawing and judging again takes no time; what the trials took is still what they took."""
+    again = record(costs=Costs(None, 20.0, 10**8, 10**6))
+    assert again.after(record()).costs == record().costs
+    assert again.after(None).costs == again.costs
+    assert again.after(record(identity="cd")).costs == again.costs, "other trials"
+    assert record(costs=Costs(3.0)).after(record()).costs == Costs(3.0), "computed anew"
+
+
 def test_a_record_knows_whether_the_code_is_still_the_same():
     assert is_current(record())
     assert not is_current(record(code="ab"))
