@@ -1,7 +1,8 @@
 """`check`: every experiment at smoke scale against the committed baselines, as continuous integration runs it.
 
 Exit status 1 when a number moved, a better one too, when something is gone, or when nothing was measured. --allow-better lets
-numbers move as long as none gets worse; --strict also fails on what no baseline guards yet.
+numbers move as long as none gets worse; --strict also fails on what no baseline guards yet. With --record, chosen experiments
+at paper size against the record instead.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ RIGHT = ("cells", "baseline", "now", "change", "p")
 
 def main(argv: list[str]) -> int:
     args = _arguments(argv)
+    if args.record:
+        from dpbench.cli import check_record
+
+        return check_record.main(args)
+    args.own_baselines = args.baselines is not None
+    args.baselines = args.baselines or _baselines(args.update)
     began = time.perf_counter()
     notes = common.notes()
     names = guarded_names(args)
@@ -93,6 +100,11 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         type=int,
         help=f"trials per cell with --fresh (default: {TIMES_AS_MANY} for each trial of the baselines)",
     )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="compare papers or experiments with the record, with other noise, at the record's own size",
+    )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write a summary in Markdown, for a CI job")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
@@ -103,7 +115,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
     parser.add_argument("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
     args = parser.parse_args(argv)
-    if args.trials is not None and args.fresh is None:
+    if args.trials is not None and args.fresh is None and not args.record:
         raise UserError(
             "--trials goes with --fresh only: with the same seed there are as many trials as in the baselines"
         )
@@ -115,8 +127,6 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         output_file(f"--{option}", getattr(args, option))
     if args.results is not None:
         output_folder("--results ", args.results)
-    args.own_baselines = args.baselines is not None
-    args.baselines = args.baselines or _baselines(args.update)
     return args
 
 

@@ -12,9 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from dpbench.cli import common
 from dpbench.cli.run import check_folder, preparing, progress_bar, warning
@@ -27,9 +25,7 @@ from dpbench.results.commands import RESULTS
 from dpbench.results.record import Record, read
 
 if TYPE_CHECKING:
-    from dpbench.reproduce.comparison import Difference, Pair
-
-MOST = 20  # differences that are printed
+    from dpbench.reproduce.comparison import Pair
 
 
 def main(argv: list[str]) -> int:
@@ -132,6 +128,7 @@ class _Session:
 
     def _compare(self, pairs: list[Pair], names: list[str]) -> bool:
         """Print how the numbers stand against the record. False when one differs."""
+        from dpbench.cli.record_tables import print_comparison
         from dpbench.reproduce.comparison import compare
 
         known = {pair.run.experiment for pair in pairs}
@@ -140,15 +137,7 @@ class _Session:
         if not pairs:
             return True
         found = compare(pairs)
-        _print_differences(self.console, found.differences)
-        for problem in found.problems:
-            self.console.print(f"not compared: {problem}", highlight=False, markup=False, soft_wrap=True)
-        self.console.print(
-            f"Against the record: {found.exact} numbers that must be equal, {found.tested} tested at 1 % together, "
-            f"{found.untested} without a standard error; {len(found.differences)} differ",
-            highlight=False,
-            soft_wrap=True,
-        )
+        print_comparison(self.console, found)
         return not found.differences
 
 
@@ -157,17 +146,3 @@ def _counts(record: Record) -> dict[str, int]:
     for verdict in record.verdicts:
         counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
     return counts
-
-
-def _print_differences(console: Console, differences: list[Difference]) -> None:
-    if not differences:
-        return
-    table = Table(title="Differs from the record")
-    for head in ("experiment", "where", "number", "recorded", "found", "p"):
-        table.add_column(head, overflow="fold")
-    for one in differences[:MOST]:
-        p = f"{one.p:.1e}" if one.p else "must be equal"
-        table.add_row(one.experiment, one.where, one.column, f"{one.recorded:.6g}", f"{one.found:.6g}", p)
-    console.print(table)
-    if len(differences) > MOST:
-        console.print(f"and {len(differences) - MOST} more", highlight=False)

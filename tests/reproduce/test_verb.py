@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -13,6 +14,7 @@ from dpbench.reproduce import artifact
 from dpbench.reproduce.carry_out import experiments_of
 from dpbench.reproduce.costs import Meter, memory_of
 from dpbench.reproduce.locked import locked
+from dpbench.results.record import read
 
 EXPERIMENT = "epicrec/example"
 
@@ -116,28 +118,65 @@ def test_the_citation_of_the_checkout_is_the_same():
     assert path.read_text() == artifact.citation()
 
 
-def test_what_is_put_on_record_is_compared_by_the_next_run(tmp_path):
-    """In a copy of the package, so that the record of the checkout stays as it is."""
-    program = """
-        import sys
-        from pathlib import Path
-        from dpbench.cli import reproduce
-        from dpbench.results import record
-        folder = Path("record")
-        reproduce.RECORD = folder
-        reproduce.read = lambda name: record.read(name, folder)
-        sys.exit(reproduce.main(sys.argv[1:]))
-    """
+WITH_RECORD = """
+import sys
+from pathlib import Path
+from dpbench.cli import check_record, reproduce
+from dpbench.cli.dispatch import main
+from dpbench.results import record
+folder = Path("record")
+reproduce.RECORD = folder
+reproduce.read = check_record.read = lambda name: record.read(name, folder)
+sys.exit(main(sys.argv[1:]))
+"""
+"""A record of one's own, so that the one of the checkout stays as it is."""
+
+
+@pytest.fixture
+def with_record(tmp_path):
     script = tmp_path / "with_record.py"
-    script.write_text("\n".join(line.removeprefix("        ") for line in program.splitlines()))
+    script.write_text(WITH_RECORD)
 
-    def again(*more):
-        words = [sys.executable, str(script), EXPERIMENT, "--scale", "smoke", *more]
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    def call(*words):
+        run = [sys.executable, str(script), *words]
+        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=300)
 
-    assert again("--record").returncode == 0
-    found = again()
+    return call
+
+
+def test_what_is_put_on_record_is_compared_by_the_next_run(with_record, tmp_path):
+    words = ("reproduce", EXPERIMENT, "--scale", "smoke")
+    assert with_record(*words, "--record").returncode == 0
+    found = with_record(*words)
     assert found.returncode == 0, found.stdout
     assert "0 differ" in found.stdout
     (stored,) = (tmp_path / "record").glob("**/*.json")
     assert json.loads(stored.read_text())["experiment"] == EXPERIMENT
+
+
+def test_a_check_against_the_record(with_record, tmp_path):
+    """Other noise passes; a record that is far too high fails; what cannot be compared is wrong use."""
+    noisy = "epicrec/error"
+    assert with_record("reproduce", noisy, "--scale", "smoke", "--record").returncode == 0
+    found = with_record("check", "--record", noisy, "--fresh", "3")
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "Fresh seed 3" in found.stdout
+    assert "The check passes." in found.stdout
+
+    numbers = pd.read_csv(tmp_path / "record" / f"{noisy}.csv")
+    numbers["mae"] *= 5
+    record = read(noisy, tmp_path / "record")
+    record.save(numbers, tmp_path / "record")
+    found = with_record("check", "--record", noisy, "--fresh", "3")
+    assert found.returncode == 1
+    assert "Differs from the record" in found.stdout
+
+    for words, said in {
+        (): "--record needs papers or experiments",
+        ("gs/fig9",): "gs/fig9: not on record",
+        (noisy, "--update"): "--update goes without --record",
+        ("gs/fig99",): "did you mean",
+    }.items():
+        found = with_record("check", "--record", *words)
+        assert found.returncode == 2, found.stderr
+        assert said in found.stderr
