@@ -113,7 +113,9 @@ def cannot_replay(mechanism: Any) -> str:
 
 
 def fitting_pairs(mechanism: Any, count: int, seed: int, kind: str = "") -> Iterator[Pair]:
-    """Pairs that a mechanism takes, of all its kinds in turn or of one, with rows up to its `bound`, individuals in up to `k` cells.
+    """Pairs that a mechanism takes, with rows up to its `bound` and individuals in up to `k` cells.
+
+    They are of all its kinds in turn, or of the given one.
 
     A mechanism of ours that takes larger rows than its bound without refusing them has to stand those too.
     """

@@ -41,7 +41,8 @@ def step_on_pairs(
 ) -> StepFound:
     """The largest sensitivity (L1; of a choice: of one score) or loss of a named step.
 
-    kind: of data, where a mechanism takes several. A row of a sample is taken to be in the sample: what sampling gains is not counted. UserError: there is no such step.
+    kind: of data, where a mechanism takes several. A row of a sample is taken to be in the sample: what sampling gains is not
+    counted. UserError: there is no such step.
     """
     form = mechanism.stepwise() if isinstance(mechanism, Mechanism) else mechanism
     known: dict[str, None] = {}

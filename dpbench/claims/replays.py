@@ -3,7 +3,8 @@
     audit: {mechanism: gs_s, parameters: {bound: 3, sampling: column}, epsilon: 1, pairs: 300}
 
 A mechanism or its parameters may be a list: all of them must hold. With `step`, what that step alone costs; with `quantity:
-sensitivity`, how far its exact values move; with `kind`, on data of that kind only. Imported by the ledger and the judge; calls the audit.
+sensitivity`, how far its exact values move; with `kind`, on data of that kind only. Imported by the ledger and the judge; calls
+the audit.
 """
 
 from __future__ import annotations
