@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import keyword
+import os
 import re
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from dpbench.cli import templates
@@ -44,6 +47,8 @@ def written(what: str, name: str) -> dict[Path, str]:
         raise UserError(f"{what} name {name!r} is not valid: expected small letters, digits and _, such as {example}")
     if name in catalogue.options(what):
         raise UserError(f"{what} {name!r} is there already: choose another name")
+    if what != "experiment":  # which is no module
+        _require_free(what, name)
     words = {"name": name, "module": _module(name), "cls": _class(name)}
     return {
         Path(place.format(**words)): text.replace("NAME", name)
@@ -51,6 +56,14 @@ def written(what: str, name: str) -> dict[Path, str]:
         .replace("MODULE", words["module"])
         for place, text in templates.FILES[what].items()
     }
+
+
+def _require_free(what: str, module: str) -> None:
+    """A file numpy.py in the folder one works in would be taken for numpy, by everything that runs there."""
+    here = {os.path.realpath(folder or ".") for folder in ("", os.getcwd())}
+    places = [place for place in sys.path if os.path.realpath(place or ".") not in here]
+    if module in sys.stdlib_module_names or PathFinder.find_spec(module, places) is not None:
+        raise UserError(f"{what} {module!r} would hide the installed module {module}: choose another name")
 
 
 def _module(name: str) -> str:

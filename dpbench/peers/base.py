@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -19,6 +20,8 @@ import numpy as np
 from dpbench.data import Counts
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import ROW
+
+_LOADING = threading.Lock()
 
 
 @cache
@@ -35,7 +38,13 @@ def missing(library: str) -> str:
 
 @cache
 def load(library: str) -> ModuleType:
-    """`opendp.prelude`, or the package diffprivlib.
+    """`opendp.prelude`, or the package diffprivlib. One thread at a time: a worker may have several."""
+    with _LOADING:
+        return _loaded(library)
+
+
+def _loaded(library: str) -> ModuleType:
+    """The package, whole.
 
     diffprivlib imports its models first, which its last version (0.6.6) cannot do with new versions of scikit-learn. What is used
     here needs none of them, so its parts are then imported without the package's own opening.
@@ -52,6 +61,7 @@ def load(library: str) -> ModuleType:
             raise
         package = ModuleType(library)
         package.__path__ = list(spec.submodule_search_locations or [])
+        package.__spec__ = spec  # without it, whoever looks for the package meets a ValueError
         sys.modules[library] = package
         importlib.import_module(f"{library}.mechanisms")
         return package

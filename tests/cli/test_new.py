@@ -94,3 +94,12 @@ def test_own_conf_by_every_verb(dpbench: Call, tmp_path: Path) -> None:
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(UserError, match=r"is not valid|is there already"):
         written("mechanism", name)
+
+
+@pytest.mark.parametrize("name", ["numpy", "random", "dpbench"])
+def test_a_name_that_would_hide_a_module_is_refused(dpbench: Call, tmp_path: Path, name: str) -> None:
+    """With a file numpy.py no verb works in that folder any more."""
+    done = dpbench("new", "dataset", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"dataset {name!r} would hide the installed module {name}: choose another name" in done.stderr
+    assert not list(tmp_path.glob("*.py"))

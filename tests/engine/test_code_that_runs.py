@@ -20,6 +20,7 @@ import dpbench.numerics.welch  # noqa: F401 (a module that no trial needs)
 from dpbench.codes import EXEMPT, Code, code_of
 from dpbench.engine.identity import setting_code
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.peers.base import missing
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
@@ -154,35 +155,74 @@ from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
 SOURCES.names(), MECHANISMS.names(), TASKS.names()
-run, ran = worker.run_chunk, set()
+run, traced = worker.run_chunk, []
 
-def traced(chunk):
+def note(chunk):
     with files_that_run() as names:
         outcome = run(chunk)
-    ran.update(names)
-    assert outcome.rows, outcome.failures
+    assert outcome.rows, (outcome.refused, outcome.failures)
+    traced.append([sorted(names), dict(worker.code_of(chunk).modules)])
     return outcome
 
-worker.run_chunk = traced
-from dpbench.cli import main
-assert main(sys.argv[1:]) == 0
-from dpbench.engine.identity import setting_code
-code = setting_code(SOURCES.get("incidence"), MECHANISMS.get("gs"), TASKS.get("column_counts"))
-open("traced.json", "w").write(json.dumps([sorted(ran), dict(code.modules)]))
+worker.run_chunk = note
+{start}
+open("traced.json", "w").write(json.dumps(traced))
+"""
+VERB = "from dpbench.cli import main; assert main(sys.argv[1:]) == 0"
+PROGRAM = """
+import dpbench
+from support.examples import EXAMPLES
+kinds = {"incidence": "lpa", "records": "hpa", "contingency": "geometric", "catalogue": "s_dpdp"}
+for kind, mechanism in kinds.items():
+    dpbench.run(
+        dataset=[EXAMPLES[kind].data()], mechanism=[mechanism], epsilon=[1], trials=2, runner={"jobs": 1}, tracking="none"
+    )
 """
 
 
-def test_a_chunk_in_a_worker(tmp_path: Path) -> None:
-    """The worker's own code, which opens the data, seeds and measures."""
-    words = ["run", "dataset=[trajectory]", "mechanism=[gs]", "task=[column_counts]", "scale=smoke", "trials=2"]
-    words += ["runner.jobs=1", "tracking=none", "figure=false"]
+def chunks_traced(folder: Path, start: str, *words: str) -> list[tuple[set[str], Code]]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    command = [sys.executable, "-c", DRIVER, *words]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    command = [sys.executable, "-c", DRIVER.replace("{start}", start), *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    ran, modules = json.loads((tmp_path / "traced.json").read_text())
-    assert {"dpbench.engine.worker", "dpbench.sources.cache", "dpbench.mechanisms.gs._grouping"} <= set(ran)
-    assert not uncovered(set(ran), Code("", modules, {}, True))
+    traced = json.loads((folder / "traced.json").read_text())
+    return [(set(ran), Code("", modules, {}, True)) for ran, modules in traced]
+
+
+IN_WORKERS = {
+    "gs": (["dataset=[trajectory]", "mechanism=[gs]"], "dpbench.mechanisms.gs._grouping"),
+    "shelf": (["dataset=[trajectory]", "mechanism=[fpa]"], "dpbench.data.shelf"),
+    "records": (["dataset=[gowalla]", "mechanism=[hpa]"], "dpbench.data.records"),
+    "tables": (["dataset=[gaussian]", "mechanism=[filter]"], "dpbench.data.contingency"),
+    "catalogue": (["dataset=[catalogue]", "mechanism=[s_dpdp]"], "dpbench.data.catalogue"),
+    "own table": (["dataset=[table]", "dataset.table.path=a.csv", "mechanism=[lpa]"], "dpbench.data.labels"),
+    "exact noise": (["dataset=[trajectory]", "mechanism=[lpa]", "noise=exact"], "dpbench.privacy.exact"),
+    "opendp": (["dataset=[trajectory]", "mechanism=[opendp_laplace]"], "dpbench.peers.opendp"),
+    "diffprivlib": (["dataset=[trajectory]", "mechanism=[diffprivlib_laplace]"], "dpbench.peers.diffprivlib"),
+}
+
+
+@pytest.mark.parametrize("case", IN_WORKERS)
+def test_a_chunk_in_a_worker(case: str, tmp_path: Path) -> None:
+    """The worker's own code, which opens the data, seeds and measures; data that come from the cache, and peers."""
+    words, expected = IN_WORKERS[case]
+    if expected.startswith("dpbench.peers") and (reason := missing(case)):
+        pytest.skip(reason)
+    (tmp_path / "a.csv").write_text("user,item\na,x\na,y\nb,x\n")
+    words = ["run", *words, "scale=smoke", "trials=2", "epsilon=[1]", "runner.jobs=1", "tracking=none", "figure=false"]
+    traced = chunks_traced(tmp_path, VERB, *words)
+    assert {"dpbench.engine.worker", "dpbench.sources.cache", expected} <= set.union(*(ran for ran, _ in traced))
+    for ran, code in traced:
+        assert not uncovered(ran, code)
+
+
+def test_objects_of_a_program(tmp_path: Path) -> None:
+    """Data of every kind that `dpbench.run` was given: no source builds them, and their code counts all the same."""
+    traced = chunks_traced(tmp_path, PROGRAM)
+    assert len(traced) == 4
+    for ran, code in traced:
+        assert "dpbench.sources.given" in code.modules
+        assert not uncovered(ran, code)
 
 
 def test_the_trace_finds_what_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:

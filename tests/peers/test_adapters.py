@@ -7,6 +7,8 @@ error below 1.5 %; 8 % is never exceeded by chance.
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -84,3 +86,26 @@ def test_every_peer_has_a_name_and_a_declared_bound(library, kind):
     assert (made.not_private(), made.library) == ("", library)
     assert MECHANISMS.make(entry.cls).not_private()
     assert made.privacy == ("(ε, δ)" if kind == "gaussian" else "ε")
+
+
+def test_threads_that_load_a_library_together():
+    """A worker of a cluster may have several threads, and the package may have to be put together by hand."""
+    program = """
+import sys, threading
+from dpbench.peers import base
+sys.setswitchinterval(1e-6)
+found = []
+def look():
+    try:
+        found.append(base.missing("diffprivlib"))
+    except Exception as error:
+        found.append(repr(error))
+threads = [threading.Thread(target=look) for _ in range(8)]
+[thread.start() for thread in threads], [thread.join() for thread in threads]
+base.missing.cache_clear()
+found.append(base.missing("diffprivlib"))
+print(sorted(set(found)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{[base.missing('diffprivlib')]}\n"
