@@ -129,7 +129,7 @@ def test_a_worker_without_the_users_module_names_it(dpbench: Call, home: Path, c
     done = dpbench(*RUN, "dataset=[trajectory]", "mechanism=[lpa,noisy]", "trials=4", *on(cluster))
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "refuses work" in line]
-    assert line.endswith("mechanism 'strangers.Noisy': there is no module 'strangers' here or installed")
+    assert line.endswith("mechanism 'strangers.Noisy': no module 'strangers' in this folder or installed")
     assert "4 trials computed, 0 found finished, 4 failed" in done.stdout
 
 

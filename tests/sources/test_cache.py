@@ -97,7 +97,7 @@ def test_the_accident_is_named(own_cache: Path) -> None:
     meta.write_text(meta.read_text().replace('"kind": "contingency"', '"kind": "contingencY"'))
     open_dataset(SPEC, say=said.append)
     assert said[0].startswith(
-        "visits: cached data is damaged (meta.json: its checksum is another one), kept as .damaged-"
+        "visits: cached data is damaged (meta.json: its checksum does not match), kept as .damaged-"
     )
     (kept,) = own_cache.glob(".damaged-*")
     assert "contingencY" in (kept / "meta.json").read_text()
