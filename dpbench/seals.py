@@ -51,7 +51,7 @@ def unseal(text: str | bytes) -> dict[str, Any]:
     if not body or next(reversed(body)) != KEY:
         raise Broken("it does not end with its checksum")
     told = body.pop(KEY)
-        # The text itself is compared, not its parsed value: 1.0 is not 1, and no space may be added.
+    # The text itself is compared, not its parsed value: 1.0 is not 1, and no space may be added.
     head, mark, _ = text.rpartition(f'{"," if body else ""}\n "{KEY}":')
     found = text_digest(head + ("\n}" if body else "}"))
     if not mark or told != found:

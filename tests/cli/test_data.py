@@ -189,7 +189,7 @@ def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[
     bad.write_text("1 2\n3 four\n")
     settings = {"dataset": ["transactions"], "dataset.transactions.path": bad}
     with pytest.raises(
-        UserError, match=r"bad.dat, line 2: expected whole numbers \(items\) apart by spaces, found 'four'"
+        UserError, match=r"bad.dat, line 2: expected whole numbers \(items\) separated by spaces, found 'four'"
     ):
         make_plan(compose("gs/table2", "smoke", settings))
     skipping = settings | {"dataset.transactions.on_bad_line": "skip"}
