@@ -168,7 +168,7 @@ def test_the_errors_of_a_report_are_reproducible() -> None:
     assert ranks.metric == "precision_at_100"
     assert 0.1 < ranks.mean <= 1.0
     few = calibration.errors(Incidence.from_rows([[0, 1]] * 9, columns=2), 1.0, 2)
-    assert few["pf_peeling"] == "there are no 100 columns to choose, only 2"
+    assert few["pf_peeling"] == "cannot choose 100 columns of 2"
 
 
 def test_experiments_run_on_original_files(dpbench: Callable, tmp_path: Path) -> None:
