@@ -114,7 +114,7 @@ def test_a_lost_scheduler_costs_nothing_that_is_finished(dpbench: Call, home: Pa
     _, err = run.communicate(timeout=40)
     assert run.returncode == 1
     (line,) = err.strip().splitlines()
-    assert line.startswith(f"dpbench: the Dask scheduler at {cluster.address} is lost; what is finished is stored")
+    assert line.startswith(f"dpbench: the Dask scheduler at {cluster.address} is lost; finished trials are stored")
     kept = len(stored(home / "results"))
     assert 30 <= kept < 1000
     again = dpbench(*words, "trials=300", "runner.jobs=2")

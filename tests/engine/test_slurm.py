@@ -106,4 +106,4 @@ def test_what_slurm_does_not_take_is_told(
         monkeypatch.setenv(name, value)
     done = dpbench(*WORDS, "runner=slurm", "runner.queue=nowhere", "runner.interface=lo", "results=none", cwd=home)
     assert done.returncode == 1
-    assert "Slurm does not take the jobs of this run: invalid partition specified: nowhere" in done.stderr
+    assert "Slurm rejects the jobs of this run: invalid partition specified: nowhere" in done.stderr
