@@ -96,8 +96,8 @@ GOOD = 'c:\n  place: p\n  says: s\n  measure: mae()\n  expect: "< 1"\n'
         ("  where: {l: {a: 1}}", r"where l=\{'a': 1\} is not valid: expected words or numbers"),
         ("  exact: maybe", "exact='maybe' is not valid: expected true or false"),
         ("  note: [1]", r"note=\[1\] is not valid: expected a text"),
-        ("  note: a\n  note: b", r"mine.yaml, line 7: the key 'note' is there twice, first in line 6"),
-        ("c:\n  place: p", r"mine.yaml, line 6: the key 'c' is there twice, first in line 1"),
+        ("  note: a\n  note: b", r"mine.yaml, line 7: the key 'note' occurs twice, first in line 6"),
+        ("c:\n  place: p", r"mine.yaml, line 6: the key 'c' occurs twice, first in line 1"),
         ("  note: !!python/name:os.system x", r"mine.yaml, line 6: could not determine a constructor"),
     ],
 )
