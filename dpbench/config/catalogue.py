@@ -262,7 +262,7 @@ def title(experiment: str, *folders: Path) -> str:
 
 
 def guarded(experiment: str, *folders: Path) -> bool:
-    """Whether `check` guards an experiment: those with `baseline: false` are not, such as those on files that others do not have."""
+    """Whether `check` guards an experiment. With `baseline: false` it does not, for example on files that others do not have."""
     found = True
     for document in chain(experiment, *folders):
         if document.has("baseline"):

@@ -126,7 +126,7 @@ def test_a_folder_that_somebody_took_files_from(server: Server, own_cache: Path)
     for content in ("{", "[]", '{"sha256": {}}'):
         (folder / "fetched.json").write_text(content)
         with pytest.raises(
-            fetch.FetchError, match=r"transactions cannot be checked .* get transactions --again fetches"
+            fetch.FetchError, match=r"transactions cannot be checked, .* get transactions --again fetches"
         ):
             fetch.fetch(card(server, "retail.dat"))
 

@@ -210,7 +210,7 @@ def test_gzip_cut_off_or_damaged(write: Callable[..., Path], reader: str) -> Non
     packed = gzip.compress(GOOD[reader].encode("latin-1") * (1 if reader != "fimi" else 50))
     path = write("file.txt", packed[:-9])
     assert failing(reader, path).startswith(f"{path}, after line ")
-    assert "the gzip file is cut off" in failing(reader, path)
+    assert "the gzip file is truncated" in failing(reader, path)
     broken = packed[:-6] + b"\0\0" + packed[-4:]
     assert "the gzip file is damaged" in failing(reader, write("broken.txt", broken))
 
