@@ -139,7 +139,7 @@ def test_a_damaged_baseline_is_named_and_can_be_made_anew(home: Path, capsys: py
         path.write_text(whole.replace(old, new, 1))
         for words in ((), ("--fresh", "3")):
             assert check(*words) == 2
-            assert "sweep.json is no baseline" in capsys.readouterr().err
+            assert "sweep.json is not a baseline" in capsys.readouterr().err
     assert check("--update") == 0
     assert path.read_text() == whole
     assert check() == 0
