@@ -36,7 +36,7 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown dataset 'chekin': did you mean 'checkin'?" in capsys.readouterr().err
     assert main(["data", "get", "gaussian"]) == 2
     err = capsys.readouterr().err
-    assert "gaussian has no address that may be fetched from. It is generated, and no files of it are read" in err
+    assert "gaussian has no address to fetch it from. It is generated, and no files of it are read" in err
     assert "path=" not in err
     assert main(["data", "get", "netflix"]) == 2
     assert "With the files: dataset.netflix.path=FOLDER" in capsys.readouterr().err
@@ -105,7 +105,7 @@ def test_show_generated_only(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["data", "show", "retail"]) == 0
-    assert "Nothing of it is here: --path FILE or FOLDER" in capsys.readouterr().out
+    assert "There is no data here: give --path FILE or FOLDER" in capsys.readouterr().out
     (tmp_path / "some.dat").write_text("1 2\n2 3\n2\n")
     assert main(["data", "show", "retail", "--path", str(tmp_path), "--trials", "0"]) == 0
     assert re.search(r"│ ones +│ +908,576 │ +5 │", capsys.readouterr().out)

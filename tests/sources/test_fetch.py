@@ -203,7 +203,7 @@ def test_again_keeps_the_old_until_the_new_is_whole(
     for bad in (b"", PAGE):
         server.files["retail.dat"] = bad
         assert main(["data", "get", "transactions", "--again"]) == 1
-        assert "what was fetched before is kept" in capsys.readouterr().err
+        assert "the files fetched before are kept" in capsys.readouterr().err
         assert file.read_bytes() == CONTENT
         assert main(["data", "get", "transactions"]) == 0
     server.files["retail.dat"] = CONTENT[::-1]
