@@ -42,14 +42,14 @@ __all__ = [
     "task",
 ]
 
-# The engine is large, and whoever imports a mechanism does not need it.
+# The engine is large; importing a mechanism does not need it, so it is imported on first use.
 _LAZY = {
     "dataset": ("dpbench.api.shelf", "dataset"),
     "load": ("dpbench.results.run", "load"),
     "run": ("dpbench.api.run", "run"),
     "task": ("dpbench.api.shelf", "task"),
 }
-_PACKAGES = ("audit", "compare")  # that can be called, too
+_PACKAGES = ("audit", "compare")  # packages that can also be called
 
 
 def __getattr__(name: str) -> Any:

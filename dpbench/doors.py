@@ -1,6 +1,6 @@
 """Packages that can be called: `dpbench.audit(mechanism)` works although `dpbench.audit` is also a package.
 
-A leaf, imported by such packages; what is behind the door is imported when it is opened.
+This module imports nothing of ours. The function behind the call is imported at the first call, not before.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Door(ModuleType):
-    """A package that stands for one of its functions when it is called."""
+    """A package that, when called, calls one of its functions."""
 
     _behind: tuple[str, str]
 
@@ -22,7 +22,7 @@ class Door(ModuleType):
 
 
 def opens(package: str, module: str, function: str) -> None:
-    """Let calls of a package be calls of a function."""
+    """Make calls of a package calls of a function."""
     door = sys.modules[package]
     door.__class__ = Door
     door._behind = (module, function)  # type: ignore[attr-defined]

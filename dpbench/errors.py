@@ -1,4 +1,4 @@
-"""What goes wrong by a user's hand. Imported by everyone, imports nothing of ours."""
+"""Errors that a user can cause. Imported by every package; imports nothing of ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-NEAR = 0.6  # how much of two words must agree: nosuch is not meant for census
+NEAR = 0.6  # similarity above which a name is suggested: "nosuch" must not suggest "census"
 
 
 class UserError(ValueError):
@@ -21,16 +21,16 @@ class Failed(Exception):
 
 
 class Damaged(UserWarning):
-    """A stored file that cannot be read and is passed over: told to the user, who can run again."""
+    """A stored file that cannot be read and is skipped. The user is told and can run again."""
 
 
 def nearest(word: object, valid: Iterable[str]) -> str:
-    """The part of an error message that helps: the nearest valid name, or the list when nothing is near."""
+    """The helpful part of an error message: the nearest valid name, or the whole list when none is near."""
     names = [str(name) for name in valid]
-    given = str(word).lower()[:200]  # difflib takes its time over long words
+    given = str(word).lower()[:200]  # difflib is slow on long words
     close = difflib.get_close_matches(given, names, n=3, cutoff=NEAR)
     if close:
-        # Two neighbouring letters in the wrong order are the commonest slip, and difflib does not know it.
+        # Two swapped neighbouring letters are the most common typing error, and difflib does not recognise it.
         slips = {given[:i] + given[i + 1] + given[i] + given[i + 2 :] for i in range(len(given) - 1)}
         swapped = [name for name in close if name in slips]
         return f"did you mean {(swapped or close)[0]!r}?"
@@ -38,7 +38,7 @@ def nearest(word: object, valid: Iterable[str]) -> str:
 
 
 def placed(place: str, message: object) -> UserError:
-    """An error about something that stands in a file: `place` is its file and line, or empty."""
+    """An error about the content of a file. `place` is the file and line, or empty."""
     return UserError(f"{place}: {message}" if place else str(message))
 
 
@@ -71,7 +71,7 @@ def positive(what: str, value: Any, *, whole: bool = False) -> None:
 
 
 def output_file(option: str, path: Path | None) -> None:
-    """Raise unless a file can stand there: known before the work, not after it."""
+    """Raise unless a file can be written at `path`. Called before the work starts, so that no work is lost."""
     if path is None:
         return
     if path.is_dir():
@@ -82,9 +82,9 @@ def output_file(option: str, path: Path | None) -> None:
 
 
 def output_folder(option: str, path: Path) -> None:
-    """Raise unless a folder is there or can be made there. `option` as the user writes it: `results=` or `--results `."""
+    """Raise unless `path` is a folder or can be created. `option` is spelled as by the user: `results=` or `--results `."""
     for place in (path.absolute(), *path.absolute().parents):
-        if os.path.isdir(place):  # pathlib's own test raises for names that are too long
+        if os.path.isdir(place):  # pathlib's test raises for names that are too long
             return
         if os.path.lexists(place):
             which = "it" if place == path.absolute() else str(place)

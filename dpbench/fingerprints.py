@@ -1,6 +1,6 @@
-"""Stable names for things: one spelling of every value, and hashes of it. (`dpbench.codes` names code.)
+"""Stable identifiers: every value has one canonical spelling, which is hashed. (`dpbench.codes` does the same for code.)
 
-A leaf: imports nothing of ours. Imported by the cache of datasets, by `codes` and by the engine.
+Imports nothing of ours. Imported by the cache of datasets, by `codes` and by the engine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def digest(value: Any, size: int = 16) -> str:
 def parameters(instance: Any, of: type | None = None) -> dict[str, Any]:
     """The parameters that differ from the class's defaults, or from those of another class, `of`, with the same fields.
 
-    A default written out is the same as one left out, and a new field with a default changes nobody's identity.
+    Writing out a default is the same as leaving it out, and a new field with a default changes no identity.
     """
     if not dataclasses.is_dataclass(instance):
         return {}

@@ -1,4 +1,4 @@
-"""Where things stand: beside the package in a checkout, inside it in a wheel. Imported by whoever opens files."""
+"""Where conf, datasets and results are: beside the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent
 
 
 def _resource(inside: str, beside: str) -> Path:
-    # The wheel's own copy first: a stranger's top-level `conf` in site-packages must never be taken for ours.
+    # The wheel's own copy first: another package's top-level `conf` in site-packages must never be taken for ours.
     own = PACKAGE / inside
     return own if own.is_dir() else PACKAGE.parent / beside
 

@@ -1,7 +1,7 @@
 """Named plugins: mechanisms, tasks and sources are found by name, by entry point or by dotted path.
 
-Imported by the three families' base modules and by the engine; knows none of them by name. Each family says by which
-method one of its classes is known (`release`, `score`, `build`); nothing else is ever called, whatever a YAML names.
+Imported by the base modules of the three families and by the engine; knows none of them by name. Each family names the
+method that its classes must have (`release`, `score`, `build`). Nothing else is ever called, whatever a YAML file says.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, Generic, TypeVar
 from dpbench.errors import UserError, nearest, no_parameter, unknown
 
 C = TypeVar("C", bound=type)
-MOST_SHARED = 10_000  # instances that are kept
+MOST_SHARED = 10_000  # largest number of instances kept
 
 
 class Unusable(UserWarning):
-    """An installed plugin that cannot be used; everything else goes on without it."""
+    """An installed plugin that cannot be used. Everything else works without it."""
 
 
 class Registry(Generic[C]):
-    """Classes by name. The modules of `package` are imported at the first look, not before. Safe for several threads."""
+    """Classes by name. The modules of `package` are imported at the first lookup, not before. Thread-safe."""
 
     def __init__(self, what: str, package: str, *, method: str) -> None:
         self.what, self.package, self.method = what, package, method
@@ -35,14 +35,14 @@ class Registry(Generic[C]):
         self._shared: dict[tuple[type, str], Any] = {}
         self._loaded = False
         self._loading = threading.RLock()
-        # Apart from the one above: while one thread loads, another one's import of a module must be able to add to it.
+        # A second lock: while one thread loads, another thread that imports a module must be able to register a class.
         self._adding = threading.Lock()
 
     def add(self, name: str, cls: C) -> None:
         self._require(name, cls)
         with self._adding:
             known = self._classes.get(name)
-            # The same class is defined anew when its module is loaded twice; another one must choose another name.
+            # Loading a module twice defines the same class again, which is fine. A different class needs another name.
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise UserError(f"{self.what} {name!r} is taken by {known.__module__}.{known.__qualname__}")
             self._classes[name] = cls
@@ -59,9 +59,9 @@ class Registry(Generic[C]):
             for point in entry_points(group=self.package):
                 try:
                     self.add(point.name, point.load())
-                except Exception as error:  # a stranger's package must not take down every verb
+                except Exception as error:  # a broken package must not break every verb
                     warnings.warn(f"the plugin {point.value!r} is left out: {error}", Unusable, stacklevel=2)
-            self._loaded = True  # last: a thread that sees it finds everything
+            self._loaded = True  # set last: a thread that sees it finds everything loaded
 
     def names(self) -> list[str]:
         self._load()
@@ -83,7 +83,7 @@ class Registry(Generic[C]):
         return self._classes[name]
 
     def _require(self, name: str, found: Any) -> Any:
-        """What was found, if it is a class of this family; anything else is refused before it can be called."""
+        """Return what was found if it is a class of this family. Anything else is refused before it can be called."""
         if not isinstance(found, type):
             raise UserError(f"{self.what} {name!r} is a {type(found).__name__}, expected a class with `{self.method}`")
         if not callable(getattr(found, self.method, None)):
@@ -96,18 +96,18 @@ class Registry(Generic[C]):
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             if error.name and f"{module_name}.".startswith(f"{error.name}."):
-                raise UserError(f"{self.what} {path!r}: there is no module {error.name!r} here or installed") from None
+                raise UserError(f"{self.what} {path!r}: no module {error.name!r} in this folder or installed") from None
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
-        except Exception as error:  # whatever a user's file does wrong when it is read
+        except Exception as error:  # anything can go wrong when a user's file is imported
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
         if not hasattr(module, class_name):
             classes = [key for key, value in vars(module).items() if isinstance(value, type)]
-            hint = nearest(class_name, classes) if classes else "it holds no class"
+            hint = nearest(class_name, classes) if classes else "it defines no class"
             raise UserError(f"{self.what} {path!r}: {module_name} has no {class_name!r}: {hint}")
         return getattr(module, class_name)
 
     def parameters(self, name: str) -> list[str] | None:
-        """The names of the parameters a class takes; None when it takes any (`**kwargs`) or does not tell."""
+        """The names of the parameters a class takes; None when it takes any (`**kwargs`) or has no readable signature."""
         cls = self.get(name)
         if dataclasses.is_dataclass(cls):
             return [f.name for f in dataclasses.fields(cls) if f.init]
@@ -136,16 +136,16 @@ class Registry(Generic[C]):
             raise UserError(f"{self.what} {name!r}: {str(error) or type(error).__name__}") from error
 
     def shared(self, name: str, **parameters: Any) -> Any:
-        """An instance that everybody who asks for these parameters gets: made once, to check a configuration and to plan it.
+        """An instance shared by all callers that ask for the same parameters. Used to check and plan a configuration.
 
-        Only of a frozen dataclass with plain parameters, which nobody can change. Of anything else a new one.
+        Only a frozen dataclass with plain parameters is shared, because nobody can change it. Anything else is made anew.
         """
         cls = self.get(name)
         told = cls.__dict__.get("__dataclass_params__")
         plain = all(value is None or isinstance(value, str | int | float) for value in parameters.values())
         if not (plain and told is not None and told.frozen):
             return self.make(name, **parameters)
-        key = cls, repr(sorted(parameters.items()))  # as they are spelled: 1, 1.0 and True are equal, and not the same
+        key = cls, repr(sorted(parameters.items()))  # by spelling: 1, 1.0 and True are equal but not the same
         made = self._shared.get(key)
         if made is None:
             made = self.make(name, **parameters)
@@ -156,11 +156,11 @@ class Registry(Generic[C]):
 
 
 def _import_problem(error: Exception) -> str:
-    """What went wrong in a user's module, with file and line, and the remedy for the mistake that everybody makes."""
+    """What went wrong in a user's module, with file and line, and how to fix the most common mistake."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
     own = [f for f in frames if f.filename not in (__file__, importlib.__file__, dataclasses.__file__)]
     place = f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""
     hint = ""
     if isinstance(error, TypeError) and "non-frozen dataclass" in str(error):
-        hint = ": write @dataclass(frozen=True, kw_only=True), as every class of ours is"
+        hint = ": write @dataclass(frozen=True, kw_only=True), as the classes of dpbench are"
     return f"{place}{type(error).__name__}: {error}{hint}"

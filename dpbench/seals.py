@@ -1,7 +1,7 @@
-"""Text files that show every accident: JSON whose last key is a checksum of the rest, and digests of files.
+"""Text files that reveal accidental damage: JSON whose last key is a checksum of the rest. Also digests of files.
 
-A seal finds damage, not forgery: whoever can write the file can also seal it. A leaf: imported by whoever stores
-something (the cache of datasets, the results), imports only errors of ours.
+A seal finds damage, not forgery: anyone who can write the file can also seal it. Imported by whatever stores files (the
+cache of datasets, the results); of ours it imports only errors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZE = 16  # bytes of every digest here
 
 
 class Broken(ValueError):
-    """A sealed text is not what was sealed; the message says how one sees it."""
+    """A sealed text is not what was sealed. The message says how this was detected."""
 
 
 def seal(body: Mapping[str, Any]) -> str:
@@ -39,7 +39,7 @@ def seal(body: Mapping[str, Any]) -> str:
 def unseal(text: str | bytes) -> dict[str, Any]:
     """The body of a sealed text. Raises Broken unless it is, byte for byte, what `seal` wrote.
 
-    Give the bytes of the file: reading it as text may hide damage, or end in an error of its own.
+    Pass the bytes of the file: decoding it first may hide damage or raise an error of its own.
     """
     try:
         text = text.decode("ascii") if isinstance(text, bytes) else text
@@ -51,13 +51,13 @@ def unseal(text: str | bytes) -> dict[str, Any]:
     if not body or next(reversed(body)) != KEY:
         raise Broken("it does not end with its checksum")
     told = body.pop(KEY)
-    # The head is compared as it stands, not as it was understood: 1.0 is not 1, and no space may be added.
+    # The text itself is compared, not its parsed value: 1.0 is not 1, and no space may be added.
     head, mark, _ = text.rpartition(f'{"," if body else ""}\n "{KEY}":')
     found = text_digest(head + ("\n}" if body else "}"))
     if not mark or told != found:
-        raise Broken("its checksum is another one")
+        raise Broken("its checksum does not match")
     if text != _joined(head, found, bool(body)):
-        raise Broken("there is something before or after it")
+        raise Broken("there is extra text before or after it")
     return body
 
 
@@ -73,9 +73,9 @@ def text_digest(text: str) -> str:
 
 
 def files_digest(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """One digest of the content of several files, in the order given; of a folder all files in it, with their names.
+    """One digest of the content of several files, in the order given. A folder counts with all its files and their names.
 
-    Where the files are does not count: the same content elsewhere has the same digest.
+    The location of the files does not matter: the same content elsewhere has the same digest.
     """
     parts: list[Any] = []
     for given in paths:
@@ -98,12 +98,12 @@ def _joined(head: str, checksum: str, filled: bool) -> str:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
 def _check(value: Any) -> None:
-    """JSON would turn other keys into strings, and two of them into one."""
+    """Require string keys: JSON would turn others into strings, so that two keys could become one."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if not isinstance(key, str):

@@ -1,4 +1,4 @@
-"""The door for Python programs and notebooks: what `dpbench.run`, `dpbench.dataset`, `dpbench.task` and `dpbench.audit` do.
+"""The Python interface for programs and notebooks: `dpbench.run`, `dpbench.dataset`, `dpbench.task`, `dpbench.audit` and more.
 
-Stands beside the verbs: it may import every package, and none imports it. Exported by name from `dpbench` itself.
+It is on the same level as the verbs: it may import every package, and none imports it. Exported by name from `dpbench`.
 """

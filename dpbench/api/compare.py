@@ -1,4 +1,4 @@
-"""`dpbench.compare(MyMechanism())`: what the verb `compare` does, for objects as well as names."""
+"""`dpbench.compare(MyMechanism())`: the verb `compare`, for objects as well as names."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def compare(
     audit: bool = True,
     overrides: Mapping[str, Value] | None = None,
 ) -> Comparison:
-    """Your mechanism among those of its guarantee, on all datasets of the board, on some by name, or on your own data.
+    """Your mechanism among those with its guarantee, on all datasets of the board, on some by name, or on your own data.
 
-    Without a mechanism: all those of all boards on `dataset`, to tell which one to use there. `bound` declares how many columns
-    one row of a data object may hold. `.numbers()` of the result has one row per board, setting and mechanism; `.figure()` draws
-    the board.
+    Without a mechanism: all mechanisms of all boards on `dataset`, to find out which one to use there. `bound` declares how
+    many columns one row of a data object may hold. `.numbers()` of the result has one row per board, setting and mechanism;
+    `.figure()` draws the board.
     """
     named, given = [], []
     for name, one in [] if dataset is None else objects.named("dataset", dataset):

@@ -1,7 +1,7 @@
-"""Objects that a program gives to a run, beside names: mechanisms and tasks as variants, data as datasets by content.
+"""Objects that a program passes to a run, beside names: mechanisms and tasks as variants, data as datasets by content.
 
-An object whose class can be imported and whose parameters are plain values goes by its name, as from the command line. Any
-other one, such as one of a class in a notebook, travels to the workers itself.
+An object whose class can be imported and whose parameters are plain values is sent by name, as from the command line. Any
+other object, such as one of a class in a notebook, is itself sent to the workers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
-    """What was given for a group, each with the name the user gave it, or none: one thing, a list, or {name: thing}."""
+    """What was given for a group, each with the user's name for it, or none: one object, a list, or {name: object}."""
     if isinstance(given, Mapping):
         yield from ((str(name), one) for name, one in given.items())
     elif isinstance(given, str | Data | type) or not isinstance(given, Iterable):
@@ -78,13 +78,13 @@ def _made(cls: type, what: str) -> Any:
 
 
 def _registered(cls: type, registry: Registry[Any]) -> str:
-    """The name under which a class is registered; empty when it is not."""
+    """The name under which a class is registered; empty if it is not."""
     name = vars(cls).get("name", "")
     return name if isinstance(name, str) and name in registry.names() and registry.get(name) is cls else ""
 
 
 def _importable(path: str, cls: type, registry: Registry[Any]) -> bool:
-    """Whether a worker finds this very class under its path."""
+    """Whether a worker finds exactly this class under its path."""
     if cls.__module__ in MAIN or not re.fullmatch(r"[\w.]+", path):
         return False
     try:
@@ -98,7 +98,7 @@ def _plain(thing: Any) -> bool:
 
 
 def _parameters(thing: Any) -> dict[str, Value]:
-    """The parameters that differ from the defaults. What is no plain value counts by its content."""
+    """The parameters that differ from the defaults. Other values than plain ones count by their content."""
     if dataclasses.is_dataclass(thing):
         values = {f.name: (getattr(thing, f.name), _default(f)) for f in dataclasses.fields(thing)}
     else:

@@ -1,4 +1,4 @@
-"""How far a run is: a bar in a terminal, one line that is rewritten in a notebook, nothing elsewhere."""
+"""Progress of a run: a bar in a terminal, one updated line in a notebook, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-EVERY = 0.2  # seconds between two drawings in a notebook
+EVERY = 0.2  # seconds between two updates in a notebook
 
 
 class Bar:
-    """Hears what is being done, and shows nothing."""
+    """Receives the progress, and shows nothing."""
 
     def say(self, text: str) -> None:
-        """What is being prepared, or what a user must know."""
+        """Show what is being prepared, or a message for the user."""
 
     def begin(self, name: str, total: int) -> None:
         """The trials begin."""
 
     def advance(self, trials: int) -> None:
-        """So many more are done."""
+        """This many more trials are done."""
 
 
 class TerminalBar(Bar):
@@ -49,7 +49,7 @@ class TerminalBar(Bar):
 
 
 class NotebookBar(Bar):
-    """An HTML bar in the output of the cell, without widgets: it stays right when the notebook is saved or converted."""
+    """An HTML bar in the output of the cell, without widgets: it stays correct when the notebook is saved or converted."""
 
     def __init__(self) -> None:
         from IPython.display import HTML, display
@@ -91,7 +91,7 @@ class NotebookBar(Bar):
 
 @contextmanager
 def progress(wanted: bool | None) -> Iterator[Bar]:
-    """A bar as it fits where the program runs. `wanted`: None: where somebody looks on."""
+    """A bar that fits where the program runs. `wanted`: None shows it in a terminal or a notebook."""
     kind: type[NotebookBar] | type[TerminalBar] | None = None
     if wanted is not False:
         kind = NotebookBar if _in_notebook() else TerminalBar if wanted or sys.stderr.isatty() else None
@@ -106,7 +106,7 @@ def progress(wanted: bool | None) -> Iterator[Bar]:
 
 
 def _in_notebook() -> bool:
-    """Whether cells of a notebook are being run: the kernel has a shell of its own kind."""
+    """Whether cells of a notebook are being run, judged by the type of the IPython shell."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"

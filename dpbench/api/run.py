@@ -37,16 +37,16 @@ def run(
     progress: bool | None = None,
     **settings: Value,
 ) -> Run:
-    """Run an experiment, or datasets and mechanisms of your own choice, and give back the finished `Run`.
+    """Run an experiment, or your own choice of datasets and mechanisms, and return the finished `Run`.
 
-    Does what the verb `run` does, without its tables, figures and MLflow: what is stored is not computed again.
+    Like the verb `run`, without its tables, figures and MLflow: stored trials are not computed again.
 
     Datasets, mechanisms and tasks are given by name, as objects, or both, in a list or as `{name: object}`::
 
         run = dpbench.run("gs/fig9", scale="smoke", mechanism=["lpa", MyMechanism()], dataset=["netflix", my_data])
         run.trials(), run.summary(), run.figure()
 
-    Without an experiment they make a run of their own. `settings` are those of `run --help` (`trials=5`,
+    Without an experiment they form an ad-hoc run. `settings` are those of `run --help` (`trials=5`,
     `epsilon=[0.1, "ln2"]`), `overrides` those with dots in their names (`{"mechanism.gs.w": 10}`). `config_dir`: folders of
     your own YAML (default: ./conf). `progress` shows a bar (default: in a terminal or a notebook).
     """

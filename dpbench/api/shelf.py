@@ -1,4 +1,4 @@
-"""`dpbench.dataset`, `dpbench.task` and `dpbench.audit`: single things by name, without a run."""
+"""`dpbench.dataset`, `dpbench.task` and `dpbench.audit`: single objects by name, without a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def dataset(
     name: str, *, scale: str = "laptop", seed: int = 0, config_dir: Path | str | None = None, **parameters: Any
 ) -> Data:
-    """A dataset by its name, built or read once and then taken from the cache.
+    """A dataset by name, built or read once and then taken from the cache.
 
     `dataset("netflix", scale="smoke")` is generated; `dataset("movielens", source="files")` is read from what `data get`
     fetched; `dataset("table", path="visits.csv", user="who", item="place")` is your own.
@@ -34,7 +34,7 @@ def dataset(
 
 
 def task(name: str, **parameters: Any) -> Any:
-    """A task by name or dotted path: `task("column_counts", sanity=0.01)`; its `score` judges a release."""
+    """A task by name or dotted path: `task("column_counts", sanity=0.01)`; its `score` evaluates a release."""
     return TASKS.make(name, **parameters)
 
 
@@ -47,10 +47,10 @@ def audit(
     seconds: float | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How much privacy a mechanism loses on pairs of neighbouring data, and whether that is what it states.
+    """How much privacy a mechanism loses on pairs of neighbouring data, and whether it keeps its stated guarantee.
 
     `mechanism`: a name such as "lpa(bound=3)", a dotted path, an object or a class with `release`, or a list of these. One row
-    per mechanism and way of auditing; `verdict` says what was found, `pair` and `step` where.
+    per mechanism and method of auditing; `verdict` says what was found, `pair` and `step` where.
     """
     import pandas as pd
 

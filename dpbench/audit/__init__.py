@@ -1,4 +1,4 @@
-"""Privacy of mechanisms, measured."""
+"""Measures the privacy loss of mechanisms."""
 
 from dpbench.doors import opens
 

@@ -1,9 +1,9 @@
-"""Closed form: what a histogram tells that adds noise to its non-zero counts alone and shows those above a threshold.
+"""Closed form: the loss of a histogram that adds noise to its non-zero counts only and shows those above a threshold.
 
-Such releases cannot be replayed, as neighbours have different numbers of non-zero counts. But what they do with noisy counts
-can be tried out: which place each one belongs to, above what it is shown, and that nothing else follows from the data. Then
-the two laws differ in a few independent places, and δ at every ε is known (Wilkins, Kifer, Zhang, Karrer 2024).
-Imported by the audit by replay.
+Such releases cannot be replayed, because neighbours have different numbers of non-zero counts. But their treatment of noisy
+counts can be tested: which place each count belongs to, above which value it is shown, and that nothing else depends on the
+data. Then the two distributions differ in a few independent places, and δ at every ε is known (Wilkins, Kifer, Zhang,
+Karrer 2024). Imported by the audit by replay.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dpbench.data import Data
 from dpbench.mechanisms.histograms.stable import Stable
 
 HUGE = 1e9
-"""Above and, negative, below every threshold."""
+"""A value above every threshold; its negative is below."""
 PROBES = 3
-"""Random noisy counts of each pair on which both neighbours must publish the same."""
+"""Number of random noisy counts per pair on which both neighbours must publish the same."""
 SLACK = 1e-9
-"""Relative: δ is met to so many digits where all of it is spent."""
+"""Relative precision with which δ is met if all of it is used."""
 OUT_OF_REACH = {"gaussian": 9.0, "laplace": 40.0}
-"""Deviations or scales above its threshold from which on a count is always shown."""
+"""Standard deviations or scales above the threshold from which on a count counts as always shown."""
 
 
 def applies(mechanism: Any) -> bool:
@@ -39,11 +39,11 @@ def applies(mechanism: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What was tried out on one of two neighbours."""
+    """The result of the tests on one of two neighbours."""
 
     data: Data
     step: Step
-    """Its only step: noise on the non-zero counts."""
+    """The only step: noise on the non-zero counts."""
     thresholds: dict[int, float]
     """By place, in the order of the counts."""
 
@@ -57,7 +57,7 @@ class Shown:
 
 
 def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, notes: Notes) -> Judged:
-    """The loss of a pair: the least ε at which its two laws are (ε, δ)-close."""
+    """The loss of a pair: the smallest ε at which its two distributions are (ε, δ)-close."""
     try:
         before, after = (_tried(mechanism, data, epsilon, seed) for data in (pair.before, pair.after))
         _agree(mechanism, before, after, epsilon, seed)
@@ -69,7 +69,7 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
     hidden = sum(_log_hidden(after.step.kind, after.thresholds[place] - now[place], after.scale) for place in new)
     apart = np.array(list(moved.values())) / after.scale if after.scale else np.full(len(moved), math.inf)
     loss = least_epsilon(after.step.kind, apart, hidden, delta)
-    # Counts near the threshold are hidden at times, which tells less than is computed here.
+    # Counts near the threshold are sometimes hidden, which reveals less than is computed here.
     far = OUT_OF_REACH[after.step.kind] * after.scale
     sure = all(known[place] > after.thresholds[place] + far for place in moved)
     if after.step.kind == "laplace" and len(moved) > 1:
@@ -78,8 +78,8 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
 
 
 def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: float) -> float:
-    """The least ε: `apart` are the moves of counts in deviations or scales, `hidden` is the logarithm of F, the chance
-    that no new count is shown."""
+    """The smallest ε. `apart`: how far counts move, in standard deviations or scales; `hidden`: the logarithm of F, the
+    probability that no new count is shown."""
     from scipy.optimize import brentq
 
     def excess(e: float) -> float:
@@ -88,11 +88,11 @@ def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: f
             return max(0.0, -math.expm1(e))
         if kind == "gaussian":
             return gaussian_delta(e, float(apart @ apart))
-        # Of one count exactly; of several no more than if all of them told the most at once.
+        # Exact for one count; for several an upper bound, as if each revealed the most at once.
         return max(0.0, -math.expm1((e - float(apart.sum())) / (2 if apart.size == 1 else 1)))
 
     def spent(epsilon: float) -> float:
-        """With the individual a new count may be shown, which never happens without; hidden, it makes others likelier."""
+        """With the individual a new count may be shown, which never happens without; if hidden, other outputs become likelier."""
         entered = -math.expm1(hidden) + math.exp(hidden) * excess(epsilon - hidden)
         return max(entered, excess(epsilon + hidden)) - delta * (1 + SLACK)
 
@@ -109,7 +109,7 @@ def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: f
 
 
 def _log_hidden(kind: str, above: float, scale: float) -> float:
-    """The logarithm of the chance that noise does not exceed `above`."""
+    """The logarithm of the probability that noise does not exceed `above`."""
     from scipy.special import log_ndtr
 
     if scale == 0:
@@ -121,19 +121,19 @@ def _log_hidden(kind: str, above: float, scale: float) -> float:
 
 
 def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
-    """Places and thresholds, found by handing out noisy counts."""
+    """Places and thresholds, found by supplying noisy counts."""
     trace = record(mechanism, data, epsilon, seed)
     if not trace.steps:
-        raise Differs("published", "nothing has noise")
+        raise Differs("published", "no value gets noise")
     step = trace.steps[0] if len(trace.steps) == 1 else None
     if step is None or step.kind not in OUT_OF_REACH or step.parameters.get("shared", np.zeros(())).any():
-        raise Refused("it is not one step of noise and a threshold, of which the closed form is known")
+        raise Refused("it is not one step of noise and a threshold, for which the closed form is known")
 
     def shown(outputs: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.asarray(_handed(mechanism, data, epsilon, seed, step, outputs).cells)
 
     size = step.exact.size
-    # Each count has a number, from 1 on; one run for each bit of the numbers shows the counts that have it.
+    # Counts are numbered from 1; one run per bit of the numbers shows the counts whose number has that bit.
     numbers: dict[int, int] = {}
     for bit in range(size.bit_length()):
         has = (np.arange(1, size + 1) >> bit) & 1 == 1
@@ -141,11 +141,11 @@ def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
             numbers[place] = numbers.get(place, 0) + (1 << bit)
     places = sorted(numbers, key=lambda place: numbers[place])
     if sorted(numbers.values()) != list(range(1, size + 1)):
-        raise Differs(str(step), "what is shown does not follow from the noisy counts alone")
+        raise Differs(str(step), "what is shown depends on more than the noisy counts")
     low, high = np.full(size, -HUGE), np.full(size, HUGE)
     guess = _handed(mechanism, data, epsilon, seed, step, low).chosen.get("tau")
     if guess is not None and size:
-        # A threshold that is told is looked at first; the loop ends where both are neighbouring doubles.
+        # A stated threshold is tried first; the bisection ends when both bounds are adjacent doubles.
         at = np.full(size, 1.0 + float(guess))
         if not shown(at).size and shown(np.nextafter(at, np.inf)).size == size:
             low, high = at, np.nextafter(at, np.inf)
@@ -160,7 +160,7 @@ def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
 
 
 def _agree(mechanism: Any, before: Shown, after: Shown, epsilon: float, seed: int) -> None:
-    """Raise `Differs` unless both have the same noise and thresholds, and publish the same where new counts are hidden."""
+    """Raise `Differs` unless both have the same noise and thresholds, and publish the same if new counts are hidden."""
     one, other = before.step, after.step
     if (one.kind, one.name) != (other.kind, other.name):
         raise Differs(str(other), f"the step is {one} on one neighbour and {other} on the other")
@@ -189,6 +189,6 @@ def _agree(mechanism: Any, before: Shown, after: Shown, epsilon: float, seed: in
 
 
 def _handed(mechanism: Any, data: Data, epsilon: float, seed: int, step: Step, outputs: NDArray[np.float64]) -> Any:
-    """The release of these noisy counts."""
+    """The release made from these noisy counts."""
     given = dataclasses.replace(step, output=outputs.reshape(step.exact.shape))
     return mechanism.publish(data, epsilon, Recorder(np.random.default_rng(seed), given=(given,)))

@@ -1,9 +1,9 @@
-"""Exact output probabilities of what is drawn as a whole: every outcome of a law, on both neighbours.
+"""Exact output probabilities of steps that draw one outcome: every outcome of the distribution, on both neighbours.
 
-A law for `Noise.draw` that can list its outcomes has a method `outcomes()`, beside `draw` and `log_probability`; it is
-used on tiny domains only. One whose outcome is an array of independent parts may have `independent()`: the chances of each
-part to be 0, 1, ...; it is used on larger ones. One with neither may have `bound(other)`: no outcome has probabilities under the
-two laws whose logarithms are further apart. Imported by the audit by replay; knows no mechanism.
+A distribution for `Noise.draw` that can list its outcomes has a method `outcomes()`, beside `draw` and `log_probability`; it
+is used on tiny domains only. One whose outcome is an array of independent parts may have `independent()`: the probabilities
+of each part being 0, 1, ...; it is used on larger domains. One with neither may have `bound(other)`: the log-probabilities
+of an outcome under the two distributions never differ by more. Imported by the audit by replay; knows no mechanism.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST = 5000
-"""Outcomes that are enumerated."""
+"""Most outcomes that are enumerated."""
 OFF = 1e-8
-"""By how much probabilities may miss a sum of 1."""
+"""How much the sum of probabilities may differ from 1."""
 
 
 class NotEnumerable(Exception):
-    """Why the probabilities of a law are not known."""
+    """Raised with the reason why the probabilities of a distribution are not known."""
 
 
 class TooMany(Exception):
-    """There are more outcomes than are enumerated: smaller data are wanted."""
+    """There are too many outcomes to enumerate: smaller data is needed."""
 
 
 @dataclass
 class Samplers:
-    """Whether draws follow the probabilities that their laws state.
+    """Checks that draws follow the probabilities that their distributions state.
 
-    Each drawn outcome becomes a number that is uniform on (0, 1) if the law is right: the probability of all outcomes
-    before it, the likelier ones first and equal ones as they are listed, and a random part of its own.
+    Each drawn outcome becomes a number that is uniform on (0, 1) if the stated distribution is right: the probability of all
+    outcomes before it, likelier ones first and ties in listed order, plus a random part of its own probability.
     """
 
     rng: np.random.Generator
@@ -48,12 +48,12 @@ class Samplers:
         self.places.setdefault(step, []).append(float(before + self.rng.random() * own))
 
     def note_one(self, step: str, chances: NDArray[np.float64], drawn: Any) -> None:
-        """The same of one of many independent parts."""
+        """The same for one of many independent parts."""
         part = int(self.rng.integers(len(chances)))
         self.note(step, chances[part], int(np.asarray(drawn).ravel()[part]))
 
     def wrong(self, alarm: float = 1e-9) -> str:
-        """The step whose draws cannot come from its law (false alarm: `alarm` each); empty when there is none."""
+        """The step whose draws do not follow its distribution (false alarm: `alarm` each); empty if there is none."""
         from scipy.stats import kstest
 
         return next((step for step, found in self.places.items() if kstest(found, "uniform").pvalue < alarm), "")
@@ -61,7 +61,7 @@ class Samplers:
 
 @dataclass(frozen=True, eq=False)
 class Enumerated:
-    """The outcomes that either law has, and their probabilities."""
+    """The outcomes of either distribution, and their probabilities."""
 
     one: NDArray[np.float64]
     other: NDArray[np.float64]
@@ -72,7 +72,7 @@ class Enumerated:
 
 
 def enumerate_laws(one: Any, other: Any) -> Enumerated:
-    """Both laws over all outcomes of either. Raises `TooMany`, or `NotEnumerable` where there is no list of them."""
+    """Both distributions over all outcomes of either. Raises `TooMany`, or `NotEnumerable` if they cannot be listed."""
     found = {name_of(outcome): outcome for law in (one, other) for outcome in _listed(law)}
     first, second = (np.exp([log_probability(law, outcome) for outcome in found.values()]) for law in (one, other))
     for law in (first, second):
@@ -82,8 +82,8 @@ def enumerate_laws(one: Any, other: Any) -> Enumerated:
 
 
 def independent_laws(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """The chances of all parts under both laws, one row for each part; None where they are few enough to list all
-    outcomes, or not independent."""
+    """The probabilities of all parts under both distributions, one row per part; None if all outcomes are few enough to list,
+    or the parts are not independent."""
     if not all(callable(getattr(law, "independent", None)) for law in (one, other)):
         return None
     first, second = one.independent(), other.independent()
@@ -91,7 +91,7 @@ def independent_laws(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray
 
 
 def stated_bound(one: Any, other: Any) -> float | None:
-    """The most that the draw costs, where its law says so."""
+    """An upper bound of the cost of the draw, if its distribution states one."""
     return float(one.bound(other)) if callable(getattr(one, "bound", None)) and type(one) is type(other) else None
 
 
@@ -103,7 +103,7 @@ def log_probability(law: Any, outcome: Any) -> float:
 
 
 def recorded_ratio(one: Any, other: Any, outcome: Any) -> float:
-    """|ln p/q| of one outcome alone: a lower bound of what the draw costs."""
+    """|ln p/q| of one outcome only: a lower bound of the cost of the draw."""
     first, second = log_probability(one, outcome), log_probability(other, outcome)
     return 0.0 if first == second else abs(first - second) if math.isfinite(first - second) else math.inf
 
@@ -122,7 +122,7 @@ def _listed(law: Any) -> list[Any]:
 
 
 def name_of(outcome: Any) -> Hashable:
-    """An outcome as something that can be looked up: arrays by their numbers."""
+    """An outcome in hashable form: arrays by their numbers."""
     if isinstance(outcome, tuple | list):
         return tuple(name_of(part) for part in outcome)
     return tuple(outcome.ravel().tolist()) if isinstance(outcome, np.ndarray) else outcome

@@ -1,6 +1,6 @@
-"""Releases as rows of a matrix: numbers, ranks, differences, equalities, lengths, membership and places of items.
+"""Releases as rows of a matrix: numbers, ranks, differences, equalities, lengths, membership and positions of items.
 
-A layout says which columns there are. It is learned from earlier draws, so that it is fixed before the draws it is used on.
+A layout defines the columns. It is learned from earlier draws, so that it is fixed before the draws it is used on.
 Imported by the sequential test.
 """
 
@@ -18,32 +18,32 @@ from dpbench.audit.observed import Observed
 Matrix = NDArray[np.float64]
 
 RAW = 64
-"""Most numbers that are looked at one by one, those that differ most between both sides."""
+"""Most numbers that become columns: those that differ most between the two sides."""
 CORE = 10
-"""Most numbers that are compared with each other."""
+"""Most numbers that are compared pairwise."""
 ITEMS = 40
-"""Most items of one list whose membership is looked at."""
+"""Most items of one list whose membership becomes a column."""
 RARE = 0.002
-"""Equal numbers in fewer draws than this share are no column."""
+"""Two numbers that are equal in a smaller share of the draws give no column."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a release becomes. Numbers that are not there are nan."""
+    """Which columns a release becomes. Missing numbers are nan."""
 
     parts: tuple[tuple[str, int], ...]
-    """Lists of numbers, and how many places of each are read."""
+    """Lists of numbers, and how many positions of each are read."""
     raw: tuple[int, ...]
-    """Which of these places are columns."""
+    """Which of these positions are columns."""
     core: tuple[int, ...]
-    """Which of them are compared."""
+    """Which of them are compared pairwise."""
     equal: tuple[tuple[int, int], ...]
     """Which of the compared ones were ever equal."""
     items: tuple[tuple[str, tuple[Hashable, ...]], ...]
 
     @property
     def names(self) -> list[str]:
-        """What each column is, as a reader would say it."""
+        """A readable name for each column."""
         places = [f"{part}[{at}]" if width > 1 else part for part, width in self.parts for at in range(width)]
         found = [places[at] for at in self.raw]
         for part, listed in self.items:
@@ -59,11 +59,11 @@ class Layout:
 
     @property
     def independent(self) -> int:
-        """How many of the first columns are numbers and items themselves, not made of them."""
+        """How many of the first columns are numbers and items themselves, not derived from them."""
         return len(self.raw) + 2 * sum(len(listed) for _, listed in self.items)
 
     def matrix(self, draws: Sequence[Observed]) -> Matrix:
-        """One row for each draw."""
+        """One row per draw."""
         blocks = [_block(draws, part, width) for part, width in self.parts]
         places = np.concatenate([np.empty((len(draws), 0)), *blocks], axis=1)
         columns = [places[:, list(self.raw)]]
@@ -84,7 +84,7 @@ class Layout:
 
 
 def learn_layout(before: Sequence[Observed], after: Sequence[Observed]) -> Layout:
-    """The columns that earlier draws of both sides speak for."""
+    """The columns that earlier draws of both sides suggest."""
     draws = [*before, *after]
     widths: dict[str, int] = {}
     for draw in draws:
@@ -94,7 +94,7 @@ def learn_layout(before: Sequence[Observed], after: Sequence[Observed]) -> Layou
     blocks = [_block(draws, part, width) for part, width in parts]
     places = np.concatenate([np.empty((len(draws), 0)), *blocks], axis=1)
     apart = _apart(places[: len(before)], places[len(before) :])
-    # Numbers that never change say nothing, and would crowd out those that do.
+    # Numbers that never change are useless, and would displace those that do.
     varied = np.flatnonzero(_varied(places))
     best = varied[np.argsort(-apart[varied], kind="stable")]
     raw = tuple(sorted(best[:RAW].tolist()))
@@ -104,7 +104,7 @@ def learn_layout(before: Sequence[Observed], after: Sequence[Observed]) -> Layou
 
 
 def _block(draws: Sequence[Observed], part: str, width: int) -> Matrix:
-    """The numbers of one part, one row for each draw; nan behind the end of a shorter one."""
+    """The numbers of one part, one row per draw; nan after the end of a shorter one."""
     found = [draw.numbers.get(part) for draw in draws]
     if all(values is not None and values.size == width for values in found):
         return np.array(found, dtype=np.float64).reshape(len(draws), width)
@@ -116,7 +116,7 @@ def _block(draws: Sequence[Observed], part: str, width: int) -> Matrix:
 
 
 def _values(draws: Sequence[Observed], part: str, listed: tuple[Hashable, ...]) -> Matrix:
-    """Whether each listed item is there, and its value (nan where it is not)."""
+    """Whether each listed item is present, and its value (nan if it is not)."""
     values = np.full((len(draws), len(listed)), np.nan)
     for row, draw in zip(values, draws, strict=True):
         if found := draw.items.get(part):
@@ -140,7 +140,7 @@ def _summary(draws: Sequence[Observed], part: str, block: Matrix) -> Matrix:
 
 
 def _apart(first: Matrix, second: Matrix) -> NDArray[np.float64]:
-    """How far the two sides are apart in each column: the difference of the mean ranks, in standard deviations."""
+    """How far apart the two sides are in each column: the difference of the mean ranks, in standard deviations."""
     both = np.concatenate([first, second])
     ranks = np.argsort(np.argsort(np.nan_to_num(both, nan=-np.inf), axis=0, kind="stable"), axis=0)
     if not len(first) or not len(second):
@@ -170,7 +170,7 @@ def _listed(before: Sequence[Observed], after: Sequence[Observed]) -> tuple[tupl
     found = []
     for name in names:
         if name.endswith(" as items") and not all(name in draw.items for draw in (*before, *after)):
-            continue  # whole numbers that repeat now and then are numbers, no items
+            continue  # integers that sometimes repeat are numbers, not items
         one, other = (Counter(item for draw in side for item in draw.items.get(name, ())) for side in (before, after))
         share = {item: (one[item] / max(1, len(before)), other[item] / max(1, len(after))) for item in (one | other)}
         best = sorted(share, key=lambda item: (-abs(share[item][0] - share[item][1]), -sum(share[item]), str(item)))
@@ -179,6 +179,6 @@ def _listed(before: Sequence[Observed], after: Sequence[Observed]) -> tuple[tupl
 
 
 def halves(rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two halves of the draws, of all batches alike: one to fit a score on, one to set its threshold."""
+    """Split the draws into halves, evenly over all batches: one to fit a score, one to set its threshold."""
     every = np.arange(rows)
     return every[0::2], every[1::2]

@@ -1,4 +1,4 @@
-"""What every way of auditing takes and gives: a pair of neighbouring datasets, and a finding about one mechanism.
+"""Input and output of every method of auditing: a pair of neighbouring datasets, and a finding about one mechanism.
 
 Imported by all of `audit`, by the `audit` verb, the report and `compare`. Imports data kinds only.
 """
@@ -26,12 +26,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one way of auditing found about one mechanism with one choice of parameters."""
+    """What one method of auditing found about one mechanism with one choice of parameters."""
 
     mechanism: str
     """The name in the registry, or the dotted path."""
     parameters: str
-    """Those that differ from the defaults, such as "bound=3, limit=sample"; empty for the defaults."""
+    """Parameters that differ from the defaults, such as "bound=3, limit=sample"; empty for the defaults."""
     method: Method
     guarantee: str
     """As the mechanism states it: "ε" or "(ε, δ)"."""
@@ -40,17 +40,17 @@ class Finding:
     """0 for a pure guarantee."""
     loss: float
     """The largest loss found. By replay and enumeration it is exact for the pair; by the sequential test it is a lower bound.
-    Infinite where something that must be equal on both neighbours is not."""
+    Infinite if something that must be equal on both neighbours is not."""
     verdict: Verdict
     """`holds`: within the guarantee on all pairs. `violated`: a mechanism that states a guarantee breaks it.
-    `declared not private`: it says so, and it was found so. `inconclusive`: `reason` says why."""
+    `declared not private`: the mechanism says so, and the audit agrees. `inconclusive`: `reason` says why."""
     pairs: int
-    """Pairs that were looked at."""
+    """Number of pairs examined."""
     pair: str = ""
     """The pair that shows the largest loss."""
     step: str = ""
-    """The step that costs it (replay), or the event that shows it (sequential test)."""
+    """The step that causes it (replay), or the event that shows it (sequential test)."""
     reason: str = ""
     at_most: bool = False
-    """Whether the loss is only known to be no larger: by the bound of a proof, or where a threshold hides part of it."""
+    """Whether the loss is only an upper bound: from a proof, or because a threshold hides part of it."""
     seconds: float = 0.0

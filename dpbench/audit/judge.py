@@ -1,6 +1,6 @@
-"""What the audit says of each mechanism: replay where its steps can be followed, else the sequential test of its releases.
+"""The audit of each mechanism: by replay if its steps can be followed, otherwise by the sequential test of its releases.
 
-Imported by the `audit` verb, and by whoever wants findings; imports both ways, and the registry.
+Imported by the `audit` verb and everything that needs findings; imports both methods and the registry.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.results.setting import DECLARED
 
 PAIRS = 200
-"""Pairs of each mechanism that are replayed, shared by its choices of parameters."""
+"""Pairs replayed per mechanism, shared by its choices of parameters."""
 TESTED = 24
-"""Pairs of each mechanism that the sequential test looks at, where no number is given."""
+"""Pairs per mechanism for the sequential test, if no number is given."""
 SECONDS = 20.0
-"""For each mechanism that the sequential test judges, where no time is given ..."""
+"""Seconds per mechanism for the sequential test, if no time is given ..."""
 TOTAL = 60.0
 """... and for all of them together, in equal parts."""
 SMALL_ROWS = 3
-"""The bound of a mechanism that takes what a dataset declares."""
+"""The bound used for mechanisms that take the dataset's declared bound."""
 ALPHA = 0.01
-"""The chance with which the sequential test calls a private mechanism violated."""
+"""The probability that the sequential test calls a private mechanism violated."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,26 @@ class Options:
 
     epsilon: float = 1.0
     delta: float | None = None
-    """The δ of mechanisms that state no guarantee of their own. None: 0."""
+    """The δ for mechanisms that state no guarantee. None: 0."""
     pairs: int | None = None
-    """Pairs of each mechanism. None: 200 by replay, 24 by the sequential test."""
+    """Pairs per mechanism. None: 200 by replay, 24 by the sequential test."""
     seconds: float | None = None
-    """The most time of each sequential test. None: 20, and 60 for all together."""
+    """Most seconds per sequential test. None: 20, and 60 for all together."""
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A mechanism with one choice of parameters, under the name that it was asked for by."""
+    """A mechanism with one choice of parameters, under the name by which it was requested."""
 
     name: str
     mechanism: Any
     share: int = 1
-    """How many choices of parameters share its pairs."""
+    """Number of choices of parameters that share its pairs."""
 
     @property
     def guarantee(self) -> str:
-        """As it states it; empty when it does not."""
+        """The guarantee that it states; empty if none."""
         return str(getattr(self.mechanism, "privacy", ""))
 
     @property
@@ -74,8 +74,8 @@ class Chosen:
 
 
 def chosen(names: Sequence[str]) -> list[Chosen]:
-    """What is meant by names of the registry, dotted paths, and either with parameters: `lpa(bound=3)`. A name of the
-    registry stands for all ways that its mechanism can go."""
+    """The mechanisms meant by names of the registry or dotted paths, either with parameters: `lpa(bound=3)`. A name of the
+    registry stands for all variants of its mechanism."""
     found: list[Chosen] = []
     for text in names:
         name, given = parsed(text)
@@ -87,7 +87,7 @@ def chosen(names: Sequence[str]) -> list[Chosen]:
 
 
 def given(thing: Any) -> Chosen:
-    """A mechanism that a program gives as an object, or as a class that needs no parameters."""
+    """A mechanism that a program passes as an object, or as a class that needs no parameters."""
     made = thing() if isinstance(thing, type) else thing
     if not callable(getattr(made, "release", None)):
         raise UserError(f"mechanism={thing!r} is not valid: expected a name, or an object with `release`")
@@ -97,9 +97,9 @@ def given(thing: Any) -> Chosen:
 
 
 def own_mechanism(text: str, entry: VariantEntry) -> list[Chosen]:
-    """A mechanism of a user's own YAML, with its parameters there and those given behind its name. A list is several of them."""
+    """A mechanism of a user's own YAML, with its parameters there and those given after its name. A list gives several."""
     given_too = {**entry.parameters, **(parsed(text)[1] or {})}
-    # What datasets declare is a number; random pairs have small rows.
+    # Datasets declare a number; random pairs have small rows.
     ways = [*axes({k: SMALL_ROWS if v == DECLARED else v for k, v in given_too.items()})]
     made = (MECHANISMS.make(entry.cls, **way) for way in ways)
     return [dataclasses.replace(given(one), name=entry.name, share=len(ways)) for one in made]
@@ -129,9 +129,9 @@ def parsed(text: str) -> tuple[str, dict[str, Any] | None]:
 def findings(
     asked: Sequence[Chosen], options: Options | None = None, own: Sequence[Pair] | None = None
 ) -> Iterator[Finding]:
-    """What is found about each, in order.
+    """The findings about each, in order.
 
-    own: pairs of the user's, instead of random ones.
+    own: the user's pairs, instead of random ones.
     """
     options = options or Options()
     tested = sum(bool(cannot_replay(one.mechanism)) for one in asked)
@@ -151,7 +151,7 @@ def findings(
 
 
 def _fitting(one: Chosen, own: Sequence[Pair]) -> tuple[list[Pair], str]:
-    """The pairs that a mechanism takes, and why it does not take the last of the others."""
+    """The pairs that fit a mechanism, and why the last of the others does not."""
     unfit, refusal = getattr(one.mechanism, "unfit", lambda data: ""), ""
     fitting = []
     for pair in own:
@@ -170,7 +170,7 @@ def _by_replay(one: Chosen, options: Options, own: Sequence[Pair] | None) -> Fin
 
 
 def by_test(one: Chosen, options: Options, seconds: float, own: Sequence[Pair] | None = None) -> Finding:
-    """What the sequential test finds, which knows releases only."""
+    """The finding of the sequential test, which sees only releases."""
     mechanism = one.mechanism
     guarantee = one.guarantee or ("(ε, δ)" if options.delta else "ε")
     stated = getattr(mechanism, "delta", options.delta) if guarantee == "(ε, δ)" else 0.0

@@ -1,7 +1,7 @@
-"""What one step costs: the largest log ratio of its output's densities on two neighbours, in closed form.
+"""The cost of one step: the largest log ratio of its output's densities on two neighbours, in closed form.
 
-Pure losses add up. Gaussian noise has none at a given ε alone: its steps add up as squared distances, in standard
-deviations, and are turned into an ε for the stated δ at the end. Imported by the audit by replay.
+Pure losses add up. Gaussian noise has no pure loss: its steps add up as squared distances, in standard deviations, and are
+converted to an ε for the stated δ at the end. Imported by the audit by replay.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class Cost:
 
     pure: float = 0.0
     squared: float = 0.0
-    """Of Gaussian noise: the squared distance of the two means, in standard deviations."""
+    """For Gaussian noise: the squared distance of the two means, in standard deviations."""
     laws: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    """Of a draw that was enumerated: the probability of each outcome on both neighbours."""
+    """For an enumerated draw: the probability of each outcome on both neighbours."""
     sure: bool = True
-    """Whether it costs as much, not only no more."""
+    """Whether the cost is exact, not only an upper bound."""
 
 
 def cost(one: Step, other: Step) -> Cost:
-    """Of every kind but `draw` and `rows`. Both steps have the same kind, size and parameters."""
+    """The cost of a step of any kind except `draw` and `rows`. Both steps have the same kind, size and parameters."""
     if one.kind in ("rows", "draw"):
-        raise ValueError(f"{one.kind} is no step of its own cost")
+        raise ValueError(f"{one.kind} has no cost in closed form")
     apart = other.exact.astype(np.float64) - one.exact.astype(np.float64)
     scale = {name: value.astype(np.float64) for name, value in one.parameters.items() if value.dtype.kind in "fiu"}
     if not np.all(np.isfinite(apart)):
@@ -42,7 +42,7 @@ def cost(one: Step, other: Step) -> Cost:
     if one.kind == "laplace":
         return Cost(_moved(np.abs(apart), scale["scale"]))
     if one.kind == "geometric":
-        # Noise in whole numbers hides no part of one.
+        # Integer noise does not hide fractions.
         whole = bool(np.all(apart == np.round(apart)))
         return Cost(float(np.abs(apart).sum() * -math.log(scale["alpha"])) if whole else math.inf)
     if one.kind == "ball":
@@ -74,11 +74,11 @@ def _choice(scores: NDArray[Any], others: NDArray[Any], exponent: float) -> floa
 
 
 def _distance(apart: NDArray[np.float64], sigma: float, shared: float) -> float:
-    """x^T Σ^-1 x for Σ = σ² I + τ² 1 1^T, by Sherman and Morrison."""
+    """x^T Σ^-1 x for Σ = σ² I + τ² 1 1^T, by the Sherman-Morrison formula."""
     if not apart.any():
         return 0.0
     if sigma == 0:
-        # Only the common part is hidden, and only where all values move alike.
+        # Only the common part is hidden, and only if all values move equally.
         alike = bool(np.all(apart == apart[0])) and shared > 0
         return float(apart[0] / shared) ** 2 if alike else math.inf
     ratio = shared**2 / (sigma**2 + apart.size * shared**2)
@@ -86,12 +86,12 @@ def _distance(apart: NDArray[np.float64], sigma: float, shared: float) -> float:
 
 
 def total(costs: Sequence[Cost], delta: float) -> float:
-    """The least ε at which the steps together are (ε, δ)-private on this pair, their pure losses taken at their worst."""
+    """The smallest ε at which the steps together are (ε, δ)-private on this pair, with worst-case pure losses."""
     pure = sum(each.pure for each in costs)
     squared = sum(each.squared for each in costs)
     laws = [each.laws for each in costs if each.laws is not None]
     if squared:
-        # δ is spent once: on the Gaussian steps, with draws at their worst.
+        # δ is used once: for the Gaussian steps, with worst-case draws.
         return pure + sum(worst_ratio(*law) for law in laws) + gaussian_epsilon(squared, delta)
     if len(laws) == 1 and delta > 0:
         return pure + max(law_epsilon(*laws[0], delta), law_epsilon(*laws[0][::-1], delta))
@@ -99,7 +99,7 @@ def total(costs: Sequence[Cost], delta: float) -> float:
 
 
 def gaussian_delta(epsilon: float, squared: float) -> float:
-    """The least δ at ε for two Gaussians `squared` standard deviations squared apart (Balle and Wang, 2018)."""
+    """The smallest δ at ε for two Gaussians whose squared distance is `squared`, in deviations (Balle and Wang, 2018)."""
     from dpbench.numerics.gaussian import delta_of
 
     return delta_of(epsilon, 1 / math.sqrt(squared))
@@ -107,7 +107,7 @@ def gaussian_delta(epsilon: float, squared: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def gaussian_epsilon(squared: float, delta: float) -> float:
-    """The least ε at which two Gaussians `squared` apart are (ε, δ)-close."""
+    """The smallest ε at which two Gaussians with squared distance `squared` are (ε, δ)-close."""
     from scipy.optimize import brentq
 
     if delta <= 0 or not math.isfinite(squared):
@@ -121,14 +121,14 @@ def gaussian_epsilon(squared: float, delta: float) -> float:
 
 
 def worst_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """The largest |ln p/q| over the outcomes that either law has."""
+    """The largest |ln p/q| over the outcomes of either distribution."""
     both = (one > 0) | (other > 0)
     with np.errstate(divide="ignore"):
         return float(np.abs(np.log(one[both]) - np.log(other[both])).max(initial=0.0))
 
 
 def parts_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """The largest ln p/q of outcomes of independent parts, in one direction: every part at its worst."""
+    """The largest ln p/q of outcomes with independent parts, in one direction: the worst case of every part."""
     moved = np.any(one != other, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(one[moved] > 0, np.log(one[moved]) - np.log(other[moved]), -np.inf)
@@ -136,7 +136,7 @@ def parts_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def law_epsilon(one: NDArray[np.float64], other: NDArray[np.float64], delta: float) -> float:
-    """The least ε with Σ max(0, p - e^ε q) ≤ δ: exact, from the outcomes by falling ratio."""
+    """The least ε with Σ max(0, p - e^ε q) ≤ δ: exact, from the outcomes sorted by descending ratio."""
     impossible = other <= 0
     left = delta - float(one[impossible].sum())
     if left < 0:
@@ -150,7 +150,7 @@ def law_epsilon(one: NDArray[np.float64], other: NDArray[np.float64], delta: flo
 
 
 def amplified(out: float, inside: float, rate: float) -> float:
-    """ln((1 - rate) e^out + rate e^inside): the loss of a sample which holds the new row with probability `rate`."""
+    """ln((1 - rate) e^out + rate e^inside): the loss of a sample that contains the new row with probability `rate`."""
     if math.isinf(inside):
         return math.inf if rate > 0 else out
     high = max(out, inside)

@@ -1,7 +1,7 @@
-"""What a release shows, whoever made it: numbers at places, and items with or without a value.
+"""What a release shows, whatever mechanism made it: numbers at positions, and items with or without a value.
 
-Ours are read by their parts; of a stranger's mechanism anything goes that is made of numbers, arrays, lists, dicts, sets and
-words, of any length. Imported by the sequential test. Imports releases only.
+Our releases are read by their parts. A user's own mechanism may return anything made of numbers, arrays, lists, dicts, sets
+and words, of any length. Imported by the sequential test. Imports releases only.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from dpbench.data.summary import Entries, Projected, Sketched
 from dpbench.errors import UserError
 
 PLACES = 64
-"""Most places of a sketch whose estimates are looked at."""
+"""Most places of a sketch whose estimates are used."""
 DEPTH = 8
-"""Most dicts, lists and objects inside each other."""
+"""Deepest nesting of dicts, lists and objects."""
 
 
 @dataclass
 class Observed:
-    """One release, taken apart."""
+    """One release, split into numbers and items."""
 
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    """Numbers whose place says what they are about."""
+    """Numbers identified by their position."""
     items: dict[str, dict[Hashable, float]] = field(default_factory=dict)
-    """Items that are there or not, each with its value, its place in a list, or 1."""
+    """Items that are present or not, each with its value, its position in a list, or 1."""
 
 
 def observe(release: Any) -> Observed:
-    """All that a release publishes."""
+    """Everything that a release publishes."""
     found = Observed()
     if isinstance(release, Release):
         _own(release, found)
@@ -47,12 +47,12 @@ def observe(release: Any) -> Observed:
 
 
 def raised(error: Exception) -> Observed:
-    """A release that ended with an error: that it did is an output, too."""
+    """A release that ended with an error: the error is an output, too."""
     return Observed(items={"raised": {type(error).__name__: 1.0}})
 
 
 def _own(release: Release, found: Observed) -> None:
-    """A release of ours. Which cells, items or columns are listed says as much as the numbers beside them."""
+    """A release of ours. Which cells, items or columns are listed reveals as much as the numbers beside them."""
     listed: tuple[str, ...] = ()
     if isinstance(release, Entries):
         listed = release.numbers
@@ -67,14 +67,14 @@ def _own(release: Release, found: Observed) -> None:
         listed = ("history",)
         found.items["history"] = dict.fromkeys(release.history.tolist(), 1.0)
     elif isinstance(release, Sketched):
-        # The hash functions are drawn anew for each release: only what a bucket says of a place can be compared.
+        # Each release draws new hash functions, so only the estimates of places can be compared.
         listed = release.numbers
         places = np.arange(min(release.places, PLACES))
         for row, seed in enumerate(release.seeds):
             one = replace(release, buckets=release.buckets[row : row + 1], seeds=(seed,))
             found.numbers[f"row {row}"] = one.at(places)
     elif isinstance(release, Projected):
-        listed = release.numbers  # of any length, and hashed anew too
+        listed = release.numbers  # of any length, and with new hash functions too
         found.numbers["estimates"] = release.at(np.arange(min(release.places, PLACES)))
     for name, part in release.parts().items():
         if name not in listed:
@@ -111,7 +111,7 @@ def _take(value: Any, name: str, found: Observed, depth: int) -> None:
 
 
 def _take_mapping(value: Mapping[Any, Any], name: str, found: Observed, depth: int) -> None:
-    """One item for each key where all values are numbers; otherwise each value by itself."""
+    """One item per key if all values are numbers; otherwise each value separately."""
     if value and all(isinstance(part, Real) for part in value.values()):
         found.items[name or "value"] = {_item(key): float(part) for key, part in value.items()}
         return
@@ -120,7 +120,7 @@ def _take_mapping(value: Mapping[Any, Any], name: str, found: Observed, depth: i
 
 
 def _take_list(value: Any, name: str, found: Observed, depth: int) -> None:
-    """Numbers by their places, words and whole numbers without repeats (a ranking, a set) as items, too."""
+    """Numbers by their positions; words, and also integers without repeats (a ranking, a set), as items."""
     array = None
     try:
         array = np.asarray(value)

@@ -1,8 +1,8 @@
-"""Random pairs of neighbouring data, small, with the shapes that hurt: what every way of auditing tries.
+"""Random pairs of neighbouring data: small, with the shapes that are most likely to reveal a fault. Used by all methods.
 
-The shapes take turns, so that a few dozen pairs hold all of them; in the first turn the data are as wide as the bound, where a
-row can be as large as it ever can. Imported by all ways of auditing; imports data kinds, and the
-neighbour relation that is not add-or-remove.
+The shapes alternate, so that a few dozen pairs cover all of them. In the first round the data is as wide as the bound, where
+a row can be as large as possible. Imported by all methods of auditing; imports data kinds, and the neighbour relation that
+is not add-or-remove.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST = 7
 WIDEST = 500
 """Bounds above have data as wide as themselves in the first turn only: such pairs take long."""
 MANY_COLUMNS = 32
-"""Columns of the first of these pairs: a choice among them costs the more the more there are."""
+"""Columns of the first of these pairs: a choice among more columns costs more."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 
@@ -36,7 +36,7 @@ def pairs(
 
     bound: the largest row (records: the most records of a user; histograms: the most cells of an individual, None: one).
     None: any row that fits the columns.
-    neighbours: the relation as the mechanism states it; only one that moves an individual differs from add or remove.
+    neighbours: the relation as the mechanism states it; only the one that moves an individual differs from add or remove.
     """
     make = MAKERS["moved" if neighbours == MOVED else kind]
     for number, shape in zip(range(count), itertools.cycle(SHAPES[make]), strict=False):
@@ -73,7 +73,7 @@ def _records(rng: np.random.Generator, shape: str, bound: int | None, wide: bool
     def draw(size: int) -> list[int]:
         if not repeats:
             return rng.permutation(items)[: min(size, items)].tolist()
-        # One in three users has one item again and again: then one number moves by all of them.
+        # One in three users has the same item in all records: then one count moves by all of them.
         return [int(rng.integers(items))] * size if rng.random() < 1 / 3 else rng.integers(0, items, size).tolist()
 
     rows, new = ROW_SHAPES[shape](rng, draw, items, most)

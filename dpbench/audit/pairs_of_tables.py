@@ -1,4 +1,4 @@
-"""Random pairs of neighbouring histograms: individuals in the cells of a table, one more of them, or one that moves.
+"""Random pairs of neighbouring histograms: individuals in the cells of a table, with one individual added or moved.
 
 Imported by pairs.py, which lists all kinds.
 """
@@ -15,7 +15,7 @@ from dpbench.data import Contingency
 MANY_CELLS = "many cells"
 CROWDED = "many in the other cell"
 TREE = 50
-"""Least number of these: there a hierarchy has more than one level."""
+"""Smallest number of cells for this shape: from here on a hierarchy has several levels."""
 LARGE = 1600
 """A count that is above every threshold."""
 
@@ -45,7 +45,7 @@ def contingency_pair(
     counts = rng.integers(0, 4, size) * (rng.random(size) < 0.6)
     cell: Any = int(rng.integers(size))
     if bound is not None and bound > 1:
-        # Most of the time an individual is in as many cells as it may be.
+        # Usually an individual is in as many cells as allowed.
         cell = rng.permutation(size)[: bound if wide or rng.random() < 0.6 else int(rng.integers(1, bound + 1))]
     if shape == "the first individual":
         counts[:] = 0
@@ -79,14 +79,14 @@ def _table(counts: np.ndarray, sides: tuple[int, ...]) -> Contingency:
 def moved_pair(
     rng: np.random.Generator, shape: str, bound: int | None, wide: bool
 ) -> tuple[Contingency, Contingency, str]:
-    """One individual goes to another cell of the same first attribute. So few that every outcome can be listed."""
+    """One individual moves to another cell with the same first attribute. Small enough to list every outcome."""
     sides = (int(rng.integers(2, 4)),) if shape == "one attribute" else (2, int(rng.integers(2, 4)))
     sides = (2,) if shape == CROWDED else sides
     width = sides[-1]
     counts = np.zeros(int(np.prod(sides)), dtype=np.int64)
     first = int(rng.integers(counts.size // width)) * width
     source, target = (first + rng.permutation(width)[:2]).tolist()
-    # A δ only matters where a group is not tiny; two cells have few outcomes however many are in them.
+    # A δ only matters if a group is not tiny; two cells have few outcomes however many individuals they hold.
     others = int(rng.integers(4, CROWD // 2)) if shape == CROWDED else int(rng.integers(0, 3))
     for _ in range(others):
         if shape == CROWDED:

@@ -1,7 +1,7 @@
-"""The steps of a release, written down and played back: a `Noise` that records, and hands out outputs it was given.
+"""Records and replays the steps of a release: a `Noise` that records its steps and can return given outputs.
 
-A recorded run is a transcript. Played back on a neighbour, every step must be of the same kind, size and scale, and takes
-the recorded output: what is left to differ are the exact values that went into it, which cost privacy.
+A recorded run is a transcript. Replayed on a neighbour, every step must have the same kind, size and scale, and returns the
+recorded output. What may still differ are the exact values before noise, which cost privacy.
 Imported by the audit by replay; imports privacy.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpbench.privacy import Law, Noise
 
 NUMBERS = ("laplace", "geometric", "gaussian", "ball")
-"""The steps that give a noisy number for each value."""
+"""The steps that return one noisy number per value."""
 
 
 class Differs(Exception):
@@ -38,7 +38,7 @@ class Step:
     exact: NDArray[Any]
     """The values before noise; for `rows` the number of rows; empty for `draw`."""
     parameters: Mapping[str, NDArray[Any]]
-    """What must be equal, bit for bit: scale, alpha, epsilon ..."""
+    """Parameters that must be equal, bit for bit: scale, alpha, epsilon ..."""
     output: Any
     law: Law[Any] | None = None
 
@@ -52,17 +52,17 @@ class Trace:
 
     steps: tuple[Step, ...]
     published: Mapping[str, bytes] = field(default_factory=dict)
-    """By name, bit for bit."""
+    """What was published, by name, bit for bit."""
 
 
 class Recorder(Noise):
-    """Noise that writes down its steps.
+    """Noise that records its steps.
 
-    given: a transcript whose outputs are handed out instead of fresh noise. Whatever must agree with it and does not raises
+    given: a transcript whose outputs are returned instead of fresh noise. A step that does not agree with it raises
     `Differs`.
     forced: outcomes of `choose`, by the number of the step.
-    low: every noisy number comes out below zero, as it may: whatever is cut off there is equal then, and ties are common.
-    newcomers: the numbers of `rows` steps at which the row that the transcript's data do not have is in the sample.
+    low: every noisy number is negative, which is possible: what is clamped to zero is then equal, and ties are common.
+    newcomers: the numbers of `rows` steps at which the row that the transcript's data lacks is in the sample.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Recorder(Noise):
         return copy.deepcopy(recorded.output)
 
     def _sampled(self, number: int, recorded: Step, n: int) -> NDArray[np.int64]:
-        """The recorded sample, as far as these data have its rows, with the new row where it is a newcomer."""
+        """The recorded sample, limited to the rows of this data, plus the new row if it is a newcomer."""
         known = int(recorded.exact)
         if abs(n - known) > 1:
             raise Differs(str(recorded), f"{recorded} samples from {known} and from {n} rows")

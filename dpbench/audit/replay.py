@@ -1,10 +1,10 @@
-"""Audit by replay: the privacy loss of a mechanism on a pair of neighbours, computed and not measured.
+"""Audit by replay: the privacy loss of a mechanism on a pair of neighbours, computed and not estimated.
 
-A run is recorded on one of the two, and played back on both: the same streams, the recorded output at every step. Kinds,
-sizes, scales and what is published must agree; what each step costs follows from its exact values. Pure losses add up
-to at most ε. It cannot see whether the samplers have their law (but draws are compared with their stated
-probabilities), pairs that were not tried, refusals, time and floating point.
-Imported by the `audit` verb and by whoever states a loss; imports mechanisms and the other ways' common types.
+A run is recorded on one neighbour and replayed on both: the same streams, and the recorded output at every step. Kinds,
+sizes, scales and what is published must agree; the cost of each step follows from its exact values. Pure losses must add up
+to at most ε. Replay does not detect wrong samplers (although draws are compared with their stated probabilities), pairs
+that were not tried, refusals, timing and floating-point effects.
+Imported by the `audit` verb and by claims about losses; imports mechanisms and the common types of all methods.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from dpbench.mechanisms.histograms.base import INDIVIDUAL as CELLS
 from dpbench.numerics import keyed
 
 ATTEMPTS = 20
-"""Pairs made for each that is wanted, where a mechanism does not take all of them."""
+"""Pairs generated per wanted pair, if a mechanism does not accept all of them."""
 HARDER = 20
-"""How many times as many pairs are tried to find out what declares itself not private."""
+"""How many times as many pairs are tried for mechanisms that declare themselves not private."""
 
 
 def audit_by_replay(
     mechanism: Any, epsilon: float, pairs_count: int, seed: int = 0, *, name: str = "", own: tuple[Pair, ...] = ()
 ) -> Finding | None:
-    """What replay finds about one mechanism with its parameters; None where it cannot be replayed (`cannot_replay`).
+    """What replay finds about one mechanism with its parameters; None if it cannot be replayed (`cannot_replay`).
 
-    own: pairs of the user's, tried before the random ones.
+    own: the user's pairs, tried before the random ones.
     """
     started = time.perf_counter()
     if cannot_replay(mechanism):
         return None
     guarantee = str(getattr(mechanism, "privacy", "") or "none")
     delta = float(getattr(mechanism, "delta", 0.0)) if guarantee == "(ε, δ)" else 0.0
-    # The same law, without shortcuts whose steps follow the data.
+    # The same distribution, without shortcuts whose steps depend on the data.
     form = mechanism.stepwise() if isinstance(mechanism, Mechanism) else mechanism
     declared = mechanism.not_private() if hasattr(mechanism, "not_private") else ""
     pairs_count *= HARDER if declared else 1
@@ -63,9 +63,9 @@ def audit_by_replay(
         notes.looked_at += 1
         worst = max(worst, found, key=lambda judged: judged.weight(epsilon)) if worst.pair else found
         if math.isinf(worst.loss) and worst.sure:
-            break  # nothing is worse: what reads the data is found out here
+            break  # nothing is worse: mechanisms that read the data end here
     if step := notes.samplers.wrong():
-        worst = Judged(math.inf, step, "all pairs", f"what {step} draws does not follow the probabilities it states")
+        worst = Judged(math.inf, step, "all pairs", f"the draws of {step} do not follow the probabilities it states")
     verdict, reason = _verdict(worst, notes, epsilon, declared, guarantee)
     return Finding(
         mechanism=name or getattr(mechanism, "name", "") or type(mechanism).__name__,
@@ -87,7 +87,7 @@ def audit_by_replay(
 
 def _verdict(worst: Judged, notes: Notes, epsilon: float, declared: str, guarantee: str) -> tuple[Verdict, str]:
     if worst.loss > epsilon + TOLERANCE and not worst.sure:
-        return "inconclusive", f"what is known is that the loss is at most {worst.loss:.4g}, by {worst.step}"
+        return "inconclusive", f"it is only known that the loss is at most {worst.loss:.4g}, by {worst.step}"
     if worst.loss > epsilon + TOLERANCE:
         # A mechanism that states no guarantee breaks none.
         return "violated" if not declared and guarantee != "none" else "declared not private", worst.reason or declared
@@ -96,12 +96,12 @@ def _verdict(worst: Judged, notes: Notes, epsilon: float, declared: str, guarant
     if declared:
         return "inconclusive", f"no pair shows what it declares: {declared}"
     if notes.unknown:
-        return "inconclusive", f"a draw is judged by the outcomes that came up only: {notes.unknown}"
+        return "inconclusive", f"a draw is judged only by the outcomes that occurred: {notes.unknown}"
     return "holds", ""
 
 
 def cannot_replay(mechanism: Any) -> str:
-    """Why a mechanism cannot be replayed; empty when it can."""
+    """Why a mechanism cannot be replayed; empty if it can."""
     publish = getattr(type(mechanism), "publish", None)
     if not callable(publish) or publish is Mechanism.publish:
         return "it has no method publish(data, epsilon, noise)"
@@ -113,11 +113,10 @@ def cannot_replay(mechanism: Any) -> str:
 
 
 def fitting_pairs(mechanism: Any, count: int, seed: int, kind: str = "") -> Iterator[Pair]:
-    """Pairs that a mechanism takes, with rows up to its `bound` and individuals in up to `k` cells.
+    """Pairs that a mechanism accepts, of all its kinds in turn or of one, with rows up to its `bound` and individuals in up
+    to `k` cells.
 
-    They are of all its kinds in turn, or of the given one.
-
-    A mechanism of ours that takes larger rows than its bound without refusing them has to stand those too.
+    A mechanism of ours that accepts rows larger than its bound is also tested with those.
     """
     relation = str(getattr(mechanism, "neighbours", ""))
     bound = getattr(mechanism, "k" if relation == CELLS else "bound", None)
@@ -135,7 +134,7 @@ def fitting_pairs(mechanism: Any, count: int, seed: int, kind: str = "") -> Iter
 
 
 def _repeatable(mechanism: Any, pair: Pair, epsilon: float) -> bool:
-    """Whether the same streams and outputs give the same release twice: if not, it has randomness of its own."""
+    """Whether the same streams and outputs give the same release twice: if not, it has another source of randomness."""
     first = record(mechanism, pair.after, epsilon, 0)
     try:
         replay(mechanism, pair.after, epsilon, 0, first)

@@ -1,4 +1,4 @@
-"""The shapes that pairs of rows take: what the others are like, and the row that makes the difference.
+"""The shapes that pairs of rows take: the other rows, and the new row.
 
 A row is a list of columns, or of items; a shape knows no data kind. Imported by the pairs only.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 Rows = tuple[list[list[int]], list[int]]
-"""The rows of the smaller data, and the new one."""
+"""The rows of the smaller dataset, and the new row."""
 Draw = Callable[[int], list[int]]
 """A row of a given size."""
 
@@ -38,7 +38,7 @@ def _large(draw: Draw, count: int, most: int) -> list[list[int]]:
 
 
 def _some(rng: np.random.Generator, draw: Draw, least: int, most: int) -> list[list[int]]:
-    """None to eight rows."""
+    """Zero to eight rows."""
     return [draw(int(size)) for size in rng.integers(least, max(least, most) + 1, rng.integers(0, 9))]
 
 
@@ -85,7 +85,7 @@ def _argmax(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
 
 @_shape("the new row changes the range of the counts")
 def _range(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    # Either the largest count rises, or the only zero goes.
+    # Either the largest count rises, or the only zero disappears.
     if rng.random() < 0.5:
         return [[0]] * int(rng.integers(1, 9)), [0]
     return [[column] for column in range(1, d)] * int(rng.integers(1, 4)), [0]
@@ -116,7 +116,7 @@ def _smallest(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
 
 @_shape("one more of the same")
 def _one_more(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    # Whatever is chosen by comparing a count with the noise changes somewhere along these.
+    # A choice that compares a count with the noise changes somewhere along these pairs.
     return [[0]] * int(rng.integers(1, 16)), [0]
 
 
@@ -127,14 +127,14 @@ def _crowd(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
 
 @_shape("the new row tips a tie within all other rows")
 def _tie_within(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    # Where rows are cut by what others hold, all of them change together.
+    # If rows are cut depending on other rows, all of them change together.
     row = list(range(min(d, most)))
     return [row] * int(rng.integers(1, 6)), [int(rng.integers(len(row)))]
 
 
 @_shape("as many large rows as columns, and one more")
 def _as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    # What weighs rows that are cut against noise on all columns changes its mind here, or at twice as many.
+    # A trade-off between cut rows and noise on all columns switches here, or at twice as many rows.
     return _large(draw, d, most), draw(most)
 
 
@@ -145,6 +145,6 @@ def _twice_as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> R
 
 @_shape("the new row is the first of its size")
 def _first_of_its_size(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    # Others are all of one size: a limit between the two sizes cuts the new row alone.
+    # All others have the same size: a limit between the two sizes cuts only the new row.
     size = int(rng.integers(1, most + 1))
     return [draw(1) for _ in range(rng.integers(1, 9))], draw(size)

@@ -1,7 +1,7 @@
-"""Scores that tell the releases of two neighbours apart, learned from earlier draws; and the events made of them.
+"""Scores that distinguish the releases of two neighbours, learned from earlier draws, and the events made from them.
 
-A score is one number per release, the larger the more it looks like the data with the row. An event is a score on one side
-of a threshold; the threshold is set for each ε by itself. What is learned here is fixed before the draws it bets on.
+A score is one number per release; the larger, the more it looks like the data with the row. An event is a score on one side
+of a threshold; the threshold is set separately for each ε. What is learned here is fixed before the draws it bets on.
 Imported by the sequential test.
 """
 
@@ -27,13 +27,13 @@ QUANTILES = 128
 BINS = 16
 """Most intervals of a number whose likelihood ratio is estimated."""
 COLUMNS = 12
-"""Columns whose events are looked at closely."""
+"""Columns whose events are examined closely."""
 ENOUGH = 40
-"""Draws of each side that boosting needs."""
+"""Draws per side that boosting needs."""
 MOST = 12000
-"""Draws of each side that boosting learns from: the latest."""
+"""Draws per side that boosting learns from: the latest ones."""
 LARGEST = 1e30
-"""Larger numbers are cut, so that scores stay finite."""
+"""Larger numbers are clipped, so that scores stay finite."""
 
 Values = NDArray[np.float64]
 Score = Callable[[Matrix], Values]
@@ -48,17 +48,17 @@ class Events:
     thresholds: NDArray[np.float64]
     """Directions x levels. An event of direction 0 is a score of at most its threshold, of direction 1 at least."""
     gain: NDArray[np.float64]
-    """Directions x levels: what the event is thought to win per draw, p - e^ε q - δ; not above 0: no bet."""
+    """Directions x levels: the expected gain of the event per draw, p - e^ε q - δ; no bet unless positive."""
     certain: NDArray[np.float64]
     """The same in standard errors of the draws it was estimated from."""
 
     def happened(self, values: Values, direction: int) -> NDArray[np.float64]:
-        """Levels x draws: 1 where the event holds."""
+        """Levels x draws: 1 if the event holds."""
         edge = self.thresholds[direction][:, None]
         return ((values >= edge) if direction else (values <= edge)).astype(np.float64)
 
     def said(self, level: int) -> str:
-        """The event that counts at a level, in words."""
+        """The event used at a level, as text."""
         direction = int(np.argmax(self.certain[:, level]))
         sign = "≥" if direction else "≤"
         return f"{self.name} {sign} {self.thresholds[direction, level]:.4g}"
@@ -66,11 +66,11 @@ class Events:
 
 @dataclass(frozen=True)
 class Learned:
-    """All that was learned about one pair: the columns, and the events of each way of scoring."""
+    """Everything learned about one pair: the columns, and the events of each scoring method."""
 
     layout: Layout
     events: tuple[Events | None, ...]
-    """One for each way; None where it has nothing to say."""
+    """One per method; None if it finds nothing."""
 
 
 def learn(
@@ -81,7 +81,7 @@ def learn(
     *,
     boosting: bool,
 ) -> Learned:
-    """Learn from draws of both sides: half of them fits the scores, the other half sets the thresholds."""
+    """Learn from draws of both sides: one half is used to fit the scores, the other half to set the thresholds."""
     layout = learn_layout(before, after)
     sides = [_finite(layout.matrix(side)) for side in (before, after)]
     fit, rest = halves(min(len(before), len(after)))
@@ -97,7 +97,7 @@ def learn(
 
 
 def values_of(learned: Learned, draws: Sequence[Observed]) -> list[Values | None]:
-    """Every way's score of fresh draws."""
+    """The scores of fresh draws, by every method."""
     matrix = _finite(learned.layout.matrix(draws))
     return [None if events is None else events.score(matrix) for events in learned.events]
 
@@ -127,7 +127,7 @@ def _judged(
     return _with_thresholds(name, cut, score(first[rest]), score(second[rest]), levels, delta)
 
 
-# The ways of scoring.
+# The scoring methods.
 
 
 def _column_events(sides: list[Matrix], names: list[str], levels: NDArray[np.float64], delta: float) -> Events | None:
@@ -147,14 +147,14 @@ def _column_events(sides: list[Matrix], names: list[str], levels: NDArray[np.flo
 
 
 def _apart(first: Matrix, second: Matrix) -> Values:
-    """How well some threshold on each column tells both sides apart: the largest |p - q| in standard errors."""
+    """How well a threshold on each column can separate the two sides: the largest |p - q| in standard errors."""
     both = np.nan_to_num(np.concatenate([first, second]), nan=-np.inf)
     order = np.argsort(both, axis=0, kind="stable")
     ordered = np.take_along_axis(both, order, axis=0)
     of_first = np.cumsum(order < len(first), axis=0)
     of_second = np.arange(1, len(both) + 1)[:, None] - of_first
     p, q = of_first / max(1, len(first)), of_second / max(1, len(second))
-    # Rare on either side counts: the distance is weighed by what is seen of both together, in the shorter tail.
+    # Rare events count too: the distance is scaled by the frequency of both sides together in the shorter tail.
     tail = np.minimum(p + q, 2 - p - q) + 1 / max(1, len(both))
     last = np.ones(both.shape, dtype=bool)
     last[:-1] = ordered[1:] != ordered[:-1]
@@ -167,7 +167,7 @@ def _least(values: Values) -> float:
 
 
 def additive(first: Matrix, second: Matrix) -> Score | None:
-    """The sum of each column's own log likelihood ratio: exact where the numbers have noise of their own."""
+    """The sum of each column's own log likelihood ratio: exact if the numbers have independent noise."""
     tables: list[tuple[int, Values, Values]] = []
     for column in range(first.shape[1]):
         edges = _edges(np.concatenate([first[:, column], second[:, column]]))
@@ -179,7 +179,7 @@ def additive(first: Matrix, second: Matrix) -> Score | None:
             continue
         chi2 = float(((counts[1] - counts[0]) ** 2 / np.maximum(total, 1)).sum())
         if chi2 < freedom + 3 * np.sqrt(2 * freedom):
-            continue  # no more than chance: its noise would drown the others
+            continue  # no more than chance: it would only add noise
         tables.append((column, edges, np.log((counts[1] + 1.0) / (counts[0] + 1.0))))
     if not tables:
         return None
@@ -191,7 +191,7 @@ def additive(first: Matrix, second: Matrix) -> Score | None:
 
 
 def _edges(values: Values) -> Values:
-    """Where the intervals of a number begin: at each of a few values, else at quantiles."""
+    """Where the intervals of a number begin: at each value if there are few, otherwise at quantiles."""
     there = values[~np.isnan(values)]
     different = np.unique(there)
     if different.size <= BINS:
@@ -200,12 +200,12 @@ def _edges(values: Values) -> Values:
 
 
 def _bin(values: Values, edges: Values) -> NDArray[np.int64]:
-    """0: below the first edge; i: from edge i on; the last: not there."""
+    """0: below the first edge; i: from edge i on; the last: missing."""
     return np.where(np.isnan(values), edges.size + 1, np.searchsorted(edges, values, side="right"))
 
 
 def boosted(first: Matrix, second: Matrix) -> Score | None:
-    """Gradient boosting over all columns: finds what only several of them show together."""
+    """Gradient boosting over all columns: finds what only several columns show together."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     first, second = first[-MOST:], second[-MOST:]
@@ -235,7 +235,7 @@ def boosted(first: Matrix, second: Matrix) -> Score | None:
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """Threads that wait for each other on a busy machine make boosting many times slower."""
+    """Limit boosting to one thread: on a busy machine, waiting threads make it many times slower."""
     return _threads().limit(limits=1)
 
 
@@ -246,13 +246,13 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-# Thresholds and what they promise.
+# Thresholds and their expected gain.
 
 
 def _with_thresholds(
     name: str, score: Score, first: Values, second: Values, levels: NDArray[np.float64], delta: float
 ) -> Events:
-    """The threshold of each direction and level that is most certain to win: p - e^ε q - δ over its standard error."""
+    """The threshold of each direction and level with the most significant gain: p - e^ε q - δ over its standard error."""
     tried = np.unique(np.concatenate([first, second]))
     if tried.size > QUANTILES:
         tried = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, QUANTILES), method="nearest"))
@@ -265,7 +265,7 @@ def _with_thresholds(
             hits, misses = m - np.searchsorted(b, tried, "left"), n - np.searchsorted(a, tried, "left")
         else:
             hits, misses = np.searchsorted(a, tried, "right"), np.searchsorted(b, tried, "right")
-        # Half a case more against us, so that an event that was never seen is not thought impossible.
+        # Half a case is added against us, so that an event that was never seen does not count as impossible.
         p, q = hits / ((m if direction else n) + 1), (misses + 0.5) / ((n if direction else m) + 1)
         won = p - factor * q - delta
         error = np.sqrt((p * (1 - p) + factor**2 * q * (1 - q)) / min(n, m))
@@ -277,7 +277,7 @@ def _with_thresholds(
 
 
 def promise(events: Events, levels: NDArray[np.float64]) -> tuple[float, float]:
-    """How much an event is worth further draws: the largest loss it shows with two standard errors, then how certain."""
+    """Priority of an event for further draws: the largest loss it shows at two standard errors, then its significance."""
     best = events.certain.max(axis=0)
     shown = np.flatnonzero(best >= 2)
     if not shown.size:

@@ -1,8 +1,8 @@
 """The sequential black-box test: is a mechanism, of which only `release` is known, (ε, δ)-private on some pairs?
 
 Draw a batch of releases of both neighbours, bet on scores that were learned from earlier batches, then learn again. Pairs,
-scores and directions may change from batch to batch, as all of them are fixed before the draws they are used on: there is
-one wealth for each mechanism, and reaching 1/α rejects at any time (wealth.py). It never proves privacy.
+scores and directions may change from batch to batch, because all of them are fixed before the draws they are used on. There
+is one wealth per mechanism; when it reaches 1/α, privacy is rejected, at any time (wealth.py). The test never proves privacy.
 Imported by `audit` and by claims of losses; imports data kinds only.
 """
 
@@ -24,35 +24,35 @@ from dpbench.audit.wealth import Wealth, grid
 from dpbench.errors import UserError
 
 WAYS = 3
-"""Ways of scoring: one number, the numbers' likelihood ratio, boosting."""
+"""Scoring methods: one number, the numbers' likelihood ratio, boosting."""
 EXPLORED = 100
-"""Draws of each pair before anything is known about it."""
+"""Draws per pair before anything is known about it."""
 BATCH = 2500
-"""Most draws between two looks at what was learned."""
+"""Most draws per batch."""
 GROWTH = 1.5
-"""Learned again when there are so many times more draws."""
+"""Learn again when the number of draws has grown by this factor."""
 KEPT = 15000
-"""Draws of a pair that are learned from, the latest."""
+"""Most draws per pair to learn from: the latest ones."""
 EXPLORING = 0.35
-"""The largest share of the time that goes to pairs of which nothing is known."""
+"""The largest share of the time for pairs about which nothing is known."""
 OTHERS = 4
-"""Every so many batches another pair than the worst one is looked at again."""
+"""Every this many batches, a pair other than the worst is examined again."""
 
 
 class Releases(Protocol):
-    """All that the test knows of a mechanism."""
+    """All that the test knows about a mechanism."""
 
     def release(self, data: Any, epsilon: float, rng: np.random.Generator) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Tested:
-    """What the test found out."""
+    """The result of the test."""
 
     rejected: bool
-    """Whether the mechanism is certainly not (ε, δ)-private, up to a chance of alpha."""
+    """Whether (ε, δ)-privacy is rejected, with error probability alpha."""
     loss: float
-    """A lower bound of the loss at δ, with the same confidence; 0 when nothing was found."""
+    """A lower bound of the loss at δ, with the same confidence; 0 if nothing was found."""
     pair: str
     """The pair that looks worst."""
     event: str
@@ -60,7 +60,7 @@ class Tested:
     draws: int
     """Releases of each neighbour, over all pairs."""
     pairs: int
-    """Pairs that were looked at."""
+    """Number of pairs examined."""
     seconds: float
     reason: str
     """Why it stopped, or why nothing was measured."""
@@ -83,14 +83,14 @@ class Candidate:
 
     @property
     def refused(self) -> bool:
-        """Whether every release of one side ended with an error, so far."""
+        """Whether all releases of one side have ended with an error so far."""
         return any(side and all("raised" in draw.items for draw in side) for side in (self.before, self.after))
 
 
 class Test:
-    """One run of the test. `run` is the whole of it."""
+    """One run of the test; call `run`."""
 
-    __test__ = False  # it is no test case of pytest's
+    __test__ = False  # not a pytest test case
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Test:
     ) -> None:
         """until_sure: stop as soon as (ε, δ) is rejected; otherwise all draws are used, for a better bound of the loss."""
         if math.isinf(seconds) and math.isinf(draws):
-            raise UserError("a sequential test needs an end: expected seconds or draws")
+            raise UserError("a sequential test needs a limit: expected seconds or draws")
         self.mechanism, self.epsilon, self.delta, self.alpha = mechanism, epsilon, delta, alpha
         self.seconds, self.most, self.boosting, self.until_sure = seconds, draws, boosting, until_sure
         self.rng = np.random.default_rng(np.random.SeedSequence([seed, 20]))
@@ -122,11 +122,11 @@ class Test:
         """The last error of a release."""
 
     def run(self) -> Tested:
-        """Draw and bet until it is sure, or its time or its draws are over."""
+        """Draw and bet until it is sure, or its time or draws are used up."""
         explored = self._explore()
         known = [one for one in explored if not one.refused]
         if not known:
-            reason = f"every release raised {self.trouble}" if explored else "there is no pair to look at"
+            reason = f"every release raised {self.trouble}" if explored else "there is no pair to test"
             return self._result(known, reason)
         active, turn = known, 0
         while not self._over():
@@ -142,7 +142,7 @@ class Test:
         return self._result(known, self._why())
 
     def _explore(self) -> list[Candidate]:
-        """A few draws of each pair, on which nothing is bet."""
+        """A few draws of each pair, without bets."""
         size = int(min(EXPLORED, max(10, self.most // (4 * max(1, len(self.candidates))))))
         for number, one in enumerate(self.candidates):
             if number and (self._over() or self._passed() > EXPLORING * self.seconds):
@@ -153,7 +153,7 @@ class Test:
         return self.candidates
 
     def _play(self, one: Candidate) -> None:
-        """A batch of one pair: draw, bet by what was learned before, learn."""
+        """One batch of a pair: draw, bet using what was learned before, learn."""
         if self._over():
             return
         learned, size = one.learned, int(min(BATCH, max(EXPLORED, (GROWTH - 1) * one.drawn)))
@@ -172,7 +172,7 @@ class Test:
         one.learned_at = one.drawn
 
     def _terms(self, learned: Learned, before: list[Observed], after: list[Observed]) -> NDArray[np.float64]:
-        """Levels x ways x draws: what each draw adds, both directions in one term."""
+        """Levels x methods x draws: what each draw adds, both directions in one term."""
         terms = np.zeros((self.levels.size, WAYS, len(before)))
         factor = np.exp(self.levels)[:, None]
         scores = zip(learned.events, values_of(learned, before), values_of(learned, after), strict=True)
@@ -187,7 +187,7 @@ class Test:
         return terms
 
     def _draw(self, one: Candidate, size: int) -> tuple[list[Observed], list[Observed]]:
-        """So many releases of both neighbours, or fewer when the time or the draws are over."""
+        """This many releases of both neighbours, or fewer if the time or the draws are used up."""
         before: list[Observed] = []
         after: list[Observed] = []
         while len(before) < size and not self._over():
@@ -199,7 +199,9 @@ class Test:
     def _released(self, data: Any) -> Observed:
         try:
             release = self.mechanism.release(data, self.epsilon, self.rng)
-        except Exception as error:  # an error is an output: if one neighbour has it more often, it tells them apart
+        except (
+            Exception
+        ) as error:  # an error is an output: if one neighbour causes it more often, it distinguishes them
             self.trouble = f"{type(error).__name__}: {error}"
             return raised(error)
         return observe(release)

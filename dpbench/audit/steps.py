@@ -1,7 +1,7 @@
-"""One step of a mechanism on random pairs: how far one row moves its exact values, and what the step alone costs.
+"""One step of a mechanism on random pairs: how far one row moves its exact values, and the cost of this step alone.
 
-For what papers say of a step ("the averages have a sensitivity of Δ/w"), where the audit by replay looks at all steps
-together. Imported by the claims; imports replay.
+For statements of papers about a single step ("the averages have a sensitivity of Δ/w"), while the audit by replay considers
+all steps together. Imported by the claims; imports replay.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Quantity = Literal["loss", "sensitivity"]
 
 @dataclass(frozen=True)
 class StepFound:
-    """The largest value over all pairs; infinite where the step differs in what must be equal."""
+    """The largest value over all pairs; infinite if the step differs in what must be equal."""
 
     value: float
     pairs: int
-    """Pairs that were looked at."""
+    """Number of pairs examined."""
     pair: str = ""
     reason: str = ""
     """What differed, or why no pair could be run."""
@@ -39,10 +39,10 @@ class StepFound:
 def step_on_pairs(
     mechanism: Any, epsilon: float, pairs_count: int, step: str, quantity: Quantity, seed: int = 0, *, kind: str = ""
 ) -> StepFound:
-    """The largest sensitivity (L1; of a choice: of one score) or loss of a named step.
+    """The largest sensitivity (L1; for a choice: of one score) or loss of a named step. UserError if there is no such step.
 
-    kind: of data, where a mechanism takes several. A row of a sample is taken to be in the sample: what sampling gains is not
-    counted. UserError: there is no such step.
+    kind: of data, for a mechanism that accepts several. For a step on a sample, the new row is assumed to be in the sample:
+    amplification by sampling is not counted.
     """
     form = mechanism.stepwise() if isinstance(mechanism, Mechanism) else mechanism
     known: dict[str, None] = {}

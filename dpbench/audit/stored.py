@@ -1,7 +1,7 @@
-"""The findings of the audit as a sealed file in a results folder, for those who show them without running anything.
+"""The findings of the audit as a sealed file in a results folder, to show them without running anything.
 
-One entry for each mechanism and choice of parameters: a new audit replaces the entries it has findings for. The file may come
-from somebody else: nothing that it names is imported or run, and texts lose control characters. Imported by the
+One entry per mechanism and choice of parameters: a new audit replaces the entries it has findings for. The file may come
+from somebody else: nothing that it names is imported or run, and control characters are removed. Imported by the
 `audit` verb, the report and `compare`.
 """
 
@@ -44,7 +44,7 @@ def audit_file(results: Path) -> Path:
 
 
 def store(results: Path, found: Sequence[Finding], seed: int, *, anew: bool) -> Path:
-    """Write findings; `anew`: without those of earlier audits. Returns the file."""
+    """Write findings; `anew`: drop those of earlier audits. Returns the file."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     new = [Stored(finding, seed, __version__, now) for finding in found]
     replaced = {_name(each) for each in new}
@@ -55,23 +55,23 @@ def store(results: Path, found: Sequence[Finding], seed: int, *, anew: bool) -> 
 
 
 def stored(results: Path) -> list[Stored]:
-    """What was stored; nothing where there is no file. A damaged one is named, set aside, and left out."""
+    """The stored findings; empty if there is no file. A damaged file is reported, set aside, and left out."""
     path = audit_file(results)
     try:
         if not is_inside(results, path):
             raise ValueError("it is a link")
         body = seals.unseal(read_whole(path))
         if body.get("schema") != SCHEMA or not isinstance(body.get("entries"), list):
-            raise ValueError("it is of another version of dpbench")
+            raise ValueError("it was written by another version of dpbench")
         return [_unpacked(entry) for entry in body["entries"]]
     except FileNotFoundError:
         return []
     except OSError as error:
-        warnings.warn(f"{path} cannot be read ({error.strerror}) and is passed over", Damaged, stacklevel=2)
+        warnings.warn(f"{path} cannot be read ({error.strerror}) and is skipped", Damaged, stacklevel=2)
     except ValueError as error:
         moved = set_aside(results, path)
         where = f"it is now {moved}" if moved else "it cannot be moved"
-        warnings.warn(f"{path} is damaged ({error}) and passed over, {where}: audit again", Damaged, stacklevel=2)
+        warnings.warn(f"{path} is damaged ({error}) and skipped, {where}: audit again", Damaged, stacklevel=2)
     return []
 
 
@@ -88,11 +88,11 @@ def _packed(each: Stored) -> dict[str, Any]:
 
 def _unpacked(entry: Any) -> Stored:
     if not isinstance(entry, dict) or entry.keys() != {"finding", "seed", "version", "written"}:
-        raise ValueError("an entry lacks or adds something")
+        raise ValueError("an entry has missing or extra fields")
     hints = typing.get_type_hints(Finding)
     told = entry["finding"]
     if not isinstance(told, dict) or told.keys() != hints.keys():
-        raise ValueError("a finding lacks or adds something")
+        raise ValueError("a finding has missing or extra fields")
     values = {name: _value(name, told[name], hint) for name, hint in hints.items()}
     rest = (_value("seed", entry["seed"], int), *(_value(name, entry[name], str) for name in ("version", "written")))
     return Stored(Finding(**values), *rest)
@@ -111,4 +111,4 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         return value
     if hint is int and type(value) is int:
         return value
-    raise ValueError(f"{name} is not of its type")
+    raise ValueError(f"{name} has the wrong type")

@@ -1,4 +1,4 @@
-"""What the audit says of a mechanism, over all its choices of parameters, in one line. Imported by the report and `compare`."""
+"""The audit's result for a mechanism, over all its choices of parameters, in one line. Imported by the report and `compare`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from dpbench.audit.finding import Finding, Verdict
 
 ORDER: tuple[Verdict, ...] = ("violated", "inconclusive", "holds", "declared not private")
-"""The first of these that some choice of parameters has is the mechanism's."""
+"""A mechanism's verdict is the first of these that any choice of parameters has."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A mechanism: the finding that decides, and what there is besides."""
+    """A mechanism: the finding that decides, and the others."""
 
     mechanism: str
     decider: Finding
@@ -26,12 +26,12 @@ class Summary:
 
     @property
     def pairs(self) -> int:
-        """On which the verdict rests: those of all choices that have it."""
+        """Number of pairs behind the verdict: those of all choices that have it."""
         return sum(one.pairs for one in self.findings if one.verdict == self.verdict)
 
     @property
     def declared(self) -> tuple[Finding, ...]:
-        """Choices that are declared not private, where others decide."""
+        """Choices that are declared not private, if others decide."""
         return tuple(one for one in self.findings if one.verdict == ORDER[-1] != self.verdict)
 
     @property
@@ -61,6 +61,6 @@ def by_mechanism(findings: Sequence[Finding]) -> list[Summary]:
 
 
 def shown_loss(one: Finding) -> str:
-    """The loss found: the sequential test bounds it from below only."""
+    """The loss found. From the sequential test it is only a lower bound."""
     sign = "at least " if one.method == "sequential test" else ""
     return "∞" if math.isinf(one.loss) else f"{sign}{one.loss:.4g}"

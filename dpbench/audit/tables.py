@@ -1,4 +1,4 @@
-"""A user's own pairs: a table of who has what, with and without one of its users.
+"""A user's own pairs: a table of users and items, with and without one of its users.
 
 Imported by the `audit` verb. The table is read by the same reader as `dataset=table`.
 """
@@ -26,11 +26,11 @@ class OwnTable:
 
     users: Numbered
     columns: list[Any]
-    """Users and items, and contexts where there are some."""
+    """Users and items, and contexts if there are any."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of data it can be taken for."""
+        """The kinds of data that it can be read as."""
         return ("records", "incidence") if len(self.columns) == 3 else ("incidence",)
 
     def data(self, kind: str) -> Incidence | Records:
@@ -41,7 +41,7 @@ class OwnTable:
 
 
 def read_table(path: Path, user: str = "", item: str = "", context: str = "") -> OwnTable:
-    """The users, items and contexts of a CSV, TSV or Parquet file. A column called `context` is taken unasked."""
+    """The users, items and contexts of a CSV, TSV or Parquet file. A column called `context` is used automatically."""
     if not path.is_file():
         raise UserError(
             f"--data {path} is not a file: expected a table with the columns user, item and perhaps context"
@@ -57,7 +57,7 @@ def read_table(path: Path, user: str = "", item: str = "", context: str = "") ->
 
 
 def table_pairs(table: OwnTable, kind: str, count: int, seed: int) -> list[Pair]:
-    """The data without one of `count` users and with: those with the most and the fewest entries, and random ones."""
+    """The data without and with each of `count` users: those with the most and the fewest entries, and random ones."""
     data, labels = table.data(kind), table.users.labels
     sizes = np.diff(data.indptr)
     return [

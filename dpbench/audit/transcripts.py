@@ -1,4 +1,4 @@
-"""Transcripts: a run recorded on one neighbour, played back on both, and what its steps cost together.
+"""Transcripts: a run recorded on one neighbour, replayed on both, and the total cost of its steps.
 
 Imported by the audit by replay, and by tests that look at one pair.
 """
@@ -30,37 +30,37 @@ from dpbench.audit.recording import Differs, Recorder, Step, Trace, compare_publ
 from dpbench.data import Data, Release
 
 TOLERANCE = 1e-9
-"""By how much a computed loss may exceed ε."""
+"""Tolerance by which a computed loss may exceed ε."""
 FORCED = 48
 """Most combinations of outcomes of `choose` that are forced on one pair."""
 TRANSCRIPTS = 2
-"""Recorded runs of each neighbour, where there are several steps and a later one may depend on an earlier output."""
+"""Recorded runs per neighbour, if there are several steps and a later one may depend on an earlier output."""
 MORE = 8
-"""Draws of a law on each transcript, beside the one that counts: whether they follow it shows sooner."""
+"""Extra draws of a distribution per transcript, to check sooner that they follow it."""
 UNPUBLISHED = ("chosen", "diagnostics", "sample", "stages")
-"""Fields of a release besides its numbers: the first is among its parts, the others are for studies only."""
+"""Fields of a release besides its numbers: the first is part of what is published, the others are diagnostics."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The worst that the transcripts of one pair, or of all, show."""
+    """The worst result over the transcripts of one pair, or of all."""
 
     loss: float = 0.0
     step: str = ""
     pair: str = ""
     reason: str = ""
-    """What differed, where the loss is infinite."""
+    """What differed, if the loss is infinite."""
     sure: bool = True
-    """Whether the loss is as large: else it is no larger."""
+    """Whether the loss is exact; otherwise it is an upper bound."""
 
     def weight(self, epsilon: float) -> tuple[bool, float]:
-        """What is worse: a violation that is sure comes before a larger loss that is not."""
+        """Sort key, worse is larger: a certain violation is worse than a larger uncertain loss."""
         return self.sure and self.loss > epsilon + TOLERANCE, self.loss
 
 
 @dataclass
 class Notes:
-    """What is gathered over all pairs."""
+    """What is collected over all pairs."""
 
     samplers: Samplers
     enumerated: bool = False
@@ -70,7 +70,7 @@ class Notes:
     """Why some pair could not be run."""
     looked_at: int = 0
     laws: dict[tuple[bytes, bytes], Enumerated] = field(default_factory=dict)
-    """Of the pair at hand."""
+    """The enumerations of the current pair."""
 
 
 class Refused(Exception):
@@ -78,7 +78,7 @@ class Refused(Exception):
 
 
 def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
-    """One run with the streams of a seed; `played`: as a `Recorder` takes it."""
+    """One run with the streams of a seed; `played`: options of `Recorder`."""
     noise = Recorder(np.random.default_rng(seed), **played)
     release = mechanism.publish(data, epsilon, noise)
     if noise.given is not None and len(noise.steps) < len(noise.given):
@@ -89,7 +89,7 @@ def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) ->
 
 
 def published(release: Any) -> Mapping[str, bytes]:
-    """All that is published, bit for bit: the parts, and what else anybody can read from the release."""
+    """Everything published, bit for bit: the parts, and what else can be read from the release."""
     if not isinstance(release, Release):
         return {"release": np.asarray(release.published(), dtype=np.float64).tobytes()}
     shown = {name: part.tobytes() for name, part in release.parts().items()}
@@ -104,12 +104,12 @@ def record(
 ) -> Trace:
     try:
         return run(mechanism, data, epsilon, seed, forced=forced, low=low)
-    except Exception as error:  # a stranger's code: whatever it raises, the pair tells nothing
+    except Exception as error:  # user's code may raise anything; then the pair gives no result
         raise Refused(f"it fails on a pair: {type(error).__name__}: {error}") from error
 
 
 def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, **played: Any) -> Trace:
-    """The same run on a neighbour. `Differs` where it does not go the same way."""
+    """The same run on a neighbour. Raises `Differs` if it does not take the same steps."""
     try:
         trace = run(mechanism, data, epsilon, seed, given=given.steps, **played)
     except Differs:
@@ -146,7 +146,7 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
 
 
 def _forced(trace: Trace) -> Iterator[dict[int, int]]:
-    """The outcomes of `choose` to force: all combinations where they are few, else each step's own one after the other."""
+    """The outcomes of `choose` to force: all combinations if they are few, otherwise each step separately."""
     sizes = {at: step.exact.size for at, step in enumerate(trace.steps) if step.kind == "choose"}
     if not sizes:
         return
@@ -168,7 +168,7 @@ def _transcript(
     if on_before or samples:
         after = replay(mechanism, pair.after, epsilon, seed, before)
     costs = _costs(before, after, notes, drawn=before if on_before else after)
-    # Where the new row may be in a sample of rows, the steps that use the sample cost what sampling makes of it.
+    # If the new row may be in a sample of rows, the cost of the steps that use the sample is amplified by sampling.
     taken: set[int] = set()
     for at in samples:
         if int(after.steps[at].exact) == int(before.steps[at].exact):
@@ -180,12 +180,12 @@ def _transcript(
         plain = not taken & set(used) and not any(each.squared or each.laws for each in steps)
         out, within = (sum(each[n].pure for n in used) for each in (costs, with_row))
         if plain and used:
-            # All of it is named with the step that costs most.
+            # The whole loss is reported with the step that costs most.
             most = max(used, key=lambda n: with_row[n].pure)
             costs = [Cost() if n in used else each for n, each in enumerate(costs)]
             costs[most] = Cost(amplified(out, within, float(before.steps[at].parameters["rate"])))
         else:
-            # No closed form: no gain by sampling.
+            # No closed form, so amplification by sampling is not counted.
             costs = [_larger(*both) for both in zip(costs, with_row, strict=True)]
         taken |= set(used)
     loss = total(costs, delta)
@@ -212,10 +212,10 @@ def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> li
 
 
 def _enumerated(one: Step, other: Step, notes: Notes) -> Enumerated:
-    """Both laws, listed once for each pair."""
+    """Both distributions, enumerated once per pair."""
     try:
         key = pickle.dumps(one.law), pickle.dumps(other.law)
-    except Exception:  # a stranger's law need not be picklable
+    except Exception:  # a user's distribution may not be picklable
         return enumerate_laws(one.law, other.law)
     return notes.laws.get(key) or notes.laws.setdefault(key, enumerate_laws(one.law, other.law))
 
@@ -247,5 +247,5 @@ def _draw_cost(one: Step, other: Step, notes: Notes, fresh: bool, from_before: b
             for outcome in drawn:
                 notes.samplers.note(str(one), stated, laws.place(outcome))
         except KeyError:
-            raise Differs(str(one), f"{one} drew an outcome that its law does not have") from None
+            raise Differs(str(one), f"{one} drew an outcome that its distribution does not have") from None
     return Cost(laws=(laws.one, laws.other))

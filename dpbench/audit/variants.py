@@ -1,7 +1,7 @@
-"""Which parameters each mechanism is audited with: every way it can go, small enough for the pairs.
+"""Which parameters each mechanism is audited with: every variant, small enough for the pairs.
 
-First the private ones (declared bounds, given θ, τ, s, d, ρ), by which a family is judged; then those that read the data, as the
-papers have them, which must be found out. Imported by the audits; a new mechanism adds its line here.
+First the private ones (declared bounds, given θ, τ, s, d, ρ), by which a family is judged; then those that read the data, as
+in the papers, which the audit must detect. Imported by the audits; a new mechanism adds its line here.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dpbench.mechanisms.base import MECHANISMS
 Parameters = Mapping[str, Any]
 
 LEAST = 57
-"""Pairs of one choice of parameters, however many there are: all shapes of rows, three times."""
+"""Least number of pairs per choice of parameters: all shapes of rows, three times."""
 WIDE = 60
-"""A bound at which choices of θ cost nearly all of their budget."""
+"""A bound at which the choice of θ costs nearly all of its budget."""
 
 _SAMPLING = ("column", "row", "none")
 
@@ -167,8 +167,8 @@ VARIANTS: dict[str, tuple[Parameters, ...]] = {
 def audit_variants(
     name: str, epsilon: float, pairs_count: int, seed: int = 0, *, own: tuple[Pair, ...] = ()
 ) -> Iterator[Finding | None]:
-    """What replay finds about each choice of parameters of a mechanism, which share the pairs; of a class that is not
-    ours, about its defaults. None where it cannot be replayed."""
+    """What replay finds about each choice of parameters of a mechanism, which share the pairs; for a class that is not
+    ours, about its defaults. None if it cannot be replayed."""
     chosen = VARIANTS.get(name, ({},))
     for parameters in chosen:
         mechanism = MECHANISMS.make(name, **parameters)

@@ -1,7 +1,7 @@
-"""The wealth of a gambler who bets that a mechanism is less private than it says: valid whenever one looks, or stops.
+"""The wealth of a gambler who bets that a mechanism is less private than it states. Valid whenever one looks or stops.
 
 Under (ε, δ)-privacy E f(X) ≤ e^ε E f(X') + δ for every score f in [0, 1], so a bet on f(X) - e^ε f(X') - δ cannot win on
-average, and wealth that starts at 1 reaches 1/α with a chance of at most α (Ville). Parallel wealth at a grid of ε, by the
+average, and wealth that starts at 1 reaches 1/α with probability at most α (Ville). Parallel wealth at a grid of ε, from the
 same draws, gives a lower bound of the loss.
 Imported by the sequential test.
 """
@@ -14,29 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 STAKES = (0.015, 0.04, 0.09, 0.18, 0.35, 0.65, 0.98)
-"""λ as shares of the largest stake 1/(e^ε + δ), at which wealth could reach 0: the gambler holds all of them."""
+"""λ as shares of the largest stake 1/(e^ε + δ), at which wealth could reach 0. The gambler splits the wealth among all."""
 CHUNK = 512
-"""Draws reckoned at once."""
+"""Draws processed at once."""
 
 
 def grid(epsilon: float) -> NDArray[np.float64]:
-    """The losses that are tested, ascending; the stated one is among them."""
+    """The losses that are tested, ascending, including the stated one."""
     near = epsilon * np.array([0.1, 0.25, 0.5, 0.7, 0.85, 0.95, 1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3])
     far = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9, 10])
     return np.concatenate([near, far[far > near[-1] * 1.1]])
 
 
 class Wealth:
-    """One wealth for each ε of the grid: the mean over ways of scoring and over stakes."""
+    """One wealth per ε of the grid: the mean over scoring methods and stakes."""
 
     def __init__(self, levels: NDArray[np.float64], delta: float, ways: int) -> None:
         self.levels, self.delta = levels, delta
         self.logs = np.zeros((levels.size, ways, len(STAKES)))
         self.most = np.zeros(levels.size)
-        """The largest log wealth that each level ever had."""
+        """The largest log wealth so far, by level."""
 
     def bet(self, terms: NDArray[np.float64]) -> None:
-        """Levels x ways x draws: the mean over both directions of f(X) - e^ε f(X') - δ, 0 where nothing is bet."""
+        """`terms`, levels x methods x draws: the mean over both directions of f(X) - e^ε f(X') - δ, 0 without a bet."""
         stakes = np.array(STAKES) / (np.exp(self.levels)[:, None] + self.delta)
         for start in range(0, terms.shape[2], CHUNK):
             part = terms[:, :, start : start + CHUNK]
@@ -52,12 +52,12 @@ class Wealth:
         return bool(self.most[level] >= -math.log(alpha))
 
     def bound(self, alpha: float) -> float:
-        """The largest loss up to which every level is rejected; 0 when the first is not. Levels are tested one after the
-        other from the smallest on, so all of them together err with a chance of alpha."""
+        """The largest loss up to which every level is rejected; 0 if the first is not. Levels are tested in ascending order, so
+        the error probability of all of them together is alpha."""
         kept = np.flatnonzero(self.most < -math.log(alpha))
         rejected = int(kept[0]) if kept.size else self.levels.size
         return float(self.levels[rejected - 1]) if rejected else 0.0
 
     def winner(self, level: int) -> int:
-        """The way of scoring that holds most of the wealth at a level."""
+        """The scoring method with most of the wealth at a level."""
         return int(np.argmax(np.logaddexp.reduce(self.logs[level], axis=1)))

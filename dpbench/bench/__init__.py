@@ -1,4 +1,4 @@
-"""The speed floors: each a measurement against a yardstick in the same run. Imported by the `bench` verb only."""
+"""The speed floors: each compares a measurement with a reference in the same run. Imported by the `bench` verb only."""
 
 from collections.abc import Callable, Iterator
 

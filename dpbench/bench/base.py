@@ -1,4 +1,4 @@
-"""A row of the speed table, and how a time is taken."""
+"""A row of the speed table, and the measurement of times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured, the floor, and whether it holds; None: it could not be measured here."""
+    """What was measured, the floor, and whether it holds; None: it could not be measured."""
 
     what: str
     measured: str
@@ -18,7 +18,7 @@ class Row:
 
 
 def seconds(call: Callable[[], object], repeat: int = 5) -> float:
-    """The best of some timings, in seconds of this process: what others do on a shared machine only ever adds."""
+    """The best of several timings, in seconds: on a shared machine, other processes only make it slower."""
     best = float("inf")
     for _ in range(repeat):
         began = time.process_time()

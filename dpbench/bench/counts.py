@@ -26,7 +26,7 @@ def gs() -> Iterator[Row]:
     text = f"{ratio:.0f} x ({1e3 * fast:.1f} ms against {direct:.2f} s)"
     yield Row("GS tuning, every w, d = 17,770, against the O(d²) loop", text, "at least 300 x", ratio >= 300)
     checkin, mechanism = _checkin(rng), GS(bound=2175)
-    mechanism.release(checkin, epsilon, rng)  # its counts are made once
+    mechanism.release(checkin, epsilon, rng)  # so that the counts are computed
     release = seconds(lambda: mechanism.release(checkin, epsilon, rng), repeat=3)
     values = checkin.counts + rng.laplace(0, 2 / epsilon, checkin.columns)
     sort = seconds(lambda: np.argsort(values), repeat=3)
@@ -36,7 +36,7 @@ def gs() -> Iterator[Row]:
 
 
 def _checkin(rng: np.random.Generator) -> Incidence:
-    """As many rows, columns and ones as Checkin has; a few places have most of the check-ins."""
+    """Data with Checkin's numbers of rows, columns and ones; a few places have most of the check-ins."""
     rows, columns, ones = 196_591, 5_977_758, 6_442_890
     sizes = rng.multinomial(ones, np.full(rows, 1 / rows))
     places = np.minimum(rng.pareto(1.0, ones) * 1e5, columns - 1).astype(np.int32)
@@ -44,7 +44,7 @@ def _checkin(rng: np.random.Generator) -> Incidence:
 
 
 def column_sampling() -> Iterator[Row]:
-    """One random 1 a row against a random gather of n elements from the same array."""
+    """One random 1 per row against a random gather of n elements from the same array."""
     from dpbench.mechanisms.gs._sampling import sample_columns
 
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The harness itself: trivial trials through the front door, and start-up of the light verbs."""
+"""The harness itself: trivial trials through the command line, and start-up of the light verbs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpbench.bench.base import Row
 
 
 def harness() -> Iterator[Row]:
-    """600 trivial trials through the front door, and what each trial adds."""
+    """600 trivial trials through the command line, and the time of each further trial."""
     times = {}
     with tempfile.TemporaryDirectory() as folder:
         for trials in (200, 10_200):
@@ -52,7 +52,7 @@ def _command(folder: str, *words: str) -> float:
 
 
 def _benchopt_seconds() -> float | None:
-    """benchopt's time for 2 solvers x 300 repetitions that do nothing; None where it is not installed."""
+    """benchopt's time for 2 solvers x 300 repetitions that do nothing; None if it is not installed."""
     import importlib.util
 
     if importlib.util.find_spec("benchopt") is None:

@@ -1,4 +1,4 @@
-"""Exact noise: draws of the discrete Laplace law against numpy's doubles."""
+"""Exact noise: discrete Laplace draws against numpy's continuous ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DRAWS = 4_000_000
 
 
 def exact_laplace() -> Iterator[Row]:
-    """From the words of a generator on, tables made before, as in all releases of a scale but the first."""
+    """Includes drawing random words but not building tables, which happens once per scale."""
     rng = np.random.default_rng(0)
     words = Seeded(rng)
     for scale in SCALES:
         exact_scale = exact.noise_scale(scale)
         exact.discrete_laplace(10, exact_scale, words)
-        # In turn, so that what others do on this machine meets both.
+        # Alternating, so that load on the machine affects both.
         ours, theirs = float("inf"), float("inf")
         for _ in range(5):
             ours = min(ours, seconds(lambda: exact.discrete_laplace(DRAWS, exact_scale, words), repeat=1))  # noqa: B023

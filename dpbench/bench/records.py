@@ -12,7 +12,7 @@ from dpbench.mechanisms import mechanism
 
 
 def hpa() -> Iterator[Row]:
-    """100 million records of Netflix's number of users and items, skewed in both, the smallest user 1 (so d = 1)."""
+    """100 million records with Netflix's numbers of users and items, both skewed; the smallest user has 1 record (so d = 1)."""
     rng = np.random.default_rng(0)
     users, items, total = 480_189, 17_770, 100_000_000
     sizes = rng.lognormal(0, 1.2, users)
@@ -21,7 +21,7 @@ def hpa() -> Iterator[Row]:
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     n = int(indptr[-1])
     chosen = np.empty(n, dtype=np.int32)
-    for start in range(0, n, 1 << 24):  # in parts, so that the doubles do not take a gigabyte
+    for start in range(0, n, 1 << 24):  # in parts, so that the doubles need less than a gigabyte
         part = chosen[start : start + (1 << 24)]
         part[:] = items * rng.random(part.size) ** 3
     data = Records(indptr, chosen, rng.integers(0, 7, n, dtype=np.uint8), items, 7, False)

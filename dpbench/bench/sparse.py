@@ -1,4 +1,4 @@
-"""Sparse summaries: the cost of the output, not of the domain."""
+"""Sparse summaries: the cost depends on the output, not on the domain."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Utility numbers against the committed baselines."""
+"""Compares utility numbers with the committed baselines."""

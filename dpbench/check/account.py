@@ -1,4 +1,4 @@
-"""A comparison in words and numbers: what moved, what it means for the build, and what belongs into a commit message.
+"""A comparison in words and numbers: what moved, whether the build fails, and what to put into a commit message.
 
 Imported by the verb `check` and by the writers of JUnit, Markdown and JSON, so that all of them say the same.
 """
@@ -13,7 +13,7 @@ from dpbench.check.entries import BETTER, CHANGED, GONE, NEW, ORDER, SAME, WORSE
 from dpbench.claims.verdicts import describe
 
 MOST_LISTED = 20
-"""Lines about what is new or gone in one experiment."""
+"""Most lines about what is new or gone in one experiment."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,17 @@ class Account:
     bad: frozenset[str]
     """The statuses that fail."""
     seed: int | None = None
-    """Of fresh noise; None: the baselines' own."""
+    """Seed of fresh noise; None: the noise of the baselines."""
     seconds: float = 0.0
 
     @property
     def wrong(self) -> list[str]:
-        """The statuses for which it fails, worst first."""
+        """The statuses that make it fail, worst first."""
         return [status for status in ORDER if status in self.found.moved & self.bad]
 
     @property
     def passes(self) -> bool:
-        """A gate that compared nothing fails."""
+        """Whether the build passes. A check that compared nothing fails."""
         return bool(self.found.compared) and not self.wrong
 
     @property
@@ -52,7 +52,7 @@ class Account:
 
     @property
     def counted(self) -> str:
-        """How much was compared, and what came of it."""
+        """How much was compared, and the result."""
         statuses = ", ".join(f"{self.found.count(s)} {s}" for s in (SAME, *ORDER[:-1]))
         cells = sum(len(body.cells) for body in self.new.values())
         experiments = "1 experiment" if len(self.new) == 1 else f"{len(self.new)} experiments"
@@ -60,7 +60,7 @@ class Account:
         return f"{numbers}; columns of cells: {statuses}."
 
     def listed(self, status: str) -> list[str]:
-        """What is gone or new, whole experiments in one line."""
+        """What is gone or new; a whole experiment is one line."""
         lines = []
         entries = [entry for entry in self.found.entries if entry.status == status]
         for experiment in dict.fromkeys(entry.experiment for entry in entries):
@@ -73,7 +73,7 @@ class Account:
         return lines
 
     def extreme(self, group: Entry) -> str:
-        """Where to look: what is known of the group itself, or its cell that moved most."""
+        """Where to look: a note about the group itself, or its cell that moved most."""
         if group.note:
             return group.note
         if "dataset" in group.labels:
@@ -83,7 +83,7 @@ class Account:
         return _shown(most.labels) if most else ""
 
     def message(self, removed: Sequence[str] = ()) -> list[str]:
-        """What to put into the commit message: the largest moves, and room for the reason."""
+        """A template for the commit message: the largest moves, and a place for the reason."""
         lines = ["Baselines: <why the numbers moved>", ""]
         groups = sorted(self.found.groups, key=lambda g: (-abs(change(g)), g.experiment, g.mechanism, g.metric))
         lines += [_line(group) for group in groups[:MOST_LISTED]]
@@ -93,19 +93,19 @@ class Account:
         for status, word in ((NEW, "new"), (GONE, "no more")):
             entries = [e for e in self.found.entries if e.status == status and e.experiment not in first]
             lines += _by_experiment(word, [e for e in entries if e.experiment not in removed])
-        lines += [f"no more: {', '.join(removed)}"] if removed else []
+        lines += [f"removed: {', '.join(removed)}"] if removed else []
         return lines if len(lines) > 2 else ["Baselines: nothing moved"]
 
 
 def failing(*, strict: bool, allow_better: bool) -> frozenset[str]:
-    """The statuses that fail a check: every moved number, unless improvements are meant; strictly, unguarded ones too."""
+    """The statuses that fail a check: every moved number, unless improvements are allowed; with `strict`, unguarded ones too."""
     if allow_better:
         return frozenset({WORSE, GONE})
     return frozenset({WORSE, GONE, BETTER, CHANGED} | ({NEW} if strict else set()))
 
 
 def change(entry: Entry) -> float:
-    """The relative move; 0 where there are no two numbers to compare, as for data that are others now."""
+    """The relative move; 0 if there are no two numbers to compare, for example because the data changed."""
     moved = (entry.new - entry.old) / abs(entry.old) if entry.old else 0.0
     return moved if moved == moved else 0.0
 
@@ -131,7 +131,7 @@ def _line(group: Entry) -> str:
 
 
 def _by_experiment(word: str, entries: Sequence[Entry]) -> list[str]:
-    """New or vanished columns, by experiment: the names of a few, or of whole cells their number."""
+    """New or vanished columns, by experiment: the names of a few, or the number of whole cells."""
     lines = []
     for experiment in dict.fromkeys(entry.experiment for entry in entries):
         mine = [entry for entry in entries if entry.experiment == experiment]

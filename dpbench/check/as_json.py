@@ -19,7 +19,7 @@ def write(path: Path, account: Account) -> None:
 
 
 def as_json(account: Account) -> dict[str, Any]:
-    """`moved`: by column of a mechanism; `cells`: by column of a cell. What is no number is null."""
+    """`moved`: by column of a mechanism; `cells`: by column of a cell. Missing numbers are null."""
     found = account.found
     return {
         "version": __version__,
@@ -46,7 +46,7 @@ def as_json(account: Account) -> dict[str, Any]:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    """Its fields; infinite and missing numbers are null, as JSON has no others."""
+    """Its fields; infinite and missing numbers are null, because JSON has none."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in asdict(entry).items()

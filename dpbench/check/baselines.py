@@ -1,7 +1,7 @@
 """Utility numbers of one code version, and their files under results/baselines, made to be read as diffs.
 
 `<experiment>.json` holds the trials, with one line per metric, `chosen` or `diagnostic` of a cell; `<experiment>.csv` holds the
-numbers of the figure. Times are in neither. Imported by the rest of `check` and by its verb; knows numbers only, runs nothing.
+numbers of the figure. Neither holds times. Imported by the rest of `check` and by its verb; runs nothing.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dpbench.errors import UserError
 from dpbench.results.run import Run
 
 DIGITS = 11
-"""Significant ones of a trial's number: two more than the comparison asks for."""
+"""Significant digits of a trial's number: two more than the comparison needs."""
 FIGURE_DIGITS = 7
-"""Significant ones of a figure's number: more than any reader sees."""
+"""Significant digits of a figure's number: more than any reader sees."""
 
 
 @dataclass(frozen=True)
 class CellNumbers:
     """The trials of one cell: its labels, the class that declares its metrics, and the trials of every column.
 
-    A metric stands under its own name, other columns as `chosen.NAME` and `diagnostic.NAME`. There is one number per trial, or
-    one per pair of trials for what is measured on pairs.
+    A metric is stored under its own name, other columns as `chosen.NAME` and `diagnostic.NAME`. There is one number per trial, or
+    one per pair of trials for metrics of pairs.
     """
 
     labels: Mapping[str, Any]
@@ -37,7 +37,7 @@ class CellNumbers:
     words: Mapping[str, list[str]] = field(default_factory=dict)
     """The columns that hold text, such as the titles in a ranking."""
     seconds: float = 0.0
-    """How long its trials took in all; never stored."""
+    """Total time of its trials; never stored."""
 
 
 @dataclass(frozen=True)
@@ -55,30 +55,30 @@ class Numbers:
     experiment: str
     cells: Mapping[str, CellNumbers]
     data: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprint of each dataset: tells moved data from moved mechanisms."""
+    """Fingerprint of each dataset: distinguishes changed data from changed mechanisms."""
     figure: FigureNumbers | None = None
     trials: int = 0
-    """Of each cell."""
+    """Number of trials per cell."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Cells with failed trials, or FIGURE, and why; never stored."""
     run: Run | None = field(default=None, compare=False, repr=False)
-    """What was run, for scripts that ask it for more than the trials say; never stored."""
+    """The run, for scripts that need more than the trials; never stored."""
 
 
 FIGURE = "figure"
-"""Stands for the figure where others stand for cells and mechanisms."""
+"""Marks the figure in places where other entries name cells and mechanisms."""
 
 
 # Reading.
 
 
 def names(folder: Path) -> list[str]:
-    """The experiments whose numbers are stored."""
+    """The experiments with stored numbers."""
     return [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
 
 
 def load(folder: Path, experiments: Iterable[str] | None = None) -> dict[str, Numbers]:
-    """The stored numbers of these experiments (default: of all that are stored)."""
+    """The stored numbers of these experiments (default: all)."""
     return {name: load_one(folder, name) for name in (names(folder) if experiments is None else experiments)}
 
 
@@ -97,7 +97,7 @@ def load_one(folder: Path, experiment: str) -> Numbers:
 
 
 def _cell(key: str, body: Any, trials: int) -> CellNumbers:
-    """A baseline that was edited by hand must not pass for one that holds."""
+    """Read a cell strictly: a baseline that was edited by hand must not pass as valid."""
     labels, task = body["labels"], body["task"]
     if not isinstance(labels, dict) or "task" not in labels or not isinstance(task, str):
         raise ValueError(f"cell {key} lacks its labels")
@@ -109,10 +109,10 @@ def _cell(key: str, body: Any, trials: int) -> CellNumbers:
 
 
 def _spread(key: str, name: str, given: Any, trials: int, types: tuple[type, ...]) -> list[Any]:
-    """One value per trial: a single one stands for all of them."""
+    """One value per trial; a single stored value stands for all of them."""
     count = per_cell(name, trials)
     found = given if isinstance(given, list) else [given] * count
-    # type() and not isinstance: bool is an int to Python, and no metric.
+    # type() and not isinstance: bool is an int in Python, but not a metric.
     if len(found) != count or any(type(value) not in types for value in found):
         what = "numbers" if float in types else "words"
         raise ValueError(f"{name} of cell {key} is not a list of {count} {what}")
@@ -138,7 +138,7 @@ def _load_figure(folder: Path, experiment: str) -> FigureNumbers | None:
 
 
 def _no_baseline(path: Path, error: Exception, experiment: str) -> UserError:
-    problem = f"{path} is no baseline ({type(error).__name__}: {error})"
+    problem = f"{path} is not a baseline ({type(error).__name__}: {error})"
     return UserError(f"{problem}: restore it from git, or make it anew with check {experiment} --update")
 
 
@@ -183,7 +183,7 @@ def _number(value: float) -> str:
 
 
 def forget(folder: Path, known: set[str]) -> list[str]:
-    """Remove the files of experiments that are no more."""
+    """Remove the files of experiments that no longer exist."""
     gone = [name for name in names(folder) if name not in known]
     for name in gone:
         (folder / f"{name}.json").unlink()

@@ -1,4 +1,4 @@
-"""When two numbers are the same: up to the last digits, in which libraries and processors may differ.
+"""When two numbers count as equal: up to the last digits, in which libraries and processors may differ.
 
 Imported by the comparisons of `check`.
 """
@@ -12,15 +12,15 @@ from dpbench.numerics.welch import ROUNDING
 from dpbench.tasks.base import Metric
 
 TOLERANCE = ROUNDING
-"""Relative, of the numbers of trials."""
+"""Relative tolerance for the numbers of trials."""
 FIGURE_TOLERANCE = 1e-6
-"""Relative, of the numbers of figures, which are stored with seven digits."""
+"""Relative tolerance for the numbers of figures, which are stored with seven digits."""
 NOTHING = 1e-12
-"""Absolute: what is below is a rounding error of numbers around 1, and no other number here is so small."""
+"""Absolute tolerance: smaller values are rounding errors of numbers around 1; no real number here is so small."""
 
 
 def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
-    """The same numbers but for the last digits. What is near zero is held against the largest trial, and against `beside`."""
+    """Whether numbers are equal up to the last digits. Values near zero are compared with the largest trial and `beside`."""
     both = np.isfinite(x) & np.isfinite(y)
     if not np.array_equal(x[~both], y[~both], equal_nan=True):
         return False
@@ -29,13 +29,13 @@ def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
 
 
 def size_beside(nature: Metric, *cells: CellNumbers) -> float:
-    """The largest trial of the metric that tells how large rounding errors may be; 0 where there is none."""
+    """The largest trial of the metric that sets the size of rounding errors; 0 if there is none."""
     found = [value for cell in cells for value in cell.values.get(nature.beside, ())] if nature.beside else []
     return float(np.nanmax(np.abs(found))) if np.isfinite(found).any() else 0.0
 
 
 def moved_rows(name: str, old: FigureNumbers, new: FigureNumbers) -> list[int]:
-    """The rows of two tables of equal length in which a column differs: a word, or a number by more than rounding."""
+    """The rows of two tables of equal length in which a column differs: in text, or in a number by more than rounding."""
     a, b = (table.columns.index(name) for table in (old, new))
     pairs = [(row[a], other[b]) for row, other in zip(old.rows, new.rows, strict=True)]
     sizes = [abs(value) for texts in pairs for value in map(as_number, texts) if np.isfinite(value)]

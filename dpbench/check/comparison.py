@@ -1,7 +1,7 @@
 """Compares the utility numbers of two code versions: what got worse, better, changed, is new or is gone.
 
-With the same seed every trial must give the same numbers (`repeated`); with another one the laws must be the same (`fresh`). In
-both, the data and the numbers of every figure must be the same. Knows numbers only; runs nothing.
+With the same seed every trial must give the same numbers (`repeated`); with another seed the distributions must be the same
+(`fresh`). In both cases the data and the numbers of every figure must be the same. Works on numbers only; runs nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def compare(old: Mapping[str, Numbers], new: Mapping[str, Numbers], natures: Nat
         before, after = old.get(experiment), new.get(experiment)
         common = list(_cells(found, experiment, before, after))
         cells += common
-        if before and after and common:  # a figure of other cells has other numbers
+        if before and after and common:  # a figure of other cells has different numbers
             _compare_data(found, before, after)
             _compare_figure(found, before, after, same_seed)
     if same_seed:
@@ -57,12 +57,12 @@ def _cells(
 def _compare_data(found: Comparison, before: Numbers, after: Numbers) -> None:
     for name, mark in after.data.items():
         if before.data.get(name, mark) != mark:
-            note = "the data are not those of the baseline"
+            note = "the data is not that of the baseline"
             found.groups.append(Entry(after.experiment, "", f"data of {name}", {}, CHANGED, cells=0, note=note))
 
 
 def _compare_figure(found: Comparison, before: Numbers, after: Numbers, same_seed: bool) -> None:
-    """With another seed, today's script is given the trials of the baseline: it must make the same numbers of them."""
+    """With another seed, the current script is given the baseline's trials and must produce the same numbers."""
     old, new, problem = before.figure, after.figure, after.failures.get(FIGURE, "")
     if not same_seed and old is not None:
         try:
@@ -73,7 +73,7 @@ def _compare_figure(found: Comparison, before: Numbers, after: Numbers, same_see
         return
     if old is None or new is None:
         status = GONE if problem or new is None else NEW
-        # Cells that failed say so themselves, and there is no figure without them.
+        # Failed cells are reported separately, and there is no figure without them.
         if status == NEW or problem or not after.failures:
             found.entries.append(Entry(after.experiment, FIGURE, "", {FIGURE: "all numbers"}, status, note=problem))
         return

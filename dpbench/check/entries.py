@@ -1,6 +1,6 @@
-"""What a comparison says: one entry per column of a cell, and one per column of a mechanism where something moved.
+"""The result of a comparison: one entry per column of a cell, and one per column of a mechanism if something moved.
 
-The types that the comparisons make and that the verb, JUnit, Markdown and JSON show.
+The types that the comparisons produce and that the verb, JUnit, Markdown and JSON show.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ ORDER = (WORSE, GONE, BETTER, CHANGED, NEW, SAME)
 MIN_EFFECT = 0.05
 """Smallest relative move of a mean that counts as worse or better; a smaller one is a change."""
 
-UNKNOWN = Metric("", "of a task that declares nothing")
+UNKNOWN = Metric("", "of a task that declares no metrics")
 Natures = Callable[[str, str], Metric | None]
-"""What a metric is, by task and name; None where the task does not say."""
+"""The metric of a task by its name; None if the task does not declare it."""
 
 
 def nature_of(natures: Natures, task: str, column: str) -> Metric:
-    """What a column is. What a release chooses or tells is no metric, whatever families of names a task declares."""
+    """The metric of a column. Chosen parameters and diagnostics are not metrics, whatever name families a task declares."""
     return UNKNOWN if column.startswith((CHOSEN, DIAGNOSTIC)) else natures(task, column) or UNKNOWN
 
 
 def natures() -> Natures:
-    """What metrics are, as the tasks themselves declare."""
+    """The metrics that the tasks declare."""
     from dpbench.tasks.base import TASKS
 
     def nature(task: str, metric: str) -> Metric | None:
-        declared = getattr(TASKS.get(task), "metric", None)  # a stranger's own class may declare nothing
+        declared = getattr(TASKS.get(task), "metric", None)  # a user's own class may declare no metrics
         return declared(metric) if callable(declared) else None
 
     return nature
@@ -52,17 +52,17 @@ class Entry:
     old: float = math.nan
     new: float = math.nan
     effect: float = 0.0
-    """Relative move, positive when it is an improvement."""
+    """Relative move, positive if it is an improvement."""
     p: float = 1.0
     note: str = ""
 
     @property
     def group(self) -> tuple[str, str, str, str]:
-        """What the cells of its mechanism have in common: they are judged together too."""
+        """The key that the cells of its mechanism share: they are also judged together."""
         return self.experiment, self.mechanism, str(self.labels.get("task", "")), self.metric
 
     def decide(self) -> None:
-        """What has surely moved is better or worse when it has a direction and moved far enough."""
+        """Call a certain move better or worse if the metric has a direction and moved far enough."""
         self.status = CHANGED
         if abs(self.effect) >= MIN_EFFECT:
             self.status = BETTER if self.effect > 0 else WORSE
@@ -70,12 +70,12 @@ class Entry:
 
 @dataclass
 class Comparison:
-    """All that was compared."""
+    """Everything that was compared."""
 
     entries: list[Entry] = field(default_factory=list)
     """One per column of a cell, and one for a cell that is new or gone."""
     groups: list[Entry] = field(default_factory=list)
-    """One per column of a mechanism, of a figure or of the data, where something moved."""
+    """One per column of a mechanism, of a figure or of the data, if something moved."""
     compared: int = 0
 
     def count(self, status: str) -> int:

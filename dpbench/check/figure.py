@@ -1,7 +1,7 @@
-"""The numbers of an experiment's figure, made from the trials that `check` holds by the experiment's own script.
+"""The numbers of an experiment's figure, computed by the experiment's own script from the trials that `check` holds.
 
-The trials of a baseline are enough to make them again: so a script is held to its stored numbers whatever the seed. Times are
-1 in all of them. Imported by `measure` and by the comparison of fresh seeds.
+The trials of a baseline are enough to compute them again, so a script is checked against its stored numbers whatever the
+seed. All times are set to 1. Imported by `measure` and by the comparison of fresh seeds.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class CannotMake(Exception):
-    """The script does not make numbers of these trials."""
+    """The script cannot compute numbers from these trials."""
 
 
 def figure_numbers(numbers: Numbers) -> FigureNumbers | None:
-    """What `numbers()` of the experiment's script makes of the trials; None when there are none."""
+    """The result of the script's `numbers()` on the trials; None if it has none."""
     from dpbench.figures.draw import load_script, script
     from dpbench.figures.usual import numbers as usual
 
@@ -42,7 +42,7 @@ def figure_numbers(numbers: Numbers) -> FigureNumbers | None:
 
 
 def _by_key(numbers: Numbers) -> Run:
-    """The run, its settings named by their keys as the trials here are."""
+    """The run, its settings named by their keys, like the trials here."""
     if numbers.run is None:
         raise ValueError("the run is not known")
     settings = tuple(replace(setting, id=setting.key) for setting in numbers.run.settings)
@@ -62,7 +62,7 @@ def _table(cell: CellNumbers) -> pa.Table:
     trials = max(sizes)
     columns: dict[str, Any] = {TRIAL: np.arange(trials), SECONDS: np.ones(trials)}
     for name, found in cell.values.items():
-        if name in PAIRS:  # the odd trial of a pair has its number
+        if name in PAIRS:  # the odd trial of a pair holds its number
             whole: list[float | None] = [None] * trials
             whole[1::2] = found
             columns[METRIC + name] = pa.array(whole, pa.float64())

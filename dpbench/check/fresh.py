@@ -1,9 +1,9 @@
-"""Judges cells that were run with other noise: their numbers differ, their laws must not.
+"""Judges cells that were run with different noise: their numbers differ, but their distributions must not.
 
-Columns without noise must be the same. All others are tested by `permutation`, which is exact for any law: for a shift and for a
-change of spread, in all cells of a mechanism together, in those of one experiment and in those of one dataset. Cells must not
-share their noise, nor trials repeat each other. What is significant has moved; it is worse or better when it has a direction
-and moved far enough. Imported by `comparison`.
+Columns without noise must be equal. All others are tested by `permutation`, which is exact for any distribution: for a shift
+and for a change of spread, in all cells of a mechanism together, in those of one experiment and in those of one dataset.
+Cells must not share their noise, and trials must not repeat each other. What is significant has moved; it is worse or better
+if it has a direction and moved far enough. Imported by `comparison`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from dpbench.results.frame import CHOSEN, DIAGNOSTIC
 from dpbench.tasks.base import Metric
 
 ALPHA = 0.01
-"""Bound of the chance that a comparison of unchanged code by fresh seeds says that anything moved at all. The p values are
-bounds, too, some ten times above the exact ones, so that it is far from being reached."""
+"""Bound of the probability that a comparison of unchanged code with fresh seeds reports any move. The p-values are upper
+bounds too, about ten times the exact ones, so the actual probability is far smaller."""
 TIMES_AS_MANY = 4
 """Trials of a fresh run for each trial of the baseline. A difference of means then has 0.79 times the standard deviation of
 equal numbers; no number of fresh trials brings it below 0.71, as the baseline stays as it is."""
 FEWEST = 3
-"""Cells in which a chosen parameter never varies, from which on it counts as free of noise."""
+"""A chosen parameter that is constant in at least this many cells counts as free of noise."""
 ENOUGH = 8
-"""Cells whose trials are tested for common noise, at least."""
+"""Smallest number of cells for a test of common noise."""
 
 Cell = tuple[str, str, CellNumbers, CellNumbers]
 """Experiment, key, before, now."""
@@ -49,7 +49,7 @@ class Tested:
     y: Floats
     sample: Sample
     kind: str
-    """`mean` or `spread`: what the scores see."""
+    """`mean` or `spread`: what the scores detect."""
 
     @property
     def column(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Tested:
 
 
 def compare_fresh(found: Comparison, cells: Iterable[Cell], natures: Natures) -> None:
-    """Add what the cells say to a comparison."""
+    """Add the results of the cells to a comparison."""
     cells = list(cells)
     fixed = _fixed(cells)
     tested: list[Tested] = []
@@ -85,9 +85,9 @@ def compare_fresh(found: Comparison, cells: Iterable[Cell], natures: Natures) ->
 
 
 def _fixed(cells: list[Cell]) -> set[tuple[str, ...]]:
-    """The columns of `chosen` and `diagnostic` in which noise has no part: the same in all trials of every cell.
+    """The columns of `chosen` and `diagnostic` that do not depend on noise: equal in all trials of every cell.
 
-    One that noise does move varies in some cell. That needs a few cells to show, or numbers that are not whole.
+    A column that does depend on noise varies in some cell. To see this takes a few cells, or numbers that are not integers.
     """
     counts: dict[tuple[str, ...], list[bool]] = {}
     for _, _, a, b in cells:
@@ -111,7 +111,7 @@ def _constant(values: list[float] | list[str]) -> bool:
 
 
 def _without_noise(entry: Entry, nature: Metric, x: Floats, y: Floats, beside: float) -> None:
-    """One value tells all, however many trials there were."""
+    """Compare a single value: all trials have the same."""
     if not close(np.full(y.size, x[0]), y, beside):
         entry.effect = nature.direction * relative(float(x[0]), entry.new)
         entry.decide()
@@ -119,9 +119,9 @@ def _without_noise(entry: Entry, nature: Metric, x: Floats, y: Floats, beside: f
 
 def _prepared(entry: Entry, key: str, nature: Metric, x: Floats, y: Floats) -> list[Tested]:
     if np.isfinite(x).all() and not np.isfinite(y).all():
-        entry.status, entry.note = WORSE if nature.direction else CHANGED, "no number any more"
+        entry.status, entry.note = WORSE if nature.direction else CHANGED, "no longer a number"
     if min(x.size, y.size) < 2 or not np.isfinite([*x, *y]).all():
-        return []  # one trial under another seed says nothing
+        return []  # one trial with another seed says nothing
     found = [Tested(entry, key, nature, x, y, location(x, y), "mean")]
     if not entry.metric.startswith((CHOSEN, DIAGNOSTIC)):
         found.append(Tested(entry, key, nature, x, y, dispersion(x, y), "spread"))
@@ -132,7 +132,7 @@ def _prepared(entry: Entry, key: str, nature: Metric, x: Floats, y: Floats) -> l
 
 
 def _together(tested: list[Tested]) -> list[Entry]:
-    """What is significant in all cells of a mechanism, of one experiment, of one dataset, or in a single cell."""
+    """The significant moves in all cells of a mechanism, of one experiment, of one dataset, or in a single cell."""
     moments = log_moments([one.sample for one in tested])
     families: dict[str, dict[tuple[str, ...], dict[str, int]]] = {}
     for i, one in enumerate(tested):
@@ -153,7 +153,7 @@ def _together(tested: list[Tested]) -> list[Entry]:
 
 @dataclass
 class Group:
-    """Some cells of one column, and the p value of all of them together."""
+    """Some cells of one column, and their joint p-value."""
 
     members: list[Tested]
     p: float
@@ -187,7 +187,7 @@ def _sides(members: list[Tested]) -> tuple[list[Floats], list[Floats]]:
 
 
 def _shift(members: list[Tested]) -> float:
-    """The relative move of the mean over cells, those of little spread first."""
+    """The relative move of the mean over cells, weighted towards cells with little spread."""
     moves, weights = [], []
     for one in members:
         pooled = np.concatenate([one.x, one.y])
@@ -201,8 +201,8 @@ def _shift(members: list[Tested]) -> float:
 
 
 def _repeating(tested: list[Tested]) -> list[Entry]:
-    """Errors that were never the same in two trials, and now are in every cell: trials share their noise. (A precision has few
-    values, which may be the same by chance.)"""
+    """Errors that never repeated between trials, and now do in every cell: trials share their noise. (A precision has few
+    values, which may repeat by chance.)"""
     found = []
     for members in _by_column(tested).values():
         continuous = members[0].nature.better == "lower" and not any(_tied(one.x) for one in members)
@@ -219,7 +219,7 @@ def _tied(values: Floats) -> bool:
 
 
 def _common_noise(tested: list[Tested]) -> list[Entry]:
-    """Columns whose cells rise and fall together, which they did not before: they share their noise."""
+    """Columns whose cells now rise and fall together, which they did not before: they share their noise."""
     groups = []
     for members in _by_column(tested).values():
         sizes = [(one.x.size, one.y.size) for one in members]
@@ -249,7 +249,7 @@ def _by_column(tested: list[Tested]) -> Mapping[tuple[str, ...], list[Tested]]:
 
 
 def _first_of_each(entries: list[Entry]) -> list[Entry]:
-    """Of all that was found in one column of a mechanism, the worst, and of these the most significant."""
+    """Of all findings in one column of a mechanism, the worst, and among these the most significant."""
     best: dict[tuple[str, ...], Entry] = {}
     for entry in sorted(entries, key=lambda entry: (ORDER.index(entry.status), entry.p)):
         best.setdefault(entry.group[1:], entry)

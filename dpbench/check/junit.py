@@ -11,7 +11,7 @@ from dpbench.claims.verdicts import describe
 
 
 def write(path: Path, account: Account) -> None:
-    """What moved and does not fail is told in the output of its case."""
+    """Write the file. Moves that do not fail are listed in the output of their case."""
     found, bad = account.found, account.bad
     root = ET.Element("testsuites", name="dpbench check", time=f"{account.seconds:.6f}")
     for experiment in dict.fromkeys(entry.experiment for entry in (*found.entries, *found.groups)):
@@ -24,7 +24,7 @@ def write(path: Path, account: Account) -> None:
         failures = 0
         for name, entries in cells.items():
             failures += _case(suite, experiment, name, entries, bad, seconds.get(name, 0.0))
-        # What only shows over several cells has no cell of its own.
+        # A move that only shows over several cells gets its own test case.
         shown = {entry.group for entry in found.entries if entry.status in bad}
         alone = [g for g in found.groups if g.experiment == experiment and g.status in bad and g.group not in shown]
         for group in alone:

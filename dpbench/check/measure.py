@@ -54,7 +54,7 @@ def measure(
 
 
 def collect(plan: Plan, result: Result) -> Numbers:
-    """The numbers of every setting of a plan that was carried out; its figure is not made yet."""
+    """The numbers of every setting of an executed plan, still without its figure."""
     store = Store(plan.run.results)
     cells: dict[str, CellNumbers] = {}
     failures: dict[str, str] = {}
@@ -72,14 +72,14 @@ def collect(plan: Plan, result: Result) -> Numbers:
 
 
 def _fingerprint(plan: Plan, name: str) -> str:
-    """Of a dataset; of one that is made in several ways, of all of them."""
+    """The fingerprint of a dataset; a joint one if it is built in several ways."""
     uses = (setting.dataset for setting in plan.run.settings)
     found = sorted({use.fingerprint for use in uses if use.name == name})
     return found[0] if len(found) == 1 else digest(found)
 
 
 def with_figure(numbers: Numbers) -> Numbers:
-    """The same with the numbers of its figure; a script that cannot make them is a failure. No figure where cells failed."""
+    """The same with the numbers of its figure; a script that cannot compute them is a failure. No figure if cells failed."""
     if numbers.failures:
         return numbers
     try:
@@ -89,7 +89,7 @@ def with_figure(numbers: Numbers) -> Numbers:
 
 
 def _columns(table: pa.Table) -> tuple[dict[str, list[float]], dict[str, list[str]]]:
-    """The numbers and the words of a table of trials, without times."""
+    """The numbers and the texts of a table of trials, without times."""
     values: dict[str, list[float]] = {}
     words: dict[str, list[str]] = {}
     for column in table.column_names:
@@ -100,11 +100,11 @@ def _columns(table: pa.Table) -> tuple[dict[str, list[float]], dict[str, list[st
             values[name] = [value for value in found if value is not None]
         elif any(isinstance(value, str) for value in found):
             words[name] = ["" if value is None else str(value) for value in found]
-        else:  # a release may choose a parameter in some of its trials only
+        else:  # a release may have a parameter in some of its trials only
             values[name] = [float("nan") if value is None else value for value in found]
     return values, words
 
 
 def is_time(column: str) -> bool:
-    """Times depend on the machine: they are never compared."""
+    """Whether a column is a time. Times depend on the machine and are never compared."""
     return any(fnmatchcase(column.rpartition(".")[2], pattern) for pattern in TIMES)

@@ -1,9 +1,9 @@
-"""Tests that two samples come from one law, exact for any law: lattices, heavy tails, a handful of trials.
+"""Tests whether two samples have the same distribution. Exact for any distribution: discrete, heavy-tailed, few trials.
 
-If they do, then every split of the pooled trials into old and new is as likely as any other. A cell of twelve trials has 924
-splits, too few to decide anything; cells of one mechanism together have enough. The sum of the scores of the new trials over
-all cells is held against its law over the splits by Chernoff's bound, whose moment generating function is exact: so a p value is
-never too small. Imported by `fresh`; knows numbers only.
+If they do, every split of the pooled trials into old and new is equally likely. A cell of twelve trials has 924 splits, too
+few to decide anything; the cells of one mechanism together have enough. The sum of the scores of the new trials over all
+cells is compared with its distribution over the splits by Chernoff's bound, whose moment generating function is exact. So a
+p-value is never too small. Imported by `fresh`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from dpbench.numerics.welch import ROUNDING
 Floats = NDArray[np.float64]
 
 FAR = 0.05
-"""Spread of logarithms above which a cell counts for less: it says little about shifts of a few percent."""
+"""Spread of logarithms above which a cell gets less weight: it says little about shifts of a few percent."""
 _STEPS = np.geomspace(0.02, 500.0, 36)
 LAMBDAS: Floats = np.concatenate([_STEPS, -_STEPS])
-"""Arguments at which moment generating functions are known; the bound is the least over them."""
+"""Arguments at which moment generating functions are computed; the bound is the minimum over them."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One column of one cell, ready to be tested: a score per pooled trial, those of `drawn` trials and their sum."""
+    """One column of one cell, ready to be tested: one score per pooled trial, and the sum over the `drawn` trials."""
 
     scores: Floats
     drawn: int
     total: float
     """Sum of the scores of the smaller of the two samples."""
     sign: float
-    """1 when that is the new one, else -1."""
+    """1 if that is the new sample, otherwise -1."""
 
 
 def location(x: Floats, y: Floats) -> Sample:
-    """Scores that see a shift: of the logarithm of what is positive, for that is how scales of noise move."""
+    """Scores that detect a shift: of the logarithm of positive values, because scales of noise change by factors."""
     pooled = np.concatenate([x, y])
     positive = bool((pooled > 0).all())
     values = np.log(pooled) if positive else pooled
@@ -48,13 +48,13 @@ def location(x: Floats, y: Floats) -> Sample:
 
 
 def dispersion(x: Floats, y: Floats) -> Sample:
-    """Scores that see a change of the spread over trials: distances from the pooled median."""
+    """Scores that detect a change of the spread over trials: distances from the pooled median."""
     pooled = np.concatenate([x, y])
     return _sample(np.abs(pooled - np.median(pooled)), x.size, y.size, 0.0 if _constant(pooled) else 1.0)
 
 
 def _constant(pooled: Floats) -> bool:
-    """Whether nothing but last digits differs, which baselines round and libraries choose: they say nothing."""
+    """Whether only the last digits differ, which depend on rounding and libraries and say nothing."""
     return bool(np.ptp(pooled) <= ROUNDING * np.abs(pooled).max())
 
 
@@ -74,7 +74,7 @@ def log_moments(samples: list[Sample]) -> Floats:
     for i, sample in enumerate(samples):
         shapes.setdefault((sample.scores.size, sample.drawn), []).append(i)
     for (size, drawn), places in shapes.items():
-        for start in range(0, len(places), 2000):  # keeps the table below in some ten megabytes
+        for start in range(0, len(places), 2000):  # keeps the table below at about ten megabytes
             part = places[start : start + 2000]
             found[part] = _log_moments(np.stack([samples[i].sign * samples[i].scores for i in part]), size, drawn)
     return found
@@ -82,7 +82,7 @@ def log_moments(samples: list[Sample]) -> Floats:
 
 def _log_moments(scores: Floats, size: int, drawn: int) -> Floats:
     # The mean of exp(λ Σ a) over all subsets of `drawn` scores: an elementary symmetric polynomial in exp(λ a). The mean of
-    # the largest ones is taken off first, so that the largest product is 1.
+    # the largest ones is subtracted first, so that the largest product is 1.
     powers = scores[:, :, None] * LAMBDAS
     largest = np.sort(powers, axis=1)[:, size - drawn :].mean(axis=1)
     sums = np.zeros((drawn + 1, scores.shape[0], LAMBDAS.size))
@@ -91,13 +91,13 @@ def _log_moments(scores: Floats, size: int, drawn: int) -> Floats:
         for i in range(size):
             sums[1:] = sums[1:] + sums[:-1] * np.exp(powers[:, i] - largest)
         found = np.log(sums[drawn]) + drawn * largest
-    # Where the numbers are too large for doubles, this argument gives no bound.
+    # If the numbers are too large for doubles, this argument gives no bound.
     found[~np.isfinite(found)] = np.inf
     return found - (gammaln(size + 1) - gammaln(drawn + 1) - gammaln(size - drawn + 1))
 
 
 def p_value(samples: list[Sample], moments: Floats) -> float:
-    """Two-sided p of several cells together, an upper bound. `moments`: their rows of `log_moments`."""
+    """Two-sided joint p-value of several cells, an upper bound. `moments`: their rows of `log_moments`."""
     total = sum(sample.sign * sample.total for sample in samples)
     bound = moments.sum(axis=0) - LAMBDAS * total
     half = LAMBDAS.size // 2
@@ -105,10 +105,10 @@ def p_value(samples: list[Sample], moments: Floats) -> float:
 
 
 def shared_noise(trials: Floats) -> float:
-    """p that the trials of several cells (one row per cell) are independent of each other, trial by trial.
+    """p-value of the hypothesis that the trials of several cells (one row per cell) are independent of each other.
 
-    The sum over cells of standardised residuals is, trial by trial, near to normal when they are; where cells share their
-    noise all of them rise and fall together.
+    For independent cells, the sum over cells of standardised residuals is nearly normal in each trial. If cells share their
+    noise, all of them rise and fall together.
     """
     from scipy.stats import chi2
 

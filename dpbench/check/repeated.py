@@ -1,7 +1,7 @@
 """Judges cells that were run again with the same noise: every number must be the same.
 
-What moved is called worse or better when a test, corrected over all tests made, and a minimum effect say so; else it has changed.
-Numbers in which noise has no part need no test: the effect alone decides. Imported by `comparison`.
+A move is called worse or better if a test, corrected over all tests made, and a minimum effect say so; otherwise changed.
+Numbers without noise need no test: the effect alone decides. Imported by `comparison`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpbench.numerics.welch import nearly_equal, welch
 from dpbench.tasks.base import Metric
 
 ALPHA = 0.01
-"""Chance that anything is called worse or better when the noise is only drawn in another order."""
+"""Probability that anything is called worse or better if the noise is only drawn in another order."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Move:
 def compare_repeated(
     found: Comparison, cells: Iterable[tuple[str, CellNumbers, CellNumbers]], natures: Natures
 ) -> None:
-    """Add what the cells (experiment, before, now) say to a comparison."""
+    """Add the results of the cells (experiment, before, now) to a comparison."""
     judge(found, [move for experiment, a, b in cells for move in _moves(found, experiment, a, b, natures)])
 
 
@@ -71,7 +71,7 @@ def _moves(found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers, n
 
 
 def columns(found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers) -> Iterator[Entry]:
-    """An entry for every column, those that are new or gone among them; gives those that both have."""
+    """Add an entry for every column, including new and vanished ones; yields those that both have."""
     for metric in dict.fromkeys((*a.values, *a.words, *b.values, *b.words)):
         entry = Entry(experiment, str(a.labels.get("mechanism", "")), metric, a.labels, SAME)
         found.entries.append(entry)
@@ -88,7 +88,7 @@ def columns(found: Comparison, experiment: str, a: CellNumbers, b: CellNumbers) 
 
 
 def judge(found: Comparison, moves: list[Move]) -> None:
-    """Decide what became of each move, and of the moves of a mechanism together."""
+    """Judge each move, and the moves of a mechanism together."""
     by_group: dict[tuple[str, ...], list[Move]] = {}
     tested: list[Entry] = []
     for move in moves:
@@ -96,8 +96,8 @@ def judge(found: Comparison, moves: list[Move]) -> None:
         entry.status = CHANGED
         entry.effect = way * relative(entry.old, entry.new)
         if np.isfinite(move.x).all() and not np.isfinite(move.y).all():
-            # An error that is not even measurable is worse than any.
-            entry.status, entry.note = WORSE if way else CHANGED, "no number any more"
+            # An error that cannot be measured is worse than any other.
+            entry.status, entry.note = WORSE if way else CHANGED, "no longer a number"
         elif move.nature.noiseless:
             entry.decide()
         elif way and np.isfinite([*move.x, *move.y]).all():
@@ -117,7 +117,7 @@ def judge(found: Comparison, moves: list[Move]) -> None:
 
 
 def _group(members: list[Move]) -> Entry:
-    """All cells of a mechanism together: far more power than one cell, where a fault is in all of them."""
+    """All cells of a mechanism together: far more power than one cell if a fault is in all of them."""
     entries, nature = [move.entry for move in members], members[0].nature
     first = entries[0]
     pairs = np.concatenate([symmetric(move.x, move.y) for move in members])
@@ -131,8 +131,8 @@ def _group(members: list[Move]) -> Entry:
 
 
 def symmetric(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Relative differences of paired trials, between -2 and 2; symmetric around zero when both have one law. Pairs
-    that are not both numbers say nothing here."""
+    """Relative differences of paired trials, between -2 and 2; symmetric around zero if both have the same distribution. Pairs
+    that are not both numbers are ignored."""
     n = min(x.size, y.size)
     both = np.isfinite(x[:n]) & np.isfinite(y[:n])
     x, y = x[:n][both], y[:n][both]
@@ -141,7 +141,7 @@ def symmetric(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def symmetric_test(pairs: np.ndarray) -> float:
-    """Two-sided p of the t test that the differences are around zero, at least the sign test's smallest p."""
+    """Two-sided p-value of the t test that the differences have mean zero, at least the sign test's smallest p-value."""
     from scipy.stats import ttest_1samp
 
     if pairs.size < 2:
@@ -163,7 +163,7 @@ T = TypeVar("T", bound=HasP)
 
 
 def holm(tested: Iterable[T], alpha: float) -> Iterator[T]:
-    """Those that are significant together, by Holm's step-down rule."""
+    """The significant ones, by Holm's step-down rule."""
     ranked = sorted(tested, key=lambda one: one.p)
     for i, one in enumerate(ranked):
         if one.p > alpha / (len(ranked) - i):

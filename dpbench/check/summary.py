@@ -49,7 +49,7 @@ def _row(cells: tuple[str, ...] | list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names of parameters and metrics as they are, not as Markdown."""
+    """Escape names of parameters and metrics, so that Markdown shows them as they are."""
     for mark in ("\\", "|", "*", "_", "<", "`"):
         text = text.replace(mark, f"\\{mark}")
     return text.replace("\n", " ")

@@ -1,1 +1,1 @@
-"""What the papers say, and whether the stored trials bear it out."""
+"""What the papers say, and whether the stored trials confirm it."""

@@ -1,7 +1,7 @@
-"""Stored trials by setting, as the claims see them: labels, and what the trials tell about the mean of each metric.
+"""Stored trials by setting, as the claims use them: labels, and what the trials say about the mean of each metric.
 
-Metrics that a task gives by the size of its queries (`abs_error/200`) are found under the label `part`, the share of the
-domain. Settings that differ in the seed of their generated data alone are one cell. Imported by the claims; reads frames only.
+Metrics that a task gives by the size of its queries (`abs_error/200`) get the label `part`, the share of the domain.
+Settings that differ only in the seed of their generated data form one cell. Imported by the claims; reads frames only.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 PART = "part"
 TOLD = ("chosen.", "diagnostic.")
 BATCHES = 32
-"""Into so many means at most the trials of a cell are put to see how its metrics move together."""
+"""Most means into which the trials of a cell are grouped, to see how its metrics vary together."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The trials of one setting: its labels, and the values of each metric; none where none is stored yet."""
+    """The trials of one setting: its labels, and the values of each metric; empty if none is stored yet."""
 
     id: str
     labels: Mapping[str, Any]
     values: Mapping[str, np.ndarray]
     seeds: np.ndarray | None = None
-    """The data seed of each trial, where the data were generated with several seeds."""
+    """The data seed of each trial, if the data was generated with several seeds."""
     on_draws: Mapping[str, int] = field(default_factory=dict)
-    """Of a cell on several draws of the data: the trials of each, by the id of its setting."""
+    """For a cell on several draws of the data: the number of trials of each, by the id of its setting."""
 
     @property
     def stored(self) -> Mapping[str, int]:
@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def trials(self) -> int:
-        """Of each draw of the data; the fewest, where they differ."""
+        """Number of trials per draw of the data; the smallest if they differ."""
         return min(self.on_draws.values(), default=len(next(iter(self.values.values()), ())))
 
     @property
@@ -55,14 +55,14 @@ class Cell:
         return 1 if self.seeds is None else len(np.unique(self.seeds))
 
     def law(self, metric: str, certain: bool = False) -> Law:
-        """Where the mean of a metric may lie. `certain`: what is equal in all trials holds no noise."""
+        """Where the mean of a metric may lie. `certain`: values that are equal in all trials have no noise."""
         values = self.values[metric]
         if len(values) == 1:
             return laws.known(float(values[0]))
         about = self._about(metric)
         largest = self._largest(about)
         if np.ptp(values) == 0:
-            # Equal values are no proof of certainty where only some values are possible at all.
+            # Equal values do not prove certainty if only a few values are possible.
             if certain or (about is not None and about.noiseless):
                 return laws.known(float(values[0]))
             if largest is not None:
@@ -79,7 +79,7 @@ class Cell:
         return laws.hull(spread, steps) if steps else spread
 
     def units(self, metric: str) -> np.ndarray:
-        """What is independent: the trials, or the means over the trials of each draw of the data."""
+        """The independent values: the trials, or the means over the trials of each draw of the data."""
         values = self.values[metric]
         if self.seeds is None:
             return values
@@ -95,13 +95,13 @@ class Cell:
         from dpbench.tasks.base import TASKS
 
         largest = None if about is None else about.largest
-        if isinstance(largest, str):  # a parameter of the task, which the labels have unless it is the default
+        if isinstance(largest, str):  # a parameter of the task, which is in the labels unless it is the default
             given = self.labels.get(f"task.{largest}")
             largest = getattr(TASKS.get(str(self.labels["task"])), largest) if given is None else given
         return None if largest is None else float(largest)
 
     def ranks(self, metric: str, together: bool) -> np.ndarray:
-        """The order of a metric's draws. `together`: as the trials have it, so that metrics of one cell stay paired.
+        """The order of a metric's draws. `together`: in the order of the trials, so that metrics of one cell stay paired.
 
         Cells of one dataset share the seeds of their data, and with them these draws.
         """
@@ -120,7 +120,7 @@ def _generator(name: str) -> np.random.Generator:
 
 
 def cells_of(frame: pd.DataFrame) -> list[Cell]:
-    """The cells of a frame of trials. Metrics go by their plain names, what a release told by `chosen.NAME` and so on."""
+    """The cells of a frame of trials. Metrics have their plain names, parameters of a release `chosen.NAME` and so on."""
     from dpbench.results.frame import DATA_SEED, METRIC, SECONDS, SETTING, TRIAL, metric_names
 
     told = [c for c in frame.columns if c.startswith(TOLD)]
@@ -144,7 +144,7 @@ def cells_of(frame: pd.DataFrame) -> list[Cell]:
 
 
 def _parts(cell: Cell) -> Iterator[Cell]:
-    """The same trials once more for each size of query, as a cell of its own. The largest size is the task's `upto`."""
+    """The same trials once more for each size of query, as a separate cell. The largest size is the task's `upto`."""
     sized = {name: name.rpartition("/") for name in cell.values if name.rpartition("/")[2].isdigit()}
     sizes = sorted({int(size) for _, _, size in sized.values()})
     for size in sizes:
@@ -154,7 +154,7 @@ def _parts(cell: Cell) -> Iterator[Cell]:
 
 
 def _warm(seconds: np.ndarray) -> np.ndarray:
-    """A first trial in a process also loads compiled code: times far above the others are not the mechanism's."""
+    """Times without outliers: the first trial in a process also loads compiled code, which is not the mechanism's time."""
     typical = np.median(seconds)
     return np.where(seconds > 3 * typical, typical, seconds)
 

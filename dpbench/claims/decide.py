@@ -1,4 +1,4 @@
-"""From a claim and the cells of a run to a verdict: the measure in every group, its intervals, and what they say.
+"""From a claim and the cells of a run to a verdict: the measure in every group, its intervals, and the conclusion.
 
 Imported by the judge, which chooses the run.
 """
@@ -19,15 +19,15 @@ from dpbench.claims.verdicts import FIRM, RANK, Group, Verdict, describe
 from dpbench.errors import UserError
 
 ERRORS = (ERROR, 0.01, FIRM)
-"""A verdict is that of the first; the others tell how firm it is."""
+"""The first error decides the verdict; the others show how firm it is."""
 ROUNDING = 1e-9
-"""By how much a computed number may miss a border."""
-FITTED = "the data are generated, and fitted to this"
-GENERATED = "on generated data, which were not made to show this"
+"""Tolerance for a computed number at a border."""
+FITTED = "the data is generated, and fitted to this"
+GENERATED = "on generated data, which was not made to show this"
 
 
 def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: bool = False) -> Verdict:
-    """`lacking`: what the claim is about too, but could not be measured in this run."""
+    """`lacking`: parts of the claim that could not be measured in this run."""
     try:
         found, holes = _measure(claim, scope)
     except Missing as problem:
@@ -66,7 +66,7 @@ def by_computation(claim: Claim) -> Verdict:
 
 
 def _at(claim: Claim, found: list[tuple[dict[str, Any], list[Interval]]], place: int) -> Verdict:
-    """The verdict by the intervals of one error."""
+    """The verdict from the intervals at one error level."""
     groups = tuple(_group(claim.region, labels, intervals[place]) for labels, intervals in found)
     order: Callable[[Group], Any] = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
     decider = max(groups, key=order) if claim.some else min(groups, key=order)
@@ -74,7 +74,7 @@ def _at(claim: Claim, found: list[tuple[dict[str, Any], list[Interval]]], place:
 
 
 def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], list[Interval]]], list[str]]:
-    """The measure in every group that has what it needs, and what the others lack.
+    """The measure in every group that has the needed results, and what the others lack.
 
     Intervals of several groups hold together: each gets its share of the error (Bonferroni).
     """

@@ -1,7 +1,7 @@
 """Small expressions over stored trials, such as `mae(mechanism=gs) / mae(mechanism=lpa)`: what a claim measures.
 
-Read with Python's grammar and evaluated by a short list of rules; nothing else of Python is reachable. A metric's name
-called with selectors is its mean over the trials of the one cell that they leave. Imported by the ledger and the judge.
+Parsed with Python's grammar and evaluated by a short list of rules; nothing else of Python is reachable. A metric's name
+called with selectors is its mean over the trials of the one cell that they select. Imported by the ledger and the judge.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
-MOST_LETTERS, MOST_DEPTH = 1000, 40  # the longest measure of the papers has 110 letters
+MOST_LETTERS, MOST_DEPTH = 1000, 40  # the longest measure in our ledger has 110 letters
 RISING: dict[str, Callable[[Any], Any]] = {
     name: getattr(np, name) for name in ("exp", "expm1", "log", "log10", "log1p", "sqrt")
 }
 EXTREMES: dict[str, Callable[[Any], Any]] = {"max": np.max, "min": np.min}
 OVER = ("least", "most", "average", "argmin", "argmax")
 ERROR = 0.05
-"""Of an interval: how often it may miss."""
+"""Error probability of an interval."""
 
 Leaf = tuple[str, Any, str]
 """A mean that a measure uses: its cell, the part of the domain, and the metric."""
@@ -43,7 +43,7 @@ Leaf = tuple[str, Any, str]
 
 @dataclass(frozen=True)
 class Interval:
-    """A measure, and where it may lie."""
+    """A measure and its interval."""
 
     value: float
     low: float
@@ -52,7 +52,7 @@ class Interval:
 
 @dataclass
 class _Reading:
-    """One evaluation of a measure: what it may spend, and which means it has used."""
+    """One evaluation of a measure: its error budget, and which means it has used."""
 
     spend: Spending
     leaves: set[Leaf]
@@ -61,21 +61,21 @@ class _Reading:
 
 
 def parse(text: str) -> ast.expr:
-    """The tree of a measure, of bounded size. UserError: it is not well formed, or too large to be one."""
+    """The tree of a measure, of bounded size. UserError if it is malformed or too large."""
     if not isinstance(text, str):
         raise UserError(f"the measure {text!r} is not valid: expected an expression such as mae() / 2")
     if len(text) > MOST_LETTERS:
         raise UserError(f"the measure {text[:30]!r}... is too long: expected at most {MOST_LETTERS} letters")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python thinks of `1 is 1` as a program
+            warnings.simplefilter("ignore")  # Python's warnings about code such as `1 is 1`
             tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise UserError(f"cannot read the measure {text!r}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError):
         raise UserError(f"cannot read the measure {text[:30]!r}...: it is nested too deeply") from None
     level, depth = [tree], 0
-    while level:  # not by recursion, which it could exhaust
+    while level:  # without recursion, which it could exhaust
         depth += 1
         if depth > MOST_DEPTH:
             raise UserError(f"the measure {text[:30]!r}... is nested too deeply: expected at most {MOST_DEPTH} levels")
@@ -84,9 +84,9 @@ def parse(text: str) -> ast.expr:
 
 
 def evaluate(text: str, scope: Scope, error: float = ERROR, certain: frozenset[str] = frozenset()) -> Interval:
-    """An expression's value with its interval. UserError: it is not well formed; Missing: the results lack something.
+    """An expression's value with its interval. UserError: it is malformed. Missing: the results lack something.
 
-    `certain`: the metrics that hold no noise where they are equal in all trials.
+    `certain`: the metrics that have no noise if they are equal in all trials.
     """
     return evaluate_at(text, scope, (error,), certain)[0]
 
@@ -94,9 +94,9 @@ def evaluate(text: str, scope: Scope, error: float = ERROR, certain: frozenset[s
 def evaluate_at(
     text: str, scope: Scope, errors: Sequence[float], certain: frozenset[str] = frozenset()
 ) -> list[Interval]:
-    """The intervals of an expression's value, one for each error that is allowed."""
+    """The intervals of an expression's value, one per allowed error."""
     tree = parse(text)
-    # Of stored numbers, what has no value stays infinite or undefined, and decides nothing.
+    # Stored numbers without a value stay infinite or undefined, and decide nothing.
     with np.errstate(all="ignore"):
         first = _Reading(Spending(errors[0]), set(), certain)
         found = _value(tree, scope, first)
@@ -113,7 +113,7 @@ def evaluate_at(
 
 
 def _value(node: ast.expr, scope: Scope, reading: _Reading) -> Any:
-    """A plain number, or a `Value` where stored trials have a part in it."""
+    """A plain number, or a `Value` if it depends on stored trials."""
     if isinstance(node, ast.Constant):
         return _number(node)
     if isinstance(node, ast.Name):
@@ -131,7 +131,7 @@ def _value(node: ast.expr, scope: Scope, reading: _Reading) -> Any:
         return _finite(node, lambda: symbol(left, right))
     if isinstance(node, ast.Call):
         return _finite(node, lambda: _call(node, scope, reading))
-    raise UserError(f"{_shown(node)} has no place in a measure")
+    raise UserError(f"{_shown(node)} is not allowed in a measure")
 
 
 def _as_value(found: Any) -> Value:
@@ -145,7 +145,7 @@ def _number(node: ast.Constant) -> float:
 
 
 def _finite(node: ast.expr, compute: Callable[[], Any]) -> Any:
-    """What `compute` gives. Arithmetic on plain numbers alone must have a value: 1/0 is a mistake in the claim."""
+    """The result of `compute`. Arithmetic on plain numbers must have a value: 1/0 is a mistake in the claim."""
     try:
         value = compute()
     except ArithmeticError as error:
@@ -165,7 +165,7 @@ def _shown(node: ast.expr) -> str:
 def _call(node: ast.Call, scope: Scope, reading: _Reading) -> Any:
     name = ast.unparse(node.func)
     if any(keyword.arg is None for keyword in node.keywords):
-        raise UserError(f"{_shown(node)}: ** has no place in a measure")
+        raise UserError(f"{_shown(node)}: ** is not allowed in a measure")
     options = {str(k.arg): _word(k.value) for k in node.keywords}
     if (name in RISING or name == "abs") and len(node.args) == 1 and not options:
         found = _value(node.args[0], scope, reading)
@@ -179,7 +179,7 @@ def _call(node: ast.Call, scope: Scope, reading: _Reading) -> Any:
         return extreme(EXTREMES[name], [_as_value(value) for value in values], reading.spend)
     if name in OVER and len(node.args) == 1 and set(options) == {"over"}:
         return _over(name, node.args[0], str(options["over"]), scope, reading)
-    if name == "metric" and len(node.args) == 1:  # for names that are no Python names, such as abs_error/0.01
+    if name == "metric" and len(node.args) == 1:  # for names that are not Python names, such as abs_error/0.01
         name = str(_word(node.args[0]))
     elif node.args or not isinstance(node.func, ast.Name | ast.Attribute):
         functions = ", ".join((*RISING, "abs", *OVER))
@@ -225,4 +225,4 @@ def _word(node: ast.expr) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         _number(node.operand)
         return -node.operand.value  # type: ignore[operator]
-    raise UserError(f"{_shown(node)} is no label: expected a word or a number")
+    raise UserError(f"{_shown(node)} is not a label: expected a word or a number")

@@ -1,7 +1,7 @@
 """Claims decided by computation: lemmas and formulas of the papers, evaluated over every small case or a stated grid.
 
-A claim names one of `COMPUTATIONS`; its value is the worst over all cases, so that nothing is taken from the proof. Groups and
-sampling rates are those of the mechanisms' own code. Imported by the ledger and by `decide.py`.
+A claim names one of `COMPUTATIONS`. Its value is the worst over all cases, independent of the paper's proof. Groups and
+sampling rates are taken from the mechanisms' code. Imported by the ledger and by `decide.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Computed:
 
 
 def beta(epsilon: float, delta: float) -> float:
-    """The rate of row sampling, as the mechanisms have it."""
+    """The rate of row sampling, as in the mechanisms."""
     from dpbench.mechanisms.gs._sampling import row_rate
 
     return row_rate(epsilon, delta)
@@ -43,9 +43,9 @@ def _least(values: Iterator[float]) -> Computed:
 
 
 def _moves(d: int, delta: int, w: int) -> Iterator[float]:
-    """How far each row of at most Δ ones, alone, moves the averages of groups of w: Σ_j m_j / |g_j|.
+    """How far a single row of at most Δ ones moves the averages of groups of w: Σ_j m_j / |g_j|.
 
-    All sets of columns are tried, so that the order of the columns in the groups does not matter.
+    All sets of columns are tried, so the order of the columns does not matter.
     """
     from dpbench.mechanisms.gs._grouping import group_ids
 
@@ -89,7 +89,7 @@ def gs_formula_13() -> Computed:
 
 
 def _squared_error(rates: tuple[float, ...]) -> float:
-    """E (s - c)², where each of the c ones is in the sample s with its rate: from the distribution of s, one by one."""
+    """E (s - c)², where each of the c ones is in the sample s with its own rate: from the distribution of s."""
     chance = np.ones(1)
     for rate in rates:
         chance = np.convolve(chance, [1 - rate, rate])
@@ -102,7 +102,7 @@ def f(x: float, c: int, epsilon: float) -> float:
 
 
 def gs_formula_15() -> Computed:
-    """How far the error of a row sample, added up over all samples, is from the formula, relative to it."""
+    """The relative difference between the error of a row sample, summed over all samples, and the formula."""
     return _largest(
         abs((_squared_error((rate,) * c) + 8 / epsilon**2) / f(rate, c, epsilon) - 1)
         for epsilon in BUDGETS
@@ -120,7 +120,7 @@ def _row_sizes() -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def gs_formula_16() -> Computed:
-    """The error of a column sample, added up over all samples, over the bound of Formulae 16 and 17."""
+    """The error of a column sample, summed over all samples, divided by the bound of Formulae 16 and 17."""
     return _largest(
         (_squared_error(rates) + 8 / epsilon**2) / f(sum(rates) / len(rates), len(rates), epsilon)
         for epsilon in BUDGETS
@@ -154,7 +154,7 @@ def gs_row_sample() -> Computed:
 
 
 def sensitivity_equal_rows() -> Computed:
-    """The count that is lost by limiting rows to the average row, where all rows are equally large."""
+    """The count lost by limiting rows to the average row, if all rows are equally large."""
 
     from dpbench.mechanisms.sensitivity._limits import normalised_counts
 

@@ -1,8 +1,8 @@
-"""Whether the stored trials bear out what the papers say: finds the runs that can tell, and has them decide.
+"""Whether the stored trials confirm what the papers say: finds the runs that can decide a claim, and gets their verdicts.
 
 A claim may have several kinds of evidence: generated data, original files of a dataset, further experiments on files. Each
-gives a verdict of its own (`decide.py`). Claims of privacy and of arithmetic need no trials. Imports the ledger and the frame;
-the verbs and the report import it.
+gives a separate verdict (`decide.py`). Claims about privacy and arithmetic need no trials. Imports the ledger and the frame;
+imported by the verbs and the report.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Judge:
     """Decides claims from the stored trials of one results folder; reads each run once."""
 
     def __init__(self, results: Path, scale: str | None = None, record: Path | None = RECORD) -> None:
-        """`record`: where to look for what was not run; None: nowhere."""
+        """`record`: the folder of recorded verdicts for what was not run; None: do not use any."""
         self.results, self.record = results, record
         self.each = Run.each(results, scale)
-        """By label: a run on original files stands beside the one on generated data."""
+        """Runs by label: a run on original files is beside the one on generated data."""
         newest = sorted(self.each.values(), key=lambda run: run.written)
         self.runs = {run.name: run for run in newest if run.name == run.experiment}
-        """The newest run of each experiment. Variations and ad-hoc runs, which have other names, decide no claim."""
+        """The newest run of each experiment. Variations and ad-hoc runs have other names and decide no claim."""
         self._cells: dict[str, list[Cell]] = {}
 
     def run_for(self, claim: Claim) -> Run | None:
@@ -48,11 +48,11 @@ class Judge:
         return max(fits, key=lambda r: r.written, default=run)
 
     def cells(self, experiment: str) -> list[Cell]:
-        """The cells of an experiment's newest run: with their trials, or without any where none is stored yet."""
+        """The cells of an experiment's newest run: with their trials, or without if none is stored yet."""
         return self._cells_of(self.runs[experiment])
 
     def _cells_of(self, run: Run) -> list[Cell]:
-        # By name what `runs` has, by label what stands beside it.
+        # `runs` by name, other runs of the experiment by label.
         key = run.name if self.runs.get(run.name) is run else run.label
         if key not in self._cells:
             trials = frame.trials(run)
@@ -63,7 +63,7 @@ class Judge:
         return self._cells[key]
 
     def remarks(self, experiment: str) -> list[str]:
-        """What one must know of an experiment's run: that it is not as defined, or not finished."""
+        """Remarks about an experiment's run: that it is not as defined, or not finished."""
         return commands.remarks(self.runs[experiment], sum(self._stored(experiment).values()))
 
     def _stored(self, experiment: str) -> dict[str, int]:
@@ -82,16 +82,16 @@ class Judge:
         return any(stored.get(s.id, 0) < run.repetitions_of(s) for s in run.settings)
 
     def verdict(self, claim: Claim) -> Verdict:
-        """The verdict of the evidence that says most, with what the others say."""
+        """The verdict of the strongest evidence, with the other verdicts beside it."""
         found = replace(self._verdict(claim), results=self.results)
         if not claim.experiment or claim.untestable:
             return found
         beside = self._on_files(claim, self.run_for(claim))
         others = [replace(other, results=self.results) for _, other in beside]
-        # Files of all its datasets are better evidence than generated data; those of some stand beside it.
+        # Files of all its datasets are better evidence than generated data; files of some are shown beside it.
         concerned = {str(group.labels.get("dataset")) for group in found.groups if "dataset" in group.labels}
         whole = [v for v in others if concerned and concerned <= set(v.files)]
-        if found.verdict == UNTESTABLE:  # files of the paper's own datasets decide; others only stand beside
+        if found.verdict == UNTESTABLE:  # files of the paper's datasets decide; others are only shown beside
             whole = whole or [
                 other for (name, _), other in zip(beside, others, strict=True) if name == claim.experiment
             ]
@@ -100,7 +100,7 @@ class Judge:
             kept = replace(kept, results=self.results)
             if found.verdict == UNTESTABLE and claim.experiment not in self.runs:
                 found = kept
-            else:  # a run of one's own is shown as itself
+            else:  # the user's own run is shown instead
                 others.append(kept)
         ordered = [*whole, found, *(v for v in others if v not in whole)]
         return replace(ordered[0], others=tuple(ordered[1:]))
@@ -139,7 +139,7 @@ class Judge:
         return _as_defined(replace(found, files=files), run)
 
     def _on_files(self, claim: Claim, decider: Run | None) -> list[tuple[str, Verdict]]:
-        """What original files say, of this experiment and of those that the claim names beside it: the newest of each."""
+        """The verdicts from original files, of this experiment and of others that the claim names: the newest of each."""
         found: dict[tuple[str, ...], tuple[str, Verdict]] = {}
         names = (claim.experiment, *claim.also)
         for run in sorted(self.each.values(), key=lambda run: run.written):
@@ -147,7 +147,7 @@ class Judge:
             if run.name not in names or run.name != run.experiment or not files:
                 continue
             if run is decider and files == set(run.datasets):
-                continue  # it is the verdict itself
+                continue  # it is already the verdict
             cells = [cell for cell in self._cells_of(run) if cell.labels.get("dataset") in files]
             epsilons = {key: values for key, values in _axes(run.experiment).items() if key == "epsilon"}
             cells = [cell for cell in cells if fits(cell, epsilons)]
@@ -169,10 +169,10 @@ def _as_defined(found: Verdict, run: Run) -> Verdict:
 
 
 def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str]]:
-    """The cells on the datasets and budgets that the experiment itself has, and what the run left out of the claim's.
+    """The cells on the experiment's own datasets and budgets, and which of the claim's the run left out.
 
-    Without the first, a claim about every dataset would be about those that a user added; without the second, the one
-    that was run would decide it.
+    Without the first, a claim about every dataset would also cover datasets that a user added. Without the second, the only
+    dataset that was run would decide it.
     """
     named = {key for choice in claim.alternatives for key in choice}
     axes = {key: values for key, values in _axes(claim.experiment).items() if key not in named}
@@ -191,7 +191,7 @@ def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str
 
 @functools.cache
 def _axes(experiment: str) -> dict[str, list[Any]]:
-    """The datasets and budgets of an experiment, as its YAML and those it builds upon give them."""
+    """The datasets and budgets of an experiment, from its YAML and those it is based on."""
     own = catalogue.axes(experiment)
     found: dict[str, list[Any]] = {"dataset": list(own.datasets), "epsilon": list(own.epsilons)}
     return {key: values for key, values in found.items() if values}
@@ -210,7 +210,7 @@ def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
 
 
 def _too_small(run: Run, claim: Claim) -> set[str]:
-    """The datasets of a run that are not of the size which the claim's scale gives them; original files always are."""
+    """The datasets of a run that are smaller than at the claim's scale; original files never are."""
     if SCALES.index(run.scale) >= SCALES.index(claim.scale):
         return set()
     return {

@@ -1,7 +1,7 @@
-"""What an audit found, kept in the cache: the same code finds the same again. Imported by `replays` only.
+"""Results of audits, stored in the cache, because the same code gives the same result. Imported by `replays` only.
 
-One sealed file per audit, named by what was asked and by the code of the mechanism and of the audit. A file that is damaged, or
-that cannot be written, costs the time of one audit.
+One sealed file per audit, named by the request and by the code of the mechanism and of the audit. If a file is damaged or
+cannot be written, the audit is run again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpbench.seals import Broken, seal, unseal
 
 
 def kept(asked: Any, code: tuple[Any, ...], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `compute` gives: read where the same was `asked` of the same code before. Values are plain JSON."""
+    """The result of `compute`, read from the cache if the same was `asked` of the same code before. Plain JSON values."""
     found = code_of(*code)
     if not found.resumable:
         return compute()

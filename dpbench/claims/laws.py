@@ -1,7 +1,7 @@
-"""What some trials tell about the mean of a metric: how low and how high it may be, at every level.
+"""What trials say about the mean of a metric: lower and upper confidence limits at every level.
 
-Three laws: a number without noise is known; a metric of a few possible values (a precision) has an exact interval, which for
-hits and misses is Clopper and Pearson's; every other mean has Student's interval, widened by Hall's for skewed errors.
+Three cases: a number without noise is known; a metric with few possible values (a precision) has an exact interval, which
+for hits and misses is Clopper and Pearson's; every other mean has Student's interval, widened by Hall's for skewed errors.
 Imported by the cells.
 """
 
@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 DRAWS = 9_999
-"""Points of a law where means are combined: enough for tails of 1 / DRAWS."""
+"""Number of points that represent a mean when means are combined: enough for tails of 1 / DRAWS."""
 SKEWNESS = 1.5
-"""The skewness of a sample is too small by about this factor where the law has a long tail."""
+"""The skewness of a sample is too small by about this factor if the distribution has a long tail."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """Where a mean may lie: the level of an interval's end gives the end."""
+    """Where a mean may lie: maps the level of a confidence limit to the limit."""
 
     mean: float
     quantile: Callable[[np.ndarray], np.ndarray]
-    """Ascending. Its lower half bounds the mean from below, its upper half from above."""
+    """An increasing function. Its lower half bounds the mean from below, its upper half from above."""
     certain: bool = False
 
     def points(self, draws: int = DRAWS) -> np.ndarray:
@@ -41,19 +41,19 @@ def known(value: float) -> Law:
 
 
 def unbounded(value: float) -> Law:
-    """The same value in all trials, of a number that might have been any other one."""
+    """The same value in all trials, of a number that could have had any other value."""
     return Law(value, lambda levels: np.where(levels < 0.5, -np.inf, np.inf))
 
 
 def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool = False) -> Law:
-    """The law of a mean of independent values, between 0 and `largest` where that is known.
+    """Confidence limits of a mean of independent values, between 0 and `largest` if that is known.
 
     `averaged`: each value is itself a mean over trials, and so less skewed.
 
-    Hall's transformation of t (1992) removes the skewness of the values, as the sample has it. Few values hide the tail of
-    their law: the skewness may be larger or smaller by `slack`, and below 10 values the interval is wider by `reach`. Both
-    are set so that 95 % intervals cover for a squared Laplace variable, the longest tail that a mechanism's error has
-    (tests/claims/test_coverage.py).
+    Hall's transformation of t (1992) removes the skewness of the values, as estimated from the sample. Few values do not show
+    the tail of their distribution: the skewness may be larger or smaller by `slack`, and below 10 values the interval is wider
+    by `reach`. Both are set so that 95 % intervals cover for a squared Laplace variable, the longest tail of a mechanism's
+    error (tests/claims/test_coverage.py).
     """
     n, mean = len(values), float(values.mean())
     off = values - mean
@@ -63,7 +63,7 @@ def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool 
     error = math.sqrt(float((off**2).sum()) / (n - 1) / n)
 
     def quantile(levels: np.ndarray) -> np.ndarray:
-        t = np.multiply(-reach, _student(n, levels.tobytes()))  # of the estimate less the truth
+        t = np.multiply(-reach, _student(n, levels.tobytes()))  # of the estimate minus the true mean
         candidates = [t] + [_hall(t, SKEWNESS * skewness + sign * slack, n) for sign in (-1, 1)]
         widest = np.where(levels < 0.5, np.max(candidates, axis=0), np.min(candidates, axis=0))
         ends = mean - error * widest
@@ -74,7 +74,7 @@ def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool 
 
 @functools.lru_cache(maxsize=256)
 def _student(n: int, levels: bytes) -> NDArray[np.float64]:
-    """Student's quantiles: the same levels are asked for again and again."""
+    """Student's quantiles, cached because the same levels occur often."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(n - 1, np.frombuffer(levels)), dtype=np.float64)
@@ -89,10 +89,10 @@ def _hall(t: np.ndarray, skewness: float, n: int) -> np.ndarray:
 
 
 def of_steps(values: np.ndarray, largest: float) -> Law:
-    """The law of the mean of a metric between 0 and `largest`, whatever its distribution (Gaffke 2005).
+    """Confidence limits of the mean of a metric between 0 and `largest`, for any distribution (Gaffke 2005).
 
     Between the sorted values, and between them and the two ends, an unknown share of the probability may lie: the spacings of
-    uniform order statistics. All values equal leave the rule of three; hits and misses give Clopper and Pearson's interval.
+    uniform order statistics. If all values are equal, this gives the rule of three; for hits and misses Clopper and Pearson's.
     """
 
     def quantile(levels: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def of_steps(values: np.ndarray, largest: float) -> Law:
 @functools.lru_cache(maxsize=64)
 def _spacings(values: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Draws of the lowest and of the highest mean of values between 0 and 1, ascending."""
-    rng = np.random.default_rng(20_130)  # the spacings depend on nothing but the values
+    rng = np.random.default_rng(20_130)  # fixed seed: the spacings depend only on the values
     points, counts = np.unique(values, return_counts=True)
     # U at the first and at the last of each run of equal values, from the gaps between them.
     gaps = np.ravel([np.ones(len(points)), counts - 1], order="F")
@@ -119,13 +119,13 @@ def _spacings(values: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coarse(values: np.ndarray) -> bool:
-    """Whether values lie on so few steps that Student's interval is off: their deviation is below one step."""
+    """Whether values are so discrete that Student's interval is wrong: their deviation is below one step."""
     points = np.unique(values)
     return len(points) == 1 or float(values.std(ddof=1)) < float(np.diff(points).min())
 
 
 def hull(one: Law, other: Law) -> Law:
-    """What either allows."""
+    """The wider of both limits."""
 
     def quantile(levels: np.ndarray) -> np.ndarray:
         ends = one.quantile(levels), other.quantile(levels)

@@ -1,7 +1,7 @@
 """The ledger of claims: what the papers say, as data. One YAML per paper in conf/claims; knows no results.
 
-A claim names the experiment it needs, a measure over its results (`expression.py`) and where the paper expects it. A claim
-of privacy names an audit instead (`replays.py`), a lemma or a formula a computation (`formulas.py`): both need no results.
+A claim names its experiment, a measure over the results (`expression.py`) and what the paper expects. A claim about privacy
+names an audit instead (`replays.py`), a lemma or a formula a computation (`formulas.py`): both need no results.
 """
 
 from __future__ import annotations
@@ -109,45 +109,45 @@ class Claim:
     place: str
     """Section, figure or table."""
     says: str
-    """The claim in our words."""
+    """The claim, in our words."""
     basis: str = "text"
     experiment: str = ""
-    """The experiment whose trials decide it; empty for an audit and for arithmetic."""
+    """The experiment whose trials decide it; empty for an audit or arithmetic."""
     scale: str = "smoke"
-    """Smallest scale at which it can be decided. Data that a smaller scale has at the same size decide it there too."""
+    """Smallest scale at which it can be decided. If a smaller scale has data of the same size, that also decides it."""
     where: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
-    """The cells it is about, label by label; a list of such when they differ by dataset: a cell fits one of them. The
-    value null stands for cells without that label: `l: [10, null]` keeps mechanisms that have no l."""
+    """The cells it is about, label by label; a list of alternatives if they differ by dataset: a cell must fit one of them.
+    null stands for cells without that label: `l: [10, null]` keeps mechanisms that have no l."""
     each: tuple[str, ...] = ()
-    """It must hold for each value of these labels,"""
+    """The claim must hold for each value of these labels,"""
     some: tuple[str, ...] = ()
     """or for some ("up to")."""
     audit: Replay | None = None
-    """What decides a claim of privacy; its measure is the loss, or the sensitivity, that the audit finds."""
+    """The audit that decides a claim about privacy; the measure is the loss, or the sensitivity, that it finds."""
     measure: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constants of the measure."""
     expect: str = ""
     original: str = ""
-    """A dataset that must have been read from its own files: a generated one proves nothing here."""
+    """A dataset that must be read from its original files: generated data proves nothing here."""
     exact: bool = False
-    """The measure holds no noise: one trial decides."""
+    """The measure has no noise: one trial decides."""
     made: bool = False
-    """Generated data are fitted to this: on them it tells of the generator, and only on original files of the paper."""
+    """Generated data is fitted to this: there the claim tests the generator, and only on original files the paper."""
     untestable: str = ""
-    """Why it cannot be decided here at all."""
+    """Why it cannot be decided at all."""
     compute: str = ""
-    """What decides a lemma or a formula: one of the computations of `computed.py`, whose worst value is the measure."""
+    """What decides a lemma or a formula: a computation of `formulas.py`, whose worst value is the measure."""
     certain: tuple[str, ...] = ()
-    """Metrics of the measure that hold no noise: where they are equal in all trials, that is their value."""
+    """Metrics of the measure without noise: if they are equal in all trials, that is their value."""
     also: tuple[str, ...] = ()
-    """Further experiments, on original files of other datasets, that decide it too: each with a verdict of its own."""
+    """Further experiments, on original files of other datasets, that decide it too: each with a separate verdict."""
     copy_of: str = ""
-    """The claim that this one repeats with a mechanism of ours in place of the paper's: shown, and not counted again."""
+    """The claim that this one repeats with a mechanism of ours instead of the paper's: shown, but not counted again."""
     because: str = ""
     """Where the borders of `expect` come from: the paper's rounding, the resolution of its figure, its word."""
     set_after: bool = False
-    """The borders were set, or changed, when numbers had been seen."""
+    """Whether the borders were set or changed after numbers had been seen."""
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -201,17 +201,17 @@ class Claim:
 
     @property
     def alternatives(self) -> tuple[Mapping[str, Any], ...]:
-        """`where` as a row of choices, one of which a cell must fit."""
+        """`where` as a list of alternatives, one of which a cell must fit."""
         return tuple(self.where) if isinstance(self.where, list | tuple) else (self.where,)  # type: ignore[return-value]
 
     @property
     def axes(self) -> set[str]:
-        """The labels whose every value it is about."""
+        """The labels all of whose values it is about."""
         return {*self.each, *self.some, *re.findall(r"\bover=(\w+)", self.measure)}
 
     @property
     def evidence(self) -> str:
-        """What decides it: an experiment, an audit, or nothing that was measured."""
+        """What decides it: an experiment, an audit, or no measurement."""
         if self.experiment or self.untestable:
             return self.experiment
         if self.compute:
@@ -219,7 +219,7 @@ class Claim:
         return ARITHMETIC if self.audit is None else REPLAY
 
 
-# What a claim says about runs, with its default: without effect beside an audit.
+# Keys of a claim about runs, with their defaults: they have no effect together with an audit.
 _RUNS: dict[str, Any] = {
     "experiment": "",
     "scale": "smoke",
@@ -253,7 +253,7 @@ def ledger(papers: list[str] | None = None, folder: Path | None = None) -> list[
     return claims
 
 
-# What the values of a claim are; those not named are words.
+# The types of a claim's values; those not listed are text.
 _TYPES: dict[str, tuple[type, ...]] = {
     "where": (dict, list),
     "each": (str, list),
@@ -271,10 +271,10 @@ _EXPECTED = {dict: "keys and values", list: "a list", str: "a text", bool: "true
 
 def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> Claim:
     valid = [f.name for f in dataclasses.fields(Claim) if f.name not in ("id", "paper")]
-    at = ""  # the key that is wrong, as far as it is known
+    at = ""  # the key that is wrong, if known
     try:
         if not isinstance(entry, dict):
-            raise UserError(f"{entry!r} is no claim: expected {', '.join(valid[:2])} and so on")
+            raise UserError(f"{entry!r} is not a claim: expected {', '.join(valid[:2])} and so on")
         for at, value in entry.items():
             if at not in valid:
                 raise unknown("key", at, valid)

@@ -1,6 +1,6 @@
-"""Verdicts on claims of privacy, by replay of the mechanisms on random pairs of neighbours; no stored trial is read.
+"""Verdicts on claims about privacy, by replay of the mechanisms on random pairs of neighbours. Reads no stored trials.
 
-Imported by the judge; imports what reads and runs the audits.
+Imported by the judge; imports the module that runs the audits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dpbench.claims.verdicts import RANK, Group, Verdict
 from dpbench.errors import UserError
 
 TOLERANCE = 1e-9
-"""By how much a computed loss may miss its bound."""
+"""Tolerance of a computed loss at its bound."""
 
 
 def by_audit(claim: Claim, asked: Replay) -> Verdict:
@@ -25,7 +25,7 @@ def by_audit(claim: Claim, asked: Replay) -> Verdict:
     pairs = sum(each.pairs for each in found)
     on = f"{pairs} {'pair' if pairs == 1 else 'pairs'}{' in all' if len(found) > 1 else ''}"
     reason = one.undecided if decider.verdict == INCONCLUSIVE else ""
-    if decider.verdict == CONTRADICTED or one.reason:  # what was found beyond the guarantee can be looked up
+    if decider.verdict == CONTRADICTED or one.reason:  # the pair and step let a reader check what was found
         reason = ": ".join(filter(None, [", ".join(filter(None, [one.pair, one.step])), one.reason]))
     return Verdict(
         claim, decider.verdict, reason, tuple(group for group, _ in groups), decider, evidence=f"{one.method} on {on}"
@@ -37,7 +37,7 @@ def _group(region: Region, one: Replayed) -> Group:
     if 0 < value - region.high <= TOLERANCE:  # rounding of the last digits
         value = region.high
     verdict = region.judge(value, value)
-    # A loss that was found stands; one that was not found may be due to what could not be looked at.
+    # A loss that was found is certain; if none was found, parts may not have been examined.
     if one.undecided and not value > region.high:
         verdict = INCONCLUSIVE
     return Group(one.choice.labels, value, value, value, verdict)

@@ -1,4 +1,4 @@
-"""Verdicts on record, for claims whose experiment was not run here. Imported by the judge."""
+"""Recorded verdicts, for claims whose experiment was not run here. Imported by the judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpbench.results.record import Record, RecordedVerdict, read
 
 
 def source_of(record: Record) -> str:
-    """Where recorded numbers come from, in words."""
+    """Where recorded numbers come from, as text."""
     return told(record)
 
 
@@ -23,7 +23,7 @@ def _record(experiment: str, folder: Path) -> tuple[Record, str] | None:
 
 
 def recorded(claim: Claim, folder: Path) -> Verdict | None:
-    """What is on record about a claim; None when nothing is, or when the paper's expectation was read otherwise then."""
+    """The recorded verdict on a claim; None if there is none, or if its expectation has changed since."""
     found = _record(claim.experiment, folder) if claim.experiment else None
     if found is None:
         return None
@@ -53,7 +53,7 @@ def _verdict(claim: Claim, one: RecordedVerdict, record: Record, where: str) -> 
 
 
 def of(found: Verdict) -> RecordedVerdict:
-    """A verdict as the record keeps it."""
+    """A verdict in the form of the record."""
     group = found.decider
     return RecordedVerdict(
         claim=found.claim.id,

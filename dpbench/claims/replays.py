@@ -1,10 +1,10 @@
-"""Claims of privacy: the audit that a claim asks for, read from its YAML, and what the audit finds.
+"""Claims about privacy: the audit that a claim requests, read from its YAML, and its result.
 
     audit: {mechanism: gs_s, parameters: {bound: 3, sampling: column}, epsilon: 1, pairs: 300}
 
-A mechanism or its parameters may be a list: all of them must hold. With `step`, what that step alone costs; with `quantity:
-sensitivity`, how far its exact values move; with `kind`, on data of that kind only. Imported by the ledger and the judge; calls
-the audit.
+A mechanism or its parameters may be a list: all of them must hold. With `step`, the cost of that step alone; with `quantity:
+sensitivity`, how far its exact values move; with `kind`, only on data of that kind. Imported by the ledger and the judge;
+calls the audit.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Replay:
     choices: tuple[Choice, ...]
     epsilon: float
     pairs: int
-    """Random pairs of neighbours of each choice."""
+    """Random pairs of neighbours per choice."""
     step: str = ""
     quantity: Quantity = "loss"
     kind: str = ""
-    """Of data, where a mechanism takes several; all of them by default."""
+    """Kind of data, if a mechanism accepts several; all of them by default."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class Replayed:
 
     choice: Choice
     value: float
-    """The largest over all pairs; infinite where something that must be equal on both neighbours is not."""
+    """The largest value over all pairs; infinite if something that must be equal on both neighbours is not."""
     pairs: int
-    """Looked at: the first that shows an infinite value is the last."""
+    """Number of pairs examined; the search stops at the first infinite value."""
     method: str
     pair: str = ""
     step: str = ""
     reason: str = ""
     """What differs on the pair."""
     undecided: str = ""
-    """Why a value that was not found proves nothing."""
+    """Why a missing violation proves nothing."""
 
 
 def read_audit(entry: Mapping[str, Any]) -> Replay:
@@ -112,7 +112,7 @@ def read_audit(entry: Mapping[str, Any]) -> Replay:
         quantity = entry.get("quantity", "loss")
         one_of("quantity", quantity, QUANTITIES)
         if quantity == "sensitivity" and not step:
-            raise UserError("quantity=sensitivity is that of one step: expected `step`, too")
+            raise UserError("quantity=sensitivity is about one step: expected `step`, too")
         key = "kind"
         kind = entry.get("kind", "")
         if kind and not step:
@@ -141,13 +141,13 @@ def _parameters(way: Any) -> Parameters:
 
 
 def replayed(asked: Replay) -> list[Replayed]:
-    """What the audit finds about each choice. UserError: there is no such step."""
+    """What the audit finds about each choice. UserError if there is no such step."""
     return [_replayed(one, asked.epsilon, asked.pairs, asked.step, asked.quantity, asked.kind) for one in asked.choices]
 
 
 @functools.cache
 def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str) -> Replayed:
-    """Kept for the process, and in the cache: several claims and pages ask for the same audit."""
+    """Stored in memory and in the cache: several claims and pages request the same audit."""
     mechanism = MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
 
     def audit() -> dict[str, Any]:
@@ -174,7 +174,9 @@ def _audited(
         return Replayed(choice, alone.value, alone.pairs, "replay", alone.pair, step, alone.reason, why)
     found = audit_by_replay(mechanism, epsilon, pairs, name=choice.mechanism)
     if found is None:
-        return Replayed(choice, 0.0, 0, "replay", undecided="it has randomness of its own, which cannot be replayed")
+        return Replayed(
+            choice, 0.0, 0, "replay", undecided="it has another source of randomness, which cannot be replayed"
+        )
     undecided = found.reason if found.verdict == "inconclusive" else ""
     differs = found.reason if math.isinf(found.loss) or found.loss > epsilon + TOLERANCE else ""
     return Replayed(

@@ -1,4 +1,4 @@
-"""Which cells a measure is about: choosing by labels, and the one cell that is left. Imported by the expressions and the judge.
+"""Which cells a measure is about: selection by labels, and the one cell that remains. Imported by the expressions and the judge.
 
 A selector is a value, a list of values, `>= 0.05` and its like, or null for cells without that label.
 """
@@ -22,23 +22,23 @@ COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator
 
 
 class Missing(Exception):
-    """The results do not hold what the expression asks for."""
+    """The results lack what the expression needs."""
 
 
 @dataclass
 class Scope:
-    """What an expression is evaluated in: the cells that are left, named numbers, and a record of what was used."""
+    """The context of an expression: the remaining cells, named numbers, and a record of what was used."""
 
     cells: list[Cell]
     numbers: Mapping[str, float] = field(default_factory=dict)
     used: dict[str, Cell] = field(default_factory=dict)
 
     def where(self, selectors: Mapping[str, Any]) -> Scope:
-        """The same with fewer cells; what is used is recorded in one place."""
+        """The same with fewer cells; the record of what was used is shared."""
         return self.any_of([selectors])
 
     def any_of(self, alternatives: Sequence[Mapping[str, Any]]) -> Scope:
-        """The same with the cells that fit one of several choices."""
+        """The same with the cells that fit one of several alternatives."""
         left = [cell for cell in self.cells if any(fits(cell, choice) for choice in alternatives)]
         if not left:
             for key in dict.fromkeys(key for choice in alternatives for key in choice):
@@ -48,7 +48,7 @@ class Scope:
         return Scope(left, self.numbers, self.used)
 
     def values(self, axis: str) -> list[Any]:
-        """The distinct values of a label among the cells, in the plan's order; numbers alone where there are any."""
+        """The distinct values of a label among the cells, in the plan's order; only numbers if there are any."""
         found = {label: None for cell in self.cells if (label := _label(cell, axis)) is not None}
         if not found:
             raise Missing(f"no cell has a parameter {axis!r}")
@@ -66,7 +66,7 @@ class Scope:
             yield dict(zip(axes, values, strict=True))
 
     def only(self, metric: str) -> Cell:
-        """The one cell that is left and has a metric."""
+        """The only remaining cell that has a metric."""
         with_it = [cell for cell in self.cells if metric in cell.values]
         if not with_it and any(not cell.values for cell in self.cells):
             raise Missing("planned, and no trial is stored yet")
@@ -87,7 +87,7 @@ def _is(short: str, name: str) -> bool:
 
 
 def _label(cell: Cell, key: str) -> Any:
-    """A label, or else a metric that is the same in all trials: a fact about the data, such as `items`."""
+    """A label, or a metric that is equal in all trials: a fact about the data, such as `items`."""
     found = next((value for name, value in cell.labels.items() if _is(key, name)), None)
     if found is None and key in cell.values and np.ptp(cell.values[key]) == 0:
         return float(cell.values[key][0])
@@ -95,7 +95,7 @@ def _label(cell: Cell, key: str) -> Any:
 
 
 def fits(cell: Cell, selectors: Mapping[str, Any]) -> bool:
-    """Whether a cell has all these labels; one of several where a list is given."""
+    """Whether a cell has all these labels; one of several if a list is given."""
     return all(_matches(cell, key, value) for key, value in selectors.items())
 
 
@@ -111,15 +111,15 @@ def _spelled(selectors: Mapping[str, Any]) -> str:
 def _matches(cell: Cell, key: str, wanted: Any) -> bool:
     label = _label(cell, key)
     if key == PART and not cell.values:
-        return True  # a cell without trials has not been cut into its parts
+        return True  # a cell without trials is not yet split into parts
     if label is None:
-        return None in choices(wanted)  # for mechanisms that have no such parameter
+        return None in choices(wanted)  # for mechanisms without this parameter
     given = [c for c in choices(wanted) if c is not None]
     return any(_fits(label, parse_epsilon(c) if key == "epsilon" else c) for c in given)
 
 
 def _fits(label: Any, wanted: Any) -> bool:
-    """The same, or, for `>= 0.05` and its like, on the right side."""
+    """Whether a label equals a value or, for `>= 0.05` and similar, satisfies it."""
     if isinstance(wanted, str) and (found := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
         try:
             bound = float(found[2])
@@ -130,7 +130,7 @@ def _fits(label: Any, wanted: Any) -> bool:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal as labels: numbers up to rounding, words by letter."""
+    """Equal as labels: numbers up to rounding, words exactly."""
     if isinstance(a, str) or isinstance(b, str):
         return str(a) == str(b)
     return math.isclose(float(a), float(b), rel_tol=1e-9)

@@ -1,8 +1,8 @@
-"""Numbers that are not certain, and arithmetic with them. Imported by the expressions.
+"""Uncertain numbers, and arithmetic with them. Imported by the expressions.
 
-A value is a row of draws or, once it is settled, an interval that holds at a stated level. Smooth arithmetic works draw by
+A value is an array of draws or, once it is settled, an interval that holds at a stated level. Smooth arithmetic works draw by
 draw. A choice among values (the least, the larger, an absolute value) would pick the lucky draws, so each of its candidates is
-settled first, at its share of the error: then the choice is right whenever they all are.
+settled first, at its share of the error: then the choice is right whenever all of them are.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Operator = Callable[[float, float], float]
 
 @dataclass(frozen=True)
 class Value:
-    """A number that is not certain: `low` and `high` are one row of draws, or the two ends of an interval."""
+    """An uncertain number: `low` and `high` are the same array of draws, or the two ends of an interval."""
 
     point: float
     low: np.ndarray
     high: np.ndarray
     law: Law | None = None
-    """Where it is a mean as it stands, whose ends need no draws."""
+    """Set if it is a plain mean, whose limits need no draws."""
 
     @classmethod
     def of(cls, number: float) -> Value:
@@ -42,7 +42,7 @@ class Value:
         return self.settled and bool(self.low == self.high)
 
     def interval(self, error: float) -> tuple[float, float]:
-        """The ends that hold with probability 1 - error, half of it on either side."""
+        """The limits that hold with probability 1 - error, half of the error on either side."""
         if self.settled:
             return float(self.low), float(self.high)
         if self.law is not None:
@@ -50,7 +50,7 @@ class Value:
             return float(low), float(high)
         if np.isnan(self.low).all():
             return float("nan"), float("nan")
-        # One of the draws, none between two: some may be infinite.
+        # One of the draws, not interpolated: some may be infinite.
         low = np.nanquantile(self.low, error / 2, method="lower")
         return float(low), float(np.nanquantile(self.high, 1 - error / 2, method="higher"))
 
@@ -63,7 +63,7 @@ class Value:
 class Spending:
     """The allowed error of a measure, shared by all values that are settled in it.
 
-    A measure is evaluated twice: the first time counts them.
+    A measure is evaluated twice: the first time counts these values.
     """
 
     def __init__(self, error: float, shares: int = 1) -> None:
@@ -92,7 +92,7 @@ def combine(symbol: Operator, left: Value, right: Value, spend: Spending) -> Val
 
 
 def _corners(symbol: Operator, left: Value, right: Value) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of an interval lie at corners: each of these operators is monotone in both."""
+    """The ends of the result lie at corners: each of these operators is monotone in both arguments."""
     if not (left.settled and right.settled):
         row = np.asarray(symbol(left.low, right.low))  # type: ignore[arg-type]
         return row, row
@@ -102,7 +102,7 @@ def _corners(symbol: Operator, left: Value, right: Value) -> tuple[np.ndarray, n
 
 def _power(point: float, base: Value, exponent: Value, spend: Spending) -> Value:
     if not base.certain and bool(np.any(base.low < 0)):
-        base = spend.settle(base)  # an even power folds at 0 as an absolute value does
+        base = spend.settle(base)  # an even power folds at 0 like an absolute value
         if exponent.certain and float(exponent.point) % 2 == 0:
             base = folded(base)
     return Value(point, *_corners(operator.pow, base, exponent))
@@ -125,13 +125,13 @@ def extreme(choose: Callable[[Sequence[float]], Any], values: Sequence[Value], s
 
 
 def place(least: bool, values: Sequence[Value], axis: np.ndarray, spend: Spending) -> Value:
-    """Where on an axis the least (or the largest) value is: every place that none of the others certainly beats."""
+    """Where on an axis the least (or the largest) value is: every position that no other value certainly beats."""
     settled = [spend.settle(value) for value in values]
     sign = 1 if least else -1
     best = [float(value.low if least else value.high) * sign for value in settled]
     worst = min(float(value.high if least else value.low) * sign for value in settled)
     possible = axis[[end <= worst for end in best]]
-    if not len(possible):  # undefined numbers compare with nothing
+    if not len(possible):  # undefined numbers cannot be compared
         possible = axis
     chosen = axis[int(np.argmin([sign * value.point for value in settled]))]
     return Value(float(chosen), np.asarray(float(possible.min())), np.asarray(float(possible.max())))

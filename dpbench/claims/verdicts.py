@@ -1,6 +1,6 @@
-"""What comes of a claim: its verdict, with the group of cells, or the choice of parameters, that decides it.
+"""The verdict on a claim, with the group of cells, or the choice of parameters, that decides it.
 
-Imported by all who judge claims or show verdicts.
+Imported by everything that judges claims or shows verdicts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim
 from dpbench.results.commands import RESULTS, run_command
 
-# From worst to best: the worst group decides what must hold for each, the best one what must hold for some.
+# From worst to best: the worst group decides a claim about each, the best one a claim about some.
 RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
 
 
@@ -32,7 +32,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a claim. `value`, `low`, `high` are those of the deciding group."""
+    """The verdict on a claim. `value`, `low`, `high` are those of the deciding group."""
 
     claim: Claim
     verdict: str
@@ -41,20 +41,20 @@ class Verdict:
     decider: Group | None = None
     scale: str = ""
     trials: int = 0
-    """Fewest trials of a cell that was used."""
+    """Smallest number of trials of a cell that was used."""
     results: Path = RESULTS
     evidence: str = ""
-    """Of an audit or a computation: by what, and on how many pairs of neighbours or cases."""
+    """For an audit or a computation: the method, and the number of pairs of neighbours or cases."""
     files: tuple[str, ...] = ()
-    """The datasets of original files that it is about; empty: generated data decide."""
+    """The datasets of original files that it is about; empty: decided on generated data."""
     data_seeds: int = 1
-    """Draws of the generated data: the interval includes the spread between them where there are several."""
+    """Draws of the generated data: if there are several, the interval includes the spread between them."""
     error: float = 0.0
-    """How often such a verdict may be wrong by the mechanisms' noise alone; 0 where there is none."""
+    """Probability that such a verdict is wrong because of the mechanisms' noise; 0 without noise."""
     recorded: str = ""
-    """Where it comes from when it was not decided by a run of one's own: "recorded at COMMIT"."""
+    """Its origin if it was not decided by a run of the user: "recorded at COMMIT"."""
     others: tuple[Verdict, ...] = ()
-    """What other evidence says: generated data beside original files, or the other way round."""
+    """Verdicts from other evidence: generated data beside original files, or vice versa."""
 
     @property
     def measured(self) -> str:
@@ -84,7 +84,7 @@ class Verdict:
 
     @property
     def source(self) -> str:
-        """What the numbers were taken from."""
+        """Where the numbers come from."""
         if self.recorded:
             return f"{self.recorded}: {replace(self, recorded='').source}"
         if self.files:
@@ -96,7 +96,7 @@ class Verdict:
 
     @property
     def command(self) -> str:
-        """What would make it testable."""
+        """The command that would make it testable."""
         claim = self.claim
         if self.verdict != UNTESTABLE or not claim.experiment or claim.untestable:
             return ""
@@ -110,17 +110,17 @@ def describe(labels: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Tally:
-    """The verdicts on a list of claims, counted once for each sentence of a paper."""
+    """The verdicts on a list of claims, counted once per statement of a paper."""
 
     counts: Mapping[str, int]
     copies: int
-    """Claims that repeat another one with a mechanism of ours: shown, and not counted."""
+    """Claims that repeat another one with a mechanism of ours: shown, but not counted."""
     noisy: int
-    """Reproduced or contradicted from noisy trials."""
+    """Number of verdicts (reproduced or contradicted) from noisy trials."""
     wrong: float
-    """How many of those may be expected to be wrong by noise, at most."""
+    """Upper bound of the expected number of these that are wrong because of noise."""
     firm: int
-    """Those that stay the same with intervals of 99.9 %."""
+    """Number of these that stay the same with intervals of 99.9 %."""
 
     @property
     def claims(self) -> int:
@@ -128,12 +128,12 @@ class Tally:
 
     @property
     def error(self) -> str:
-        """The error rate over all claims, in words."""
+        """The error rate over all claims, as text."""
         if not self.noisy:
-            return "No verdict rests on noisy trials."
+            return "No verdict depends on noisy trials."
         return (
-            f"Verdicts that rest on noisy trials: {self.noisy}. Each is wrong with a probability of at most 5 %: its intervals "
-            f"hold together with 95 %. The same at 99.9 %: {self.firm}. Wrong verdicts to be expected by noise in all: at most "
+            f"Verdicts that depend on noisy trials: {self.noisy}. Each is wrong with a probability of at most 5 %: its intervals "
+            f"hold together with 95 %. The same at 99.9 %: {self.firm}. Expected wrong verdicts because of noise: at most "
             f"{self.wrong:.2g}."
         )
 

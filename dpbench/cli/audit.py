@@ -1,5 +1,5 @@
-"""`audit`: how much privacy each mechanism really loses: computed step by step where that can be done, else tested on its
-releases. Exit status 1 when a mechanism breaks the guarantee that it states, or when nothing was measured."""
+"""`audit`: how much privacy each mechanism really loses: computed step by step if possible, otherwise tested on its releases.
+Exit status 1 if a mechanism breaks the guarantee that it states, or if nothing was measured."""
 
 from __future__ import annotations
 
@@ -20,27 +20,31 @@ from dpbench.errors import UserError, output_file, output_folder, positive, unkn
 from dpbench.results.commands import RESULTS
 
 OWN_PAIRS = 8
-"""Users of --data that are left out in turn, where --pairs is not given."""
+"""Number of users of --data that are left out in turn, if --pairs is not given."""
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench audit", description=__doc__)
     add = parser.add_argument
     add(
-        "mechanism", nargs="*", help="names, or dotted paths of your own classes; parameters as lpa(bound=3); none: all"
+        "mechanism",
+        nargs="*",
+        help="names, or dotted paths of your own classes; parameters as in lpa(bound=3) (default: all)",
     )
     add("--epsilon", default="1", help="the stated budget, such as 0.5 or ln2 (default: 1)")
-    add("--delta", type=float, help="the δ of classes that state no guarantee themselves (default: 0)")
+    add("--delta", type=float, help="the δ for classes that state no guarantee (default: 0)")
     add(
         "--pairs",
         type=int,
-        help="neighbouring pairs for each mechanism (default: 200, of which what is tested gets 24)",
+        help="neighbouring pairs per mechanism (default: 200, or 24 for mechanisms that are tested on their releases)",
     )
-    add("--seconds", type=float, help="most time for each mechanism that is tested (default: 20, and 60 for all)")
+    add("--seconds", type=float, help="time limit per tested mechanism (default: 20, and 60 for all)")
     add("--seed", type=int, default=0)
-    add("--json", type=Path, help="write all findings to this file, too")
+    add("--json", type=Path, help="also write all findings to this file")
     add(
-        "--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it"
+        "--data",
+        type=Path,
+        help="a CSV, TSV or Parquet file with user, item and perhaps context, from which pairs are made",
     )
     for column in ("user", "item", "context"):
         add(
@@ -52,7 +56,7 @@ def main(argv: list[str]) -> int:
     add(
         "--results",
         type=Path,
-        help="folder where the findings are kept for the report (default: results; not with --data, which shows them only)",
+        help="folder where the findings are stored for the report (default: results; not with --data, which only shows them)",
     )
     args = parser.parse_args(argv)
 
@@ -66,7 +70,7 @@ def main(argv: list[str]) -> int:
     names = MECHANISMS.names()
     own = [name for name in options("mechanism") if name not in names]
     asked = []
-    # Our own presets and other libraries' mechanisms are audited when they are asked for.
+    # Presets and mechanisms of other libraries are audited only if they are named.
     mine = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
     for text in args.mechanism or [*names, *mine]:
         name = text.partition("(")[0]
@@ -94,7 +98,7 @@ def main(argv: list[str]) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Numbers and files, before any work."""
+    """Check numbers and files before any work."""
     if args.pairs is not None:
         positive("pairs", args.pairs, whole=True)
     if args.seconds is not None:
@@ -105,7 +109,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
     output_file("--json", args.json)
     if args.data is not None and args.results is not None:
-        raise UserError("--results has no effect with --data: only findings on random pairs are kept")
+        raise UserError("--results has no effect with --data: only findings on random pairs are stored")
     for column in ("user", "item", "context"):
         if args.data is None and getattr(args, column):
             raise UserError(f"--{column} has no effect without --data")
@@ -114,7 +118,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _found(asked: Sequence[Any], options: Any, args: argparse.Namespace, findings: Any) -> Iterator[Any]:
-    """The findings, on random pairs or on those of a file."""
+    """The findings, on random pairs or on pairs from a file."""
     if args.data is None:
         yield from findings(asked, options)
         return
@@ -145,7 +149,7 @@ def as_json(found: Sequence[Any], seed: int) -> str:
 def _table(found: Sequence[Any], epsilon: float) -> Table:
     table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}", box=box.SIMPLE_HEAD, pad_edge=False)
     for head in ("mechanism", "parameters", "method", "states", "loss", "verdict"):
-        # A dotted path may be as wide as the terminal; what is short stays on one line.
+        # A dotted path may be as wide as the terminal; short texts stay on one line.
         short = head in ("method", "states", "loss") or (
             head == "mechanism" and not any("." in o.mechanism for o in found)
         )
@@ -161,14 +165,14 @@ def _table(found: Sequence[Any], epsilon: float) -> Table:
 
 
 def _verdict(one: Any) -> str:
-    """The verdict with what belongs to it: how many pairs, which pair and step, or why not."""
+    """The verdict with its details: how many pairs, which pair and step, or the reason."""
     place = ": ".join(filter(None, [one.pair, one.step]))
     if one.verdict == "holds":
         return f"holds on {one.pairs} pairs"
     if one.verdict == "violated":
         return f"[red]VIOLATED[/red] {escape('; '.join(filter(None, [place, one.reason])))}"
     if one.verdict == "declared not private":
-        # What kind of pair it is says enough here; --json has its rows.
+        # The kind of pair is enough here; --json has its rows.
         kind = ": ".join(filter(None, [one.pair.partition(" (pair ")[0], one.step]))
         return escape(f"declared not private, as found: {kind}")
     return escape(f"inconclusive: {one.reason}")

@@ -1,7 +1,7 @@
 """`bench`: the speed floors, measured as ratios in one run on one core; absolute times are indications only.
 
-Each row is a function that returns what was measured; a floor that is not held is printed as such and ends in exit
-status 1. A row whose yardstick is not installed here is not measured, and so neither held nor missed.
+Each row is a function that returns what was measured. A floor that is missed is reported and gives exit status 1. If the
+reference of a row is not installed, the row is not measured, and so neither held nor missed.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ def main(argv: list[str]) -> int:
             held.add(row.held)
             table.add_row(row.what, row.measured, row.floor, SHOWN[row.held])
     console().print(table)
-    # A gate that measured nothing must not pass.
+    # A check that measured nothing must not pass.
     return 0 if True in held and False not in held else 1

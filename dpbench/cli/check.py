@@ -1,8 +1,8 @@
-"""`check`: every experiment at smoke scale against the committed baselines, as continuous integration runs it.
+"""`check`: compares every experiment at smoke scale with the committed baselines, for continuous integration.
 
-Exit status 1 when a number moved, a better one too, when something is gone, or when nothing was measured. --allow-better lets
-numbers move as long as none gets worse; --strict also fails on what no baseline guards yet. With --record, chosen experiments
-at paper size against the record instead.
+Exit status 1 if a number moved (also to the better), if something is gone, or if nothing was measured. --allow-better lets
+numbers move as long as none gets worse; --strict also fails on what no baseline guards yet. --record compares chosen
+experiments at paper size with the record instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
 from dpbench.results.commands import RESULTS
 
-WIDTH = 170  # of what is printed into a pipe
+WIDTH = 170  # of output into a pipe
 MOST_ROWS = 60
 COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
 HEAD = ("", "experiment", "mechanism", "column", "cells", "baseline", "now", "change", "p", "where")
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
             new = _measure(names, results, args, seed, old, notes)
         except KeyboardInterrupt as stop:
             kept = (
-                f"what is finished is kept in {results}" if args.results else "--results FOLDER keeps what is finished"
+                f"finished trials are kept in {results}" if args.results else "--results FOLDER keeps finished trials"
             )
             raise type(stop)(f"nothing was compared; {kept}") from None
     found = compare(old, new, natures(), same_seed=seed is None)
@@ -79,13 +79,13 @@ def main(argv: list[str]) -> int:
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m dpbench check", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9; none: all that are guarded")
+    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9 (default: all guarded experiments)")
     parser.add_argument("--update", action="store_true", help="write the numbers as the new baselines")
     parser.add_argument(
-        "--allow-better", action="store_true", help="numbers may move as long as none gets worse and none is gone"
+        "--allow-better", action="store_true", help="numbers may move as long as none gets worse or is gone"
     )
     parser.add_argument(
-        "--strict", action="store_true", help="fail also on cells and columns that no baseline guards yet"
+        "--strict", action="store_true", help="also fail on cells and columns that no baseline guards yet"
     )
     parser.add_argument(
         "--fresh",
@@ -93,7 +93,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         type=int,
         const=-1,
         metavar="SEED",
-        help="other noise, compared statistically (default: a random seed)",
+        help="use other noise and compare statistically (default: a random seed)",
     )
     parser.add_argument(
         "--trials",
@@ -106,12 +106,12 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         help="compare papers or experiments with the record, with other noise, at the record's own size",
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
-    parser.add_argument("--summary", type=Path, metavar="FILE", help="write a summary in Markdown, for a CI job")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
     parser.add_argument(
-        "--baselines", type=Path, help="folder of the baselines (default: results/baselines here, else dpbench's own)"
+        "--baselines", type=Path, help="folder of the baselines (default: ./results/baselines, or else dpbench's own)"
     )
-    parser.add_argument("--results", type=Path, help="keep the trials there (default: a temporary folder)")
+    parser.add_argument("--results", type=Path, help="keep the trials in this folder (default: a temporary one)")
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
     parser.add_argument("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
     args = parser.parse_args(argv)
@@ -120,7 +120,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
             "--trials goes with --fresh only: with the same seed there are as many trials as in the baselines"
         )
     if args.update and args.fresh is not None:
-        raise UserError("--update goes without --fresh: baselines hold the numbers of the experiments' own seed")
+        raise UserError("--update does not go with --fresh: baselines hold the numbers of the experiments' own seed")
     if args.strict and args.allow_better:
         raise UserError("--strict and --allow-better contradict each other: give one of them")
     for option in ("junit", "summary", "json"):
@@ -131,15 +131,15 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 
 
 def _baselines(update: bool) -> Path:
-    """The baselines of the folder one works in, or, to compare with, those that came with dpbench: they are never
-    written to from elsewhere."""
+    """The baselines of the current folder or, for comparison only, those that come with dpbench: they are never written from
+    elsewhere."""
     here = RESULTS / "baselines"
     return here if here.is_dir() or update else BASELINES
 
 
 def guarded_names(args: argparse.Namespace) -> list[str]:
-    """The experiments to run: those asked for; else, in a folder of one's own, those that are one's own or have baselines
-    there; else all of dpbench's."""
+    """The experiments to run: those requested; otherwise, in a user's folder, the user's own and those with baselines there;
+    otherwise all of dpbench's."""
     from dpbench.config.catalogue import guarded, options
 
     folders = [args.config_dir] if args.config_dir else []
@@ -159,7 +159,7 @@ def guarded_names(args: argparse.Namespace) -> list[str]:
 
 
 def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, Numbers]:
-    """The baselines to compare with; to `--update`, an unreadable one is as good as none."""
+    """The baselines to compare with; for `--update`, an unreadable one counts as missing."""
     found = {}
     for name in baselines.names(args.baselines):
         if args.experiment and name not in names:
@@ -169,7 +169,7 @@ def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str
         except UserError as error:
             if not args.update:
                 raise
-            notes.print(f"{error}; it is made anew now", markup=False, soft_wrap=True)
+            notes.print(f"{error}; it is rewritten now", markup=False, soft_wrap=True)
     return found
 
 
@@ -198,7 +198,7 @@ def _measure(
     return {name: new[name] for name in names}
 
 
-# What is printed and written.
+# Output.
 
 
 def _print(console: Console, account: Account) -> None:
@@ -219,11 +219,13 @@ def _print(console: Console, account: Account) -> None:
             console.print(f"[{COLOURS[status]}]{status}[/]: {escape(line)}", soft_wrap=True)
     console.print(account.counted, soft_wrap=True)
     if account.seed is None:
-        rule = f"Same seed: numbers count as the same up to a relative {TOLERANCE:g}, for other machines' last digits."
+        rule = (
+            f"Same seed: numbers count as equal up to a relative {TOLERANCE:g}, as last digits depend on the machine."
+        )
     else:
         rule = (
-            f"Fresh seed {account.seed} (--fresh {account.seed} repeats it): exact permutation tests over cells of a "
-            f"mechanism; unchanged code fails with a chance of at most {ALPHA:g}."
+            f"Fresh seed {account.seed} (--fresh {account.seed} repeats it): exact permutation tests over the cells of a "
+            f"mechanism; unchanged code fails with a probability of at most {ALPHA:g}."
         )
     console.print(rule, soft_wrap=True)
     console.print(
@@ -234,7 +236,7 @@ def _print(console: Console, account: Account) -> None:
 def _judge(args: argparse.Namespace, account: Account, console: Console) -> int:
     if BETTER in account.found.moved:
         console.print(
-            "[yellow]Errors fell[/]: if no change was meant to do that, is the noise still what the privacy budget asks for?"
+            "[yellow]Errors fell[/]: if no change was meant to do that, is the noise still what the privacy budget requires?"
         )
     if account.passes:
         console.print("[green]The check passes.")
@@ -244,7 +246,7 @@ def _judge(args: argparse.Namespace, account: Account, console: Console) -> int:
         allow = "" if args.allow_better or {WORSE, GONE} & {*account.wrong} else "--allow-better lets it pass once. "
         update = _update_command(args, _moved_names(args, account))
         console.print(
-            f"{allow}If this is meant: {update}, and say why in the commit.",
+            f"{allow}If this is intended: {update}, and say why in the commit.",
             highlight=False,
             soft_wrap=True,
             markup=False,
@@ -253,7 +255,7 @@ def _judge(args: argparse.Namespace, account: Account, console: Console) -> int:
 
 
 def _moved_names(args: argparse.Namespace, account: Account) -> list[str]:
-    """The experiments to update: those in which something fails; all that were asked for when it is not known in which."""
+    """The experiments to update: those in which something fails; all requested ones if it is not known in which."""
     failed = [e for e in (*account.found.entries, *account.found.groups) if e.status in account.bad]
     names = [name for name in account.new if any(entry.experiment == name for entry in failed)]
     known = {entry.experiment for entry in failed} <= {*account.new}

@@ -1,7 +1,7 @@
-"""`claims`: each claim of the papers: reproduced, contradicted, inconclusive or not testable, with the numbers.
+"""`claims`: the verdict on each claim of the papers: reproduced, contradicted, inconclusive or not testable, with the numbers.
 
-One line per claim; all details of the claims that are named, or of all with --verbose. A contradicted claim is a finding, so the
-exit status is 0 whatever the verdicts.
+One line per claim; all details for claims that are named, or for all with --verbose. A contradicted claim is a result, not an
+error: the exit status is 0 whatever the verdicts.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--paper", action="append", default=[], help="only claims of this paper; may be repeated")
     parser.add_argument(
-        "--verdict", action="append", default=[], help=f"only these: {', '.join(VERDICTS)}; may be repeated"
+        "--verdict",
+        action="append",
+        default=[],
+        help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated",
     )
-    parser.add_argument(
-        "--find", metavar="WORD", help="only claims that have this word in their name, text, place or note"
-    )
+    parser.add_argument("--find", metavar="WORD", help="only claims with this word in their name, text, place or note")
     parser.add_argument("--verbose", action="store_true", help="all details of every claim")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write claims and verdicts to this file")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write claims and verdicts to this JSON file")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
-        "--scale", choices=SCALES, help="judge the runs of this scale (default: each experiment's latest run)"
+        "--scale", choices=SCALES, help="use the runs of this scale (default: each experiment's latest run)"
     )
     parser.add_argument("--run", action="store_true", help="first run what is missing, at --scale (default: laptop)")
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
@@ -76,7 +77,7 @@ def _verdict(name: str) -> str:
 
 
 def chosen(names: Sequence[str], papers: Sequence[str], word: str | None) -> tuple[list[Claim], bool]:
-    """The claims that were asked for, in the ledger's order, and whether each was named. UserError: there is none."""
+    """The requested claims, in the ledger's order, and whether each was named. UserError if there is none."""
     named = {name for name in names if "/" in name}
     papers = [*(name for name in names if name not in named), *papers]
     whole = ledger()
@@ -138,14 +139,14 @@ def _print_counts(console: Console, verdicts: list[Verdict], shown: int) -> None
     known = [v for v in verdicts if v.claim.basis == "erratum"]
     if known:
         count = sum(v.verdict == CONTRADICTED for v in known)
-        lines.append(f"{len(known)} of them are known errata, {count} of which are contradicted here as expected.")
+        lines.append(f"{len(known)} of them are known errata, {count} of which are contradicted here, as expected.")
     lines.append(found.error)
     if scales := sorted({v.scale for v in verdicts if v.scale}, key=SCALES.index):
         several = any(v.data_seeds > 1 for v in verdicts)
         draws = (
-            "Intervals include the spread between the draws of generated data where a run has several (data_seeds=5)."
+            "Intervals include the spread between draws of generated data if a run has several (data_seeds=5)."
             if several
-            else "Intervals are about the noise; generated data are one draw (data_seeds=5 makes five)."
+            else "Intervals are about the noise; generated data is one draw (data_seeds=5 makes five)."
         )
         lines.append(f"Scale of the runs: {', '.join(scales)}. {draws}")
     for text in lines:

@@ -1,4 +1,4 @@
-"""How `claims` shows verdicts: one line each, a table or a list with all details, or JSON. Imported by the verb alone."""
+"""How `claims` shows verdicts: one line each, a table or a list with all details, or JSON. Imported by the verb only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.text import Text
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
 from dpbench.claims.verdicts import Verdict
 
-WIDTH = 170  # of what is printed into a pipe
-NARROW = 130  # below, a table would break every word: claims are listed one after the other
+WIDTH = 170  # of output into a pipe
+NARROW = 130  # below this width a table would break every word: claims are listed one after the other
 COLOURS = {REPRODUCED: "green", CONTRADICTED: "red", INCONCLUSIVE: "yellow", UNTESTABLE: "dim"}
 NAMES = 44  # the width of most names of claims
 
 
 def line(v: Verdict, width: int) -> Text:
-    """A claim in one line: its verdict, its name, what was measured, what the paper expects, and what the rest says."""
+    """A claim in one line: its verdict, its name, what was measured, what the paper expects, and other evidence."""
     name = v.claim.id + ("*" if v.claim.copy_of else "")
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured
     about = f"{numbers}; paper {v.claim.expect}" if v.decider else v.reason
@@ -58,27 +58,27 @@ def listing(title: str, verdicts: list[Verdict]) -> Group:
 
 
 def _about(v: Verdict) -> Text:
-    """What is claimed and where, and what is to be said of the verdict."""
+    """What is claimed and where, and remarks on the verdict."""
     claim = v.claim
     remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence, v.source)))
     lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
     behind = claim.note if v.verdict != UNTESTABLE else ""
     texts = [v.reason, v.command, *(_other(other) for other in v.others), _borders(v), behind]
     if claim.copy_of:
-        texts.append(f"Repeats {claim.copy_of}, and is not counted.")
+        texts.append(f"Repeats {claim.copy_of}; not counted.")
     lines += [Text(text, "dim") for text in texts if text]
     return Text("\n").join(lines)
 
 
 def _other(v: Verdict) -> str:
-    """What further evidence says."""
+    """The verdict of further evidence."""
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured or v.reason
     return f"On {v.source or 'generated data'}: {v.verdict}, {numbers}" + (f" [{v.where}]" if v.where else "")
 
 
 def _borders(v: Verdict) -> str:
     """Where the borders of the expected region come from."""
-    after = "set after numbers were seen" if v.claim.set_after else ""
+    after = "set after the numbers were seen" if v.claim.set_after else ""
     reasons = "; ".join(filter(None, (v.claim.because, after)))
     return f"Borders: {reasons}." if reasons else ""
 
@@ -102,7 +102,7 @@ def _entry(v: Verdict) -> dict[str, Any]:
 
 
 def _finding(v: Verdict) -> dict[str, Any]:
-    """What one kind of evidence says; numbers that are not finite are null."""
+    """The verdict of one kind of evidence; numbers that are not finite are null."""
     found: dict[str, Any] = {"verdict": v.verdict, "reason": v.reason, "source": v.source}
     found |= {
         "files": list(v.files),

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from dpbench.cli.streams import writable
 
-WIDTH = 150  # of what is printed into a pipe, which has no width of its own: wide enough that no row is folded
+WIDTH = 150  # of output into a pipe: wide enough that no row is wrapped
 
 
 class _Console(Console):
-    """A console that puts readable letters in before it lays out a table, so that the columns stay straight."""
+    """A console that replaces characters that cannot be shown before it lays out a table, so that columns stay aligned."""
 
     def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
         return super().render_str(writable(text, self.encoding), **options)
@@ -26,5 +26,5 @@ def console(width: int = WIDTH) -> Console:
 
 
 def notes() -> Console:
-    """Standard error: what is being done, and warnings."""
+    """Standard error: progress and warnings."""
     return _Console(stderr=True, highlight=False)

@@ -1,5 +1,5 @@
-"""`compare`: where a mechanism stands among those of its guarantee, on which data it wins and loses, by how much, and whether its
-guarantee stands an audit. With --dataset alone: which mechanism to use on these data."""
+"""`compare`: how a mechanism ranks among those with its guarantee, on which data it wins and loses, by how much, and whether its
+guarantee passes an audit. With --dataset alone: which mechanism to use on this data."""
 
 from __future__ import annotations
 
@@ -63,21 +63,25 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("mechanism", nargs="?", help="a name or the dotted path of your class; parameters as mine.Rounded(step=5)")
+    add("mechanism", nargs="?", help="a name or the dotted path of your class; parameters as in mine.Rounded(step=5)")
     add("--scale", default="smoke", help="smoke (default), laptop or paper")
     add("--dataset", nargs="+", help="names of datasets, or one CSV, TSV or Parquet file of your own")
     add("--user", help="column of the users in your file (default: user)")
     add("--item", help="column of the items in your file (default: item)")
-    add("--bound", type=int, help="the most items that one user of your file may have: declared, not counted")
+    add(
+        "--bound",
+        type=int,
+        help="the most items that one user of your file may have; declared, not counted from the data",
+    )
     add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
     add(
         "--experiment",
-        help="the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the class)",
+        help="the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)",
     )
-    add("--trials", type=int, help="trials of each setting (default: by the scale)")
+    add("--trials", type=int, help="trials per setting (default: by the scale)")
     add("--results", type=Path, help="folder of the trials (default: results)")
     add("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
-    add("--no-audit", action="store_true", help="leave out the audit, which takes up to 15 seconds")
+    add("--no-audit", action="store_true", help="skip the audit, which takes up to 15 seconds")
     return parser
 
 
@@ -102,7 +106,7 @@ def _ratio(value: float, share: bool) -> str:
 
 
 def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
-    """Where the newcomer stands, setting by setting and against each of the others."""
+    """Print how the newcomer ranks, setting by setting and against each of the others."""
     from dpbench.compare.duels import duels
 
     who = next(name for name in numbers["who"] if str(name).partition("[")[0] == found.who)
@@ -117,16 +121,14 @@ def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
     out.print(f"Neighbours: {escape(str(one['neighbours']) or 'not stated')}.", highlight=False)
     interval = f"{_ratio(one['regret_low'], share)} to {_ratio(one['regret_high'], share)}"
     place = f"rank {one['rank']:.0f} of {rivals} ({one['rank_low']:.0f} to {one['rank_high']:.0f} over datasets)"
-    place = place if one["rank"] == one["rank"] else "no rank, as it did not take part in every setting"
+    place = place if one["rank"] == one["rank"] else "no rank, because it was not run in every setting"
     out.print(
         f"{place}; regret {_ratio(one['regret'], share)} (95 %: {interval}); competitive in "
         f"{one['times_competitive']:.0f} of {one['settings']:.0f} settings",
         highlight=False,
     )
     out.print(_settings(mine, numbers, share))
-    table = Table(
-        "against", "better in", "worse in", "of", "its error over theirs", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    table = Table("against", "better in", "worse in", "of", "its error / theirs", box=box.SIMPLE_HEAD, pad_edge=False)
     for duel in duels(numbers, who, share=share):
         table.add_row(duel.rival, *map(str, (duel.better, duel.worse, duel.settings)), _ratio(duel.ratio, share))
     out.print(table)
@@ -143,7 +145,7 @@ def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
 
 
 def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
-    """Every setting: the newcomer's distance to the best, and who that is."""
+    """Every setting: the newcomer's distance to the best mechanism, and which one that is."""
     from dpbench.figures.style import epsilon_name
 
     keys = [name for name in ("dataset", "place", "epsilon", "share", "K") if name in mine]
@@ -174,14 +176,14 @@ def _split(out: Console, found: Comparison, numbers: pd.DataFrame, who: str) -> 
 
 
 def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
-    """Which mechanism to use on these data, board by board and ε by ε."""
+    """Print which mechanism to use on this data, by board and ε."""
     from dpbench.compare.boards import Board, present
     from dpbench.figures.style import epsilon_name
 
     metric = next(name for name in ("mae", "abs_error", "precision") if name in numbers)
     for board in present(numbers["board"]):
         table = Table(title=board.told, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-        for head in ("dataset", "ε", "lowest", metric, "not surely worse", "competitive"):
+        for head in ("dataset", "ε", "lowest", metric, "not certainly worse", "competitive"):
             table.add_column(head, overflow="fold")
         own = numbers[(numbers["board"] == str(board)) & numbers["ratio"].notna()]
         keys = [name for name in ("dataset", "place", "epsilon") if name in own]
@@ -192,14 +194,14 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
             sure = ", ".join(group.loc[group["competitive"], "who"]) or "-"
             table.add_row(*shown, first["who"], f"{first[metric]:.4g} ± {first[f'{metric}_se']:.2g}", rivals, sure)
         if board is Board.READS:
-            out.print("For comparison only, as a release would not be private:", highlight=False)
+            out.print("For comparison only, because a release would not be private:", highlight=False)
         out.print(table)
     for place, reason in found.run.left_out:
         notes().print(f"left out: {escape(place)}: {escape(reason)}", soft_wrap=True)
 
 
 def _save(found: Comparison) -> None:
-    """The figure of the board, the newcomer highlighted."""
+    """Save the figure of the board, with the newcomer highlighted."""
     from dpbench.figures.style import paper_style, plt
 
     path = found.run.results / "figures" / f"{found.run.label}.png"

@@ -1,7 +1,7 @@
 """`completion`: the shell completion script. eval "$(python -m dpbench completion bash)"
 
-The script asks this verb again for the words that fit (`completion words LINE`), so it never goes stale. It completes `dpbench`
-and `python -m dpbench`: verbs, settings, lists of names, parameters, and your own files in ./conf.
+The script calls this verb again for the matching words (`completion words LINE`), so it never becomes outdated. It completes
+`dpbench` and `python -m dpbench`: verbs, settings, lists of names, parameters, and your own files in ./conf.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
 
 
 def candidates(line: str) -> list[str]:
-    """The words that may stand at the end of a command line."""
+    """The words that may complete a command line."""
     done, _, current = PREFIX.sub("dpbench", line).rpartition(" ")
     words = done.split()[1:]
     if not words:
@@ -75,7 +75,7 @@ def candidates(line: str) -> list[str]:
 
 
 def _listed(words: list[str]) -> list[str]:
-    """The names that a verb takes."""
+    """The names that a verb accepts."""
     verb, count = words[0], len(words)
     if verb == "list":
         return ["mechanisms", "datasets", "experiments", "tasks", "--json"]
@@ -93,13 +93,13 @@ def _listed(words: list[str]) -> list[str]:
 
 
 def _run(current: str) -> list[str]:
-    """Settings, lists of names and parameters. A quote before the word stays where it is."""
+    """Settings, lists of names and parameters. A quote before the word is kept."""
     quote = current[:1] if current[:1] in ("'", '"') else ""
     bare = current[len(quote) :]
     group, equals, value = bare.partition("=")
     if equals and group in GROUPS:
         names = [*options(group), *([*papers(), ALL] if group == "experiment" else ())]
-        *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are divided by commas
+        *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are separated by commas
         start = bare[: len(bare) - len(last)]
         found = [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
     elif not equals and bare.count(".") and bare.partition(".")[0] in ENTRIES:
@@ -111,7 +111,7 @@ def _run(current: str) -> list[str]:
 
 
 def _parameters(group: str, name: str) -> list[str]:
-    """`mechanism.gs.w=` and so on; before the second dot the names themselves."""
+    """`mechanism.gs.w=` and so on; before the second dot, the names themselves."""
     names = options(group)
     if name not in names:
         return [f"{group}.{one}." for one in names]

@@ -1,4 +1,4 @@
-"""`data`: what datasets there are and what of them is here; a dataset's card, shape and calibration; their original files."""
+"""`data`: lists datasets and what is stored of them; shows a dataset's card, shape and calibration; fetches original files."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ from dpbench.errors import UserError, unknown
 from dpbench.paths import cache
 from dpbench.sources import cards
 
-ROOMY = 110  # columns in which titles fit beside the rest
+ROOMY = 110  # terminal width from which on titles fit beside the rest
 ORIGINAL = (
-    "Originals: get = python -m dpbench data get NAME; own = yours, by dataset.NAME.path=FOLDER; - = none that we read."
+    "Originals: get = python -m dpbench data get NAME; own = your files, by dataset.NAME.path=FOLDER; - = none is read."
 )
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench data", description=__doc__)
     verbs = parser.add_subparsers(dest="what", required=True, metavar="list | show NAME | get NAME | where")
-    verbs.add_parser("list", help="every dataset: its kind, and what of it is here")
+    verbs.add_parser("list", help="every dataset: its kind, and what is stored here")
     show = verbs.add_parser("show", help="card, statistics beside the paper's, shape, generator against original")
     show.add_argument("name")
-    show.add_argument("parameters", nargs="*", help="of the generator or reader, such as ids=all")
+    show.add_argument("parameters", nargs="*", help="parameters of the generator or reader, such as ids=all")
     show.add_argument("--path", help="the original files (default: what `data get` fetched)")
-    show.add_argument("--scale", default="laptop", help="of the generator: smoke, laptop or paper (default: laptop)")
-    show.add_argument("--epsilon", default="ln2", help="of the mechanisms that are compared (default: ln2)")
-    show.add_argument("--trials", type=int, default=5, help="of each mechanism; 0: compare shapes only (default: 5)")
+    show.add_argument(
+        "--scale", default="laptop", help="scale of the generator: smoke, laptop or paper (default: laptop)"
+    )
+    show.add_argument("--epsilon", default="ln2", help="budget of the compared mechanisms (default: ln2)")
+    show.add_argument("--trials", type=int, default=5, help="trials per mechanism; 0: compare shapes only (default: 5)")
     get = verbs.add_parser("get", help="fetch the original files from their official address")
     get.add_argument("name")
-    get.add_argument("--from", dest="mirror", help="another address under which the same files are")
+    get.add_argument("--from", dest="mirror", help="another address of the same files")
     get.add_argument(
-        "--again", action="store_true", help="fetch anew what is here; the old is kept until the new is whole"
+        "--again", action="store_true", help="fetch again; the old files are kept until the new ones are complete"
     )
     verbs.add_parser("where", help="the folders of downloads and of built data")
     args, rest = parser.parse_known_args(argv)
@@ -61,7 +63,7 @@ def main(argv: list[str]) -> int:
 def _list(args: argparse.Namespace, console: Console) -> int:
     table = Table(caption=ORIGINAL, caption_justify="left")
     heads = ["name", "kind", "here", "original", "what it is"]
-    heads = heads if console.width >= ROOMY else heads[:-1]  # `show` has the title too
+    heads = heads if console.width >= ROOMY else heads[:-1]  # `show` also has the title
     for head in heads:
         table.add_column(head, no_wrap=head in ("name", "kind", "original"))
     for name in catalogue.options("dataset"):
@@ -74,14 +76,14 @@ def _list(args: argparse.Namespace, console: Console) -> int:
 
 
 def _here(entry: DatasetEntry) -> str:
-    """What of a dataset is on this machine already."""
+    """What is already on this machine of a dataset."""
     from dpbench.config.catalogue import SCALES
     from dpbench.config.entries import dataset_of
     from dpbench.sources.cache import origins, peek
 
     built = [s for s in SCALES if entry.generator and peek(dataset_of(entry.generated(), s).spec)]
     came = origins(entry.name)
-    # Of another kind or with other parameters than the scales give it.
+    # Possibly of another kind or with other parameters than at the scales.
     found = [f"generated ({', '.join(built)})"] if built else ["generated"] if None in came else []
     found += ["files"] if cards.fetched(entry.name) or came - {None} else []
     return ", ".join(found) or "nothing"
@@ -110,14 +112,14 @@ def _get(args: argparse.Namespace, console: Console) -> int:
         with _progress(notes) as progress:
             folder, found = fetch(card, mirror=args.mirror, again=args.again, progress=progress)
     except FetchError as error:
-        kept = "; what was fetched before is kept" if args.again and before else ""
+        kept = "; the files fetched before are kept" if args.again and before else ""
         notes.print(f"dpbench: {error}{kept}", soft_wrap=True, markup=False)
         return 1
     for file in card.files:
         known, sha256 = file.checksum, f"sha256:{found[file.name]}"
         unpacked = before and not args.again and not (folder / file.name).is_file()
         holds = "held when it was unpacked, and its files are unchanged" if unpacked else "holds"
-        sure = "the card knows no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} {holds}"
+        sure = "the card has no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} {holds}"
         more = f"; {sha256}" if known != sha256 else ""
         console.print(f"{file.name}: {sure}{more}", highlight=False, soft_wrap=True)
     state = "was fetched before" if before and not args.again else "is here now"
@@ -134,7 +136,7 @@ def _no_address(card: cards.Card) -> str:
     use = (
         f"With the files: dataset.{card.name}.path=FOLDER" if reads else "It is generated, and no files of it are read"
     )
-    return f"{card.name} has no address that may be fetched from.{where} {use}"
+    return f"{card.name} has no address to fetch it from.{where} {use}"
 
 
 @contextmanager

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from dpbench.compare.calibration import Measured
     from dpbench.sources.spec import DatasetSpec
 
-BAR = 24  # characters of a full bar, where there is room
+BAR = 24  # characters of a full bar, if there is space
 SHARE = 8  # characters of the share after a bar
 TOLD = "generator, files' sizes"
 
 
 def print_facts(card: cards.Card, console: Console) -> None:
-    """What the original is, whose, under which licence, and where its files are."""
+    """What the original is, its publisher, its licence, and where its files are."""
     facts = {"what": card.title, "publisher": card.publisher, "page": card.page, "licence": card.licence}
     for name, fact in facts.items():
         if fact:
@@ -54,7 +54,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
     forms = _forms(args, common.notes())
     if not forms:
         get = f", or python -m dpbench data get {args.name}" if card.files else ""
-        console.print(f"Nothing of it is here: --path FILE or FOLDER{get}", highlight=False)
+        console.print(f"There is no data here: give --path FILE or FOLDER{get}", highlight=False)
         return 0
     console.print(_statistics(card, forms))
     for table in _shapes(forms, console.width):
@@ -71,7 +71,7 @@ def _scaled(args: argparse.Namespace) -> str:
 
 
 def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
-    """The dataset in every form that is here: generated at a scale, from files, generated at the files' sizes."""
+    """The dataset in every available form: generated at a scale, from files, generated at the files' sizes."""
     from dpbench.compare import calibration
     from dpbench.config import catalogue
     from dpbench.config.catalogue import SCALES
@@ -100,7 +100,7 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
         forms[_scaled(args)] = opened(_scaled(args), generated.spec)
     path = args.path or entry.path or cards.fetched(args.name)
     if path and not entry.files:
-        raise UserError(f"{args.name} has no original that we read: expected no --path")
+        raise UserError(f"{args.name} has no original files that dpbench reads: expected no --path")
     if path:
         spec = dataset_of(entry.from_files(path), args.scale).spec
         with warnings.catch_warnings(record=True) as caught:
@@ -113,7 +113,7 @@ def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
             if told is not None:
                 forms[TOLD] = opened(TOLD, told)
         except UserError as error:
-            say(f"The generator cannot be told the files' sizes: {error}")
+            say(f"The generator cannot use the files' sizes: {error}")
     return forms
 
 
@@ -136,7 +136,7 @@ def _statistics(card: cards.Card, forms: Mapping[str, Any]) -> Table:
 
 
 def _shapes(forms: Mapping[str, Any], width: int) -> list[Table]:
-    """For each shape a table of its outline and a plot, the forms side by side, all in `width` characters."""
+    """For each shape a table of statistics and a plot, the forms side by side, within `width` characters."""
     from dpbench.compare import calibration
 
     found = {name: calibration.shapes(data) for name, data in forms.items()}
@@ -144,7 +144,7 @@ def _shapes(forms: Mapping[str, Any], width: int) -> list[Table]:
     for shape in next(iter(found.values())):
         parts = {name: values[shape] for name, values in found.items() if shape in values}
         outlines = {name: calibration.outline(values) for name, values in parts.items()}
-        table = Table(title=f"{shape[0].upper()}{shape[1:]}: quantiles of those that are not empty")
+        table = Table(title=f"{shape[0].upper()}{shape[1:]}: quantiles of the non-empty ones")
         table.add_column("")
         for name in parts:
             table.add_column(name, justify="right")
@@ -166,7 +166,7 @@ def _shapes(forms: Mapping[str, Any], width: int) -> list[Table]:
 
 
 def _bar(length: float, share: float, full: int) -> str:
-    """A bar of this length, of a `full` number of characters, and the share it stands for."""
+    """A bar of this length, relative to `full` characters, and the share it represents."""
     return f"{'█' * round(full * length) or '▏'} {100 * share:.2g} %" if share else ""
 
 
@@ -194,8 +194,8 @@ def _errors(forms: Mapping[str, Any], measure: tuple[str, str], epsilon: float, 
 
 
 def _measured(value: Measured, usual: str) -> str:
-    """Mean and standard error, and the metric's name where it is not the table's."""
-    # One digit of the spread, without an exponent where it is 10 or more.
+    """Mean and standard error, and the metric's name if it is not the table's."""
+    # One digit of the spread, without an exponent if it is 10 or more.
     spread = f" ± {float(f'{value.spread:.1g}'):g}" if math.isfinite(value.spread) else ""
     other = "" if value.metric == usual else f"{value.metric.replace('_', ' ')}: "
     return f"{other}{value.mean:.4g}{spread}"

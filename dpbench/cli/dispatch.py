@@ -1,6 +1,6 @@
 """The verbs: finds the module of a verb and turns errors into one line and an exit status.
 
-0: done. 1: the work failed. 2: wrong use. 130, 143: interrupted. Each verb lives in dpbench/cli and is imported only when used.
+0: done. 1: the work failed. 2: wrong use. 130, 143: interrupted. Each verb is a module of dpbench/cli, imported only when used.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dpbench.errors import Failed, UserError, unknown
 
 VERBS = {
     "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
-    "reproduce": "everything of a paper: run, figures, claims, report; compared with the record",
+    "reproduce": "reproduce a paper: run, figures, claims, report; compare with the record",
     "figures": "draw every figure and table from the stored trials",
     "claims": "each claim of the papers: reproduced, contradicted or not testable, with the numbers",
-    "check": "utility against the committed baselines, as continuous integration runs it",
+    "check": "compare utility with the committed baselines, for continuous integration",
     "data": "datasets: list, cards and calibration, original files",
     "report": "one self-contained HTML page of figures, numbers, claims, datasets and errata",
-    "compare": "where a mechanism stands among those of its guarantee, or which one to use on your data",
-    "audit": "how much privacy each mechanism loses, and whether that is what it states",
-    "new": "a working file of your own to start from: mechanism, dataset, task or experiment, with its test",
+    "compare": "how a mechanism ranks among those with its guarantee, or which one to use on your data",
+    "audit": "how much privacy each mechanism loses, and whether it keeps its guarantee",
+    "new": "write a working file to start from: mechanism, dataset, task or experiment, with its test",
     "list": "mechanisms, datasets, experiments or tasks",
-    "track": "log stored trials to MLflow that it does not have yet",
+    "track": "log stored trials to MLflow",
     "bench": "measure the speed floors, as ratios",
     "completion": "print the shell completion script for bash or zsh",
 }
@@ -41,7 +41,7 @@ def usage() -> str:
     return (
         "dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy.\n\n"
         f"usage: python -m dpbench VERB ...\n\n{lines}\n\n"
-        "python -m dpbench VERB --help says more of each. Start with: python -m dpbench run scale=smoke"
+        "python -m dpbench VERB --help explains each verb. Start with: python -m dpbench run scale=smoke"
     )
 
 
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     verb, rest = args[0], args[1:]
     warnings.formatwarning = _warning
-    # A user's own classes are named by dotted path and live in the folder the command is started in.
+    # A user's own classes are named by dotted path and are in the folder where the command is started.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -71,11 +71,11 @@ def main(argv: list[str] | None = None) -> int:
         print(f"dpbench: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
-        rest_of_it = str(stop) or "what is finished is kept, and the same command goes on from here"
+        rest_of_it = str(stop) or "finished trials are kept, and the same command continues from there"
         print(f"dpbench: interrupted; {rest_of_it}", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
     except BrokenPipeError:
-        # The reader (head, less) has gone: nothing is left to say.
+        # The reader of the pipe (head, less) has ended: stop quietly.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Failed, OSError) as error:
@@ -84,9 +84,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _with_own(verb: str, words: list[str]) -> list[str]:
-    """The words of a verb, after the user's own configuration was made known to it: `./conf`, and what --config-dir names.
+    """The arguments of a verb, after its configuration folders were set: `./conf`, and those given by --config-dir.
 
-    `run` and `check` look for it themselves.
+    `run` and `check` do this themselves.
     """
     if verb == "run":
         return words
@@ -105,7 +105,7 @@ def _with_own(verb: str, words: list[str]) -> list[str]:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, as `kill` and time limits send it: ends as Ctrl-C does, workers and temporary folders included."""
+    """SIGTERM, sent by `kill` and time limits: handled like Ctrl-C, including workers and temporary folders."""
 
 
 def _terminated(*_: Any) -> None:
@@ -116,6 +116,6 @@ _plain_warning = warnings.formatwarning
 
 
 def _warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
-    """Our own warnings are messages to the user: where in the code they arise says nothing."""
+    """Show our own warnings as messages to the user, without the place in the code."""
     own = category.__module__.partition(".")[0] == "dpbench"
     return f"dpbench: {message}\n" if own else _plain_warning(message, category, *place, **more)

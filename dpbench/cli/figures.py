@@ -1,4 +1,4 @@
-"""`figures`: every figure and table from the stored trials, PNG + PDF + the numbers as CSV."""
+"""`figures`: draws every figure and table from the stored trials: PNG, PDF, and the numbers as CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from dpbench.results.run import Run
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench figures", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9, or names of runs; none: all that were run")
+    parser.add_argument(
+        "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     args = parser.parse_args(argv)
     runs = Run.each(args.results)
@@ -27,7 +29,7 @@ def main(argv: list[str]) -> int:
     done = runs if recorded else stored(args.results)
     from dpbench.figures.draw import CannotDraw, save
 
-    # A run on original files stands beside the one on generated data: a name means both.
+    # A run on original files is beside the one on generated data: a name means both.
     wanted = {
         label: run for label, run in done.items() if not args.experiment or {label, run.name} & {*args.experiment}
     }
@@ -53,13 +55,13 @@ def main(argv: list[str]) -> int:
             print(f"missing: {name}: {run_command(name, args.results)}")
     elif missing:
         command = run_command(missing[0], args.results)
-        print(f"{len(missing)} experiments are not run yet, such as {missing[0]}: {command}")
+        print(f"{len(missing)} experiments have not been run yet, such as {missing[0]}: {command}")
     nothing = not wanted and not recorded
     return 1 if failed or (missing and args.experiment) or nothing else 0
 
 
 def _draw_record(name: str, results: Path) -> bool:
-    """Draw what is on record of an experiment that was not run here. False when that fails."""
+    """Draw the record of an experiment that was not run here. False if that fails."""
     from dpbench.figures.draw import CannotDraw, save_record
 
     found = record.read(name)

@@ -1,4 +1,4 @@
-"""`list`: what there is, with where it comes from and what is reconstructed or not private; your own included."""
+"""`list`: mechanisms, datasets, experiments or tasks, yours included, with their origin and what is not private."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dpbench.cli.common import console
 from dpbench.config import catalogue
 from dpbench.errors import UserError, one_of
 
-WIDTH = 180  # of what is printed into a pipe
+WIDTH = 180  # of output into a pipe
 NOISE = (
-    "Float noise is for research: doubles have holes, which tell neighbours apart (Mironov 2012). "
+    "Float noise is for research: it has gaps that can reveal the input (Mironov 2012). "
     'For a real release: mechanism.release(data, epsilon=..., rng="secure", noise="exact"), and no "NOT PRIVATE" beside it.'
 )
 WHAT = ("mechanisms", "datasets", "experiments", "tasks")
@@ -60,14 +60,14 @@ def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
             try:
                 entry = catalogue.mechanism(name)
                 yield _mechanism(name, MECHANISMS.get(entry.cls), dict(entry.parameters))
-            except UserError as problem:  # one broken file of the user's must not hide all others
+            except UserError as problem:  # one broken file of a user must not hide all others
                 yield (name, "own", "", "", "", f"cannot be used: {problem}", "")
 
     return ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"), rows()
 
 
 def _mechanism(name: str, cls: Any, given: dict[str, Any]) -> tuple[str, ...]:
-    """The row of a mechanism; a stranger's class need not state any of its facts."""
+    """The row of a mechanism; a user's own class may not state its facts."""
     fields = [f for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else []
     defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING} | given
     parameters = ", ".join(f"{key}={value!r}" for key, value in defaults.items())

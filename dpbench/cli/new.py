@@ -1,4 +1,4 @@
-"""`new`: a small, working file of your own to start from, with its test: a mechanism, a dataset, a task or an experiment."""
+"""`new`: writes a small, working file to start from, with its test: a mechanism, a dataset, a task or an experiment."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ WHAT = ("mechanism", "dataset", "task", "experiment")
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench new", description=__doc__)
     parser.add_argument("what", choices=WHAT)
-    parser.add_argument("name", help="small letters, digits and _; for an experiment FOLDER/NAME, such as mine/sweep")
+    parser.add_argument(
+        "name", help="lower-case letters, digits and _; for an experiment FOLDER/NAME, such as mine/sweep"
+    )
     args = parser.parse_args(argv)
     files = written(args.what, args.name)
     for path in files:
         if path.exists():
-            raise UserError(f"{path} is there already: choose another name, or remove it")
+            raise UserError(f"{path} already exists: choose another name, or remove it")
     for path, text in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,13 +42,15 @@ def main(argv: list[str]) -> int:
 
 
 def written(what: str, name: str) -> dict[Path, str]:
-    """The files, by their places, with their contents."""
+    """The files by path, with their contents."""
     form = r"[a-z]\w*(/[a-z]\w*)?" if what == "experiment" else r"[a-z]\w*"
     if not re.fullmatch(form, name, re.ASCII) or keyword.iskeyword(name):
         example = "mine/sweep" if what == "experiment" else "rounded"
-        raise UserError(f"{what} name {name!r} is not valid: expected small letters, digits and _, such as {example}")
+        raise UserError(
+            f"{what} name {name!r} is not valid: expected lower-case letters, digits and _, such as {example}"
+        )
     if name in catalogue.options(what):
-        raise UserError(f"{what} {name!r} is there already: choose another name")
+        raise UserError(f"{what} {name!r} already exists: choose another name")
     if what != "experiment":  # which is no module
         _require_free(what, name)
     words = {"name": name, "module": _module(name), "cls": _class(name)}
@@ -71,5 +75,5 @@ def _module(name: str) -> str:
 
 
 def _class(name: str) -> str:
-    """`my_rounding` as a class is called: MyRounding."""
+    """The class name of `my_rounding`: MyRounding."""
     return "".join(part.capitalize() for part in re.split(r"[_/]", name) if part)

@@ -1,4 +1,4 @@
-"""Prints how numbers stand against the record. Imported by the verbs `reproduce` and `check`."""
+"""Prints how numbers compare with the record. Imported by the verbs `reproduce` and `check`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MOST = 20  # differences that are printed
 
 
 def print_comparison(console: Console, found: Comparison) -> None:
-    """The differences, what could not be compared, and the counts."""
+    """Print the differences, what could not be compared, and the counts."""
     _print_differences(console, found.differences)
     for problem in found.problems:
         console.print(f"not compared: {problem}", highlight=False, markup=False, soft_wrap=True)
     console.print(
-        f"Against the record: {found.exact} numbers that must be equal, {found.tested} tested at 1 % together, "
+        f"Compared with the record: {found.exact} numbers that must be equal, {found.tested} tested jointly at 1 %, "
         f"{found.untested} without a standard error; {len(found.differences)} differ",
         highlight=False,
         soft_wrap=True,

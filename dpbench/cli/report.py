@@ -1,4 +1,4 @@
-"""`report`: one self-contained HTML page of figures, numbers, claims, datasets and errata, from the stored trials alone."""
+"""`report`: one self-contained HTML page of figures, numbers, claims, datasets and errata, from the stored trials only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     if facts.missing:
         first = facts.missing[0]
         print(
-            f"{len(facts.missing)} experiments are not run yet; the report lists them, such as {first.id}: {first.command}"
+            f"{len(facts.missing)} experiments have not been run yet; the report lists them, such as {first.id}: {first.command}"
         )
     broken = [e for e in facts.experiments if e.problem]
     for experiment in broken:

@@ -1,7 +1,7 @@
-"""`reproduce`: everything of a paper in one command: run, draw, judge, report, and compare with the record.
+"""`reproduce`: reproduces a paper in one command: run, draw, judge, report, and compare with the record.
 
-All experiments are planned together, so that settings which several of them share are computed once. What is finished is
-kept: the same command goes on after an interruption. The exit status is 1 when a number differs from the record, or trials
+All experiments are planned together, so that settings shared by several of them are computed once. Finished trials are kept:
+the same command continues after an interruption. The exit status is 1 if a number differs from the record, or if trials
 failed.
 """
 
@@ -37,8 +37,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: 0)")
-    parser.add_argument("--record", action="store_true", help="put it on record, in place of what is recorded there")
-    parser.add_argument("--artifact", type=Path, metavar="FOLDER", help="write what an artifact reviewer asks for")
+    parser.add_argument("--record", action="store_true", help="write the results to the record, replacing the old ones")
+    parser.add_argument("--artifact", type=Path, metavar="FOLDER", help="write the bundle for an artifact reviewer")
     args = parser.parse_args(argv)
     output_folder("--results ", args.results)
     if args.artifact is not None:
@@ -106,7 +106,7 @@ class _Session:
             return
         assert record is not None
         costs = record.costs
-        took = f"{costs.seconds:.0f} s" if costs.seconds is not None else "went on from an earlier run"
+        took = f"{costs.seconds:.0f} s" if costs.seconds is not None else "continued from an earlier run"
         memory = f", {costs.memory / 1e9:.1f} GB" if costs.memory else ""
         decided = ", ".join(f"{n} {v}" for v, n in _counts(record).items())
         self.console.print(f"{name}: {took}{memory}; {decided or 'no claims'}", highlight=False, soft_wrap=True)
@@ -127,13 +127,13 @@ class _Session:
             self.console.print(f"wrote {path}", highlight=False, soft_wrap=True)
 
     def _compare(self, pairs: list[Pair], names: list[str]) -> bool:
-        """Print how the numbers stand against the record. False when one differs."""
+        """Print how the numbers compare with the record. False if one differs."""
         from dpbench.cli.record_tables import print_comparison
         from dpbench.reproduce.comparison import compare
 
         known = {pair.run.experiment for pair in pairs}
         if missing := [name for name in names if name not in known]:
-            self.console.print(f"Not on record: {', '.join(missing)}", highlight=False, soft_wrap=True)
+            self.console.print(f"Not in the record: {', '.join(missing)}", highlight=False, soft_wrap=True)
         if not pairs:
             return True
         found = compare(pairs)

@@ -33,11 +33,11 @@ HELP = """python -m dpbench run: datasets x mechanisms x epsilons, repeated in p
 
 Examples
   python -m dpbench run experiment=gs/fig9 scale=smoke
-  python -m dpbench run experiment=gs/fig7,gs/fig9      several in one go; experiment=gs: all of a paper; experiment=all
+  python -m dpbench run experiment=gs/fig7,gs/fig9      several at once; experiment=gs: all of a paper; experiment=all
   python -m dpbench run 'dataset=[checkin,netflix]' 'mechanism=[lpa,gs]' 'epsilon=[0.1,ln2]' trials=50 name=mytest
-                                                       an ad-hoc run: no experiment, the usual task of the data
+                                                       an ad-hoc run: no experiment, the default task for the data
   python -m dpbench run experiment=gs/fig9 mechanism.gs.bound=50 name=bounded
-                                                       a variation, kept beside the experiment's own run
+                                                       a variation, stored beside the experiment's own run
   python -m dpbench run experiment=gs/fig7 mechanism.gs_s.sampling=column runner.jobs=1
   python -m dpbench run experiment=gs/fig9 dry=true
 
@@ -48,7 +48,7 @@ Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
   runner.jobs=-1, runner.chunk=auto, runner.address=null, runner.shard=null (2/8: the second of eight parts), tracking.uri=null
-  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest goes on
+  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest continues
   runner=slurm: runner.queue, runner.walltime, runner.memory, runner.interface, runner.directives
 
 Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAML) | -m (sweep)
@@ -57,7 +57,7 @@ Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAM
 
 
 def main(argv: list[str]) -> int:
-    # Hydra's own help reads every YAML there is, which takes a second and shows less.
+    # Hydra's own help reads every YAML file, which takes a second and shows less.
     if "--help" in argv or "-h" in argv:
         print(help_text(config_folders(argv)))
         return 0
@@ -82,7 +82,7 @@ def help_text(folders: list[Path]) -> str:
 
 
 def run_once(config: RunConfig, *, verbose: bool = False) -> int:
-    """One run, start to end. Returns the exit status. `verbose`: print the whole traceback of every failure."""
+    """One run from start to end. Returns the exit status. `verbose`: print the whole traceback of every failure."""
     console, notes = common.console(), common.notes()
     check_folder(config.results, notes)
     began = time.perf_counter()
@@ -115,7 +115,7 @@ def finish(
     *,
     verbose: bool = False,
 ) -> bool:
-    """Save a run that was carried out, print its table, draw and log it. False when other shards must complete it first."""
+    """Save an executed run, print its table, draw and log it. False if other shards must complete it first."""
     (console, notes), config = consoles, plan.config
     whole = config.runner.part is None or run_shards.complete(plan, store)
     if config.runner.part is None:  # a shard's time is not the time of the run
@@ -141,7 +141,7 @@ def counts(result: Result) -> str:
 
 
 def warning(notes: Console) -> Callable[[str], None]:
-    """Says what a user must know of the stored files."""
+    """A function that shows warnings about the stored files."""
     return lambda text: notes.print(f"[yellow]{escape(text)}", soft_wrap=True)
 
 
@@ -155,7 +155,7 @@ def check_folder(results: Path, notes: Console) -> None:
 
 @contextmanager
 def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
-    """Says what is being prepared: a spinner on a terminal, plain lines elsewhere."""
+    """Shows what is being prepared: a spinner on a terminal, plain lines elsewhere."""
     if not notes.is_terminal:
         yield notes.print
         return
@@ -167,7 +167,7 @@ def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
 def progress_bar(
     name: str, total: int, notes: Console
 ) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """A bar on a terminal. Gives what moves it, and what says who is at work."""
+    """A bar on a terminal. Yields the functions that advance it and that show which workers are at work."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -202,7 +202,7 @@ def _track(run: Run, uri: str | None, files: list[Path], notes: Console) -> None
         track(run, uri, files)
     except TrackerDown as problem:
         notes.print(
-            f"[yellow]warning[/]: MLflow did not take the results ({escape(str(problem))}). "
+            f"[yellow]warning[/]: MLflow did not accept the results ({escape(str(problem))}). "
             "They are stored; `python -m dpbench track` logs them later.",
             soft_wrap=True,
         )
@@ -222,7 +222,7 @@ def _draw(run: Run, notes: Console) -> list[Path]:
 
 
 def _print_changes(console: Console, run: Run) -> None:
-    """A run with overrides and without a name stands where the experiment's own stood, until that is run again."""
+    """Say that a run with overrides and without a name replaces the experiment's own run, until that is run again."""
     if not run.changes:
         return
     text = f"Not {run.experiment} as defined ({'; '.join(run.changes)})"

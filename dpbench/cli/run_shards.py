@@ -1,4 +1,4 @@
-"""What `run` prints about shards: the part that one computes, how far the whole run is, and how to go on from there."""
+"""What `run` prints about shards: the part of one shard, the progress of the whole run, and how to continue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpbench.engine.shards import overview, progress, trials_of
 from dpbench.results.commands import RESULTS
 from dpbench.results.store import Store
 
-MOST_ROWS = 100  # of the overview
+MOST_ROWS = 100  # most rows of the overview
 
 
 def planned(plan: Plan) -> int:
-    """How many trials this process is to see finished."""
+    """The number of trials that this process should finish."""
     return sum(map(len, trials_of(plan, plan.config.runner.part).values()))
 
 
@@ -28,7 +28,7 @@ def complete(plan: Plan, store: Store) -> bool:
 
 
 def print_part(console: Console, plan: Plan, store: Store) -> None:
-    """What the part of this shard is, and how much of the whole is done."""
+    """Print the part of this shard, and how much of the whole run is done."""
     trials = trials_of(plan, plan.config.runner.part)
     mine, part = progress(plan, store, trials)
     stored, wanted = progress(plan, store, trials_of(plan))
@@ -42,7 +42,7 @@ def print_part(console: Console, plan: Plan, store: Store) -> None:
 
 
 def print_next(console: Console, config: RunConfig) -> None:
-    """Who makes what is made of the whole."""
+    """Print which shard draws and logs the whole run."""
     where = [] if config.results == RESULTS else ["--results", str(config.results)]
     wanted = [("figures", "draws the figure")] if config.figure else []
     wanted += [("track", "logs to MLflow")] if config.tracking.enabled else []
@@ -57,7 +57,7 @@ def print_next(console: Console, config: RunConfig) -> None:
 
 
 def print_overview(console: Console, plan: Plan, store: Store) -> None:
-    """Every part of the plan, when a shard of it is asked for."""
+    """Print every part of the plan, if a shard of it is requested."""
     shard = plan.config.runner.part
     if shard is None:
         return

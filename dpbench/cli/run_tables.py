@@ -23,8 +23,8 @@ from dpbench.results.numbers import plain, with_error
 from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
-MOST_ROWS = 100  # of a printed table
-MOST_NUMBERS = 10  # of failed trials in a line
+MOST_ROWS = 100  # most rows of a printed table
+MOST_NUMBERS = 10  # most failed trials listed in a line
 MARK = "†"
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
@@ -43,7 +43,7 @@ def results(run: Run, store: Store, result: Result) -> Table:
     if result.failures:
         heads.append("failed")
     table = Table(title=run.title or run.name)
-    for head in heads:  # words may be folded, numbers may not
+    for head in heads:  # text may be wrapped, numbers may not
         number = head not in LEFT
         table.add_column(head, justify="right" if number else "left", no_wrap=number, overflow="fold")
     # Settings with failures are always shown.
@@ -65,7 +65,7 @@ def results(run: Run, store: Store, result: Result) -> Table:
 
 
 def print_results(console: Console, run: Run, store: Store, result: Result) -> None:
-    """The table, or where the screen is too narrow for its numbers one paragraph per row: no number is ever cut."""
+    """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
     table = results(run, store, result)
     if Measurement.get(console, console.options, table).minimum <= console.width:
         console.print(table)
@@ -81,12 +81,12 @@ def print_results(console: Console, run: Run, store: Store, result: Result) -> N
 
 
 def marked(setting: Setting) -> str:
-    """The mechanism's name, with a mark when it is not private as run."""
+    """The mechanism's name, with a mark if it is not private as run."""
     return f"{setting.mechanism.name}{MARK if setting.caveat else ''}"
 
 
 def _metrics(run: Run, store: Store) -> list[str]:
-    """The metrics that were asked for, as far as they were measured; else the task's first two."""
+    """The requested metrics that were measured; otherwise the task's first two."""
     # One setting at a time: a run may have more trials than fit into memory.
     found = (store.read(setting.id, run.repetitions_of(setting)) for setting in run.settings)
     columns: list[str] = next((table.column_names for table in found if table is not None), [])
@@ -108,13 +108,13 @@ def _mean(draws: Sequence[Any], name: str) -> str:
 
 
 def print_notes(console: Console, run: Run, store: Store) -> None:
-    """Where the data come from, how noise is drawn, what is not private, and what is exact although it should be noisy."""
+    """Where the data comes from, how noise is drawn, what is not private, and what is exact although it should be noisy."""
     for origin in run.origins():
         console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
     if len(run.data_seeds) > 1:
         console.print(several_draws(run).capitalize(), highlight=False, soft_wrap=True)
     if run.noise != FLOAT:
-        console.print(f"{run.noise.capitalize()} noise, drawn from whole numbers only", highlight=False, soft_wrap=True)
+        console.print(f"{run.noise.capitalize()} noise, drawn with integers only", highlight=False, soft_wrap=True)
     alike: dict[str, list[str]] = {}
     for mechanism, reason in run.caveats.items():
         alike.setdefault(reason, []).append(mechanism)
@@ -133,7 +133,7 @@ def print_notes(console: Console, run: Run, store: Store) -> None:
 
 
 def _print_bounds(console: Console, run: Run) -> None:
-    """What to declare about one's own data, so that the noise covers every user without a look at them."""
+    """What to declare about a user's data, so that the noise covers every user without looking at the data."""
     lacking = [name for name, reason in run.caveats.items() if "declare `bound`" in reason]
     largest = {
         use.name: use.statistics.get("largest_row", use.statistics.get("largest"))
@@ -157,7 +157,7 @@ def _exact(run: Run, store: Store, setting: Setting) -> bool:
     declared = getattr(setting.task.found(TASKS), "metric", None)
     if not callable(declared):
         return False
-    # The first trials tell nearly always: thousands of settings would take their time.
+    # The first trials are nearly always enough, and thousands of settings would take long.
     first = store.read(setting.id, 2)
     if first is not None and not _no_error(first, declared):
         return False
@@ -173,7 +173,7 @@ def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
 
 
 def print_plan(console: Console, plan: Plan, store: Store) -> None:
-    """The settings of a dry run, or of the shard that is asked for, and how much of them is there."""
+    """Print the settings of a dry run, or of the requested shard, and how many of their trials are stored."""
     run, shard = plan.run, plan.config.runner.part
     work, found = todo(plan, store)
     table = Table(title=f"Plan of {run.name} at scale {run.scale}" + (f", shard {shard}" if shard else ""))
@@ -182,7 +182,7 @@ def print_plan(console: Console, plan: Plan, store: Store) -> None:
         table.add_column(name)
     missing: dict[str, int] = {}
     for chunk in work:
-        # A trial that only runs again beside its partner is done.
+        # A trial that only runs again because of its partner counts as done.
         fresh = {*chunk.trials} - store.named(chunk.setting.id)
         missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
     trials = trials_of(plan, shard)
@@ -228,5 +228,5 @@ def _trials(count: int) -> str:
 
 
 def _near(place: str) -> str:
-    """A place as one names it in the current folder."""
+    """A place relative to the current folder."""
     return place.removeprefix(os.getcwd() + os.sep)

@@ -1,6 +1,6 @@
-"""`run` with several experiments: one process plans them all, and one set of workers computes them.
+"""`run` with several experiments: one process plans all of them, and one set of workers computes them.
 
-Each is its own run, saved, printed, drawn and logged as soon as it is done. What goes wrong with one does not stop the others.
+Each is its own run, saved, printed, drawn and logged as soon as it is done. A problem with one does not stop the others.
 Imported by `run`.
 """
 
@@ -25,7 +25,7 @@ from dpbench.results.store import Store
 
 
 def run_together(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False) -> int:
-    """Run all that could be composed. Returns 1 when a trial failed, or an experiment could not be run."""
+    """Run all that could be composed. Returns 1 if a trial failed, or an experiment could not be run."""
     console, notes = common.console(), common.notes()
     began = time.perf_counter()
     problems = {name: str(config) for name, config in configs.items() if isinstance(config, UserError)}
@@ -45,15 +45,15 @@ def run_together(configs: Mapping[str, RunConfig | UserError], *, verbose: bool 
 
 
 def _plans(configs: list[RunConfig], problems: dict[str, str], notes: Console) -> list[Plan]:
-    """The plans, all made before anything is computed: data are built once, and what cannot be run is known."""
+    """The plans, all made before anything is computed: data is built once, and it is known what cannot be run."""
     plans = []
     for folder in dict.fromkeys(config.results for config in configs):
         check_folder(folder, notes)
     with preparing(notes) as say:
         for config in configs:
-            if not config.datasets:  # original files that are not here: no fault of anybody
+            if not config.datasets:  # original files are missing: not an error
                 names = ", ".join(name for name, _ in config.left_out)
-                notes.print(f"left out: {config.name}: the files of {names} are not here", soft_wrap=True)
+                notes.print(f"left out: {config.name}: the files of {names} are missing", soft_wrap=True)
                 continue
             try:
                 plan = make_plan(config, say=say)
@@ -65,7 +65,7 @@ def _plans(configs: list[RunConfig], problems: dict[str, str], notes: Console) -
 
 
 def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Console, Console], verbose: bool) -> Result:
-    """Returns the counts of all of them together."""
+    """Execute the plans. Returns the total counts."""
     notes = consoles[1]
     total = Result()
     began: dict[str, float] = {}

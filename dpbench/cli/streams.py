@@ -1,4 +1,4 @@
-"""Output that survives terminals which know few letters: readable ones stand for those that they lack.
+"""Output for terminals with few characters: missing ones are replaced by readable ones.
 
 Imported by `dispatch` before anything is written, and by the consoles in `common`.
 """
@@ -9,7 +9,7 @@ import codecs
 import sys
 import unicodedata
 
-# What stands for a letter that a terminal does not have.
+# Replacements for characters that a terminal does not have.
 PLAIN = {
     "ε": "eps",
     "λ": "lambda",
@@ -57,14 +57,14 @@ HANDLER = "dpbench.plain"
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """A handler of encoding errors: readable letters for those that cannot be written."""
+    """A handler of encoding errors: readable replacements for characters that cannot be written."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(plain(letter) for letter in error.object[error.start : error.end]), error.end
 
 
 def plain(letter: str) -> str:
-    """Something in ASCII that can be read in place of a letter."""
+    """A readable ASCII replacement for a character."""
     if letter in PLAIN:
         return PLAIN[letter]
     name = unicodedata.name(letter, "")
@@ -79,15 +79,15 @@ codecs.register_error(HANDLER, _plain)
 
 
 def prepare_streams() -> None:
-    """Make standard output and error write what their encoding lacks in other letters, instead of failing."""
+    """Make standard output and error replace characters that their encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)  # a test's or notebook's stream has none, and needs none
+        reconfigure = getattr(stream, "reconfigure", None)  # streams of tests and notebooks have none, and need none
         if reconfigure is not None:
             reconfigure(errors=HANDLER)
 
 
 def writable(text: str, encoding: str) -> str:
-    """The text with readable letters for those that an encoding lacks."""
+    """The text with readable replacements for characters that an encoding lacks."""
     try:
         return text.encode(encoding, HANDLER).decode(encoding)
     except LookupError:

@@ -15,15 +15,15 @@ class CLASS(Mechanism):
 
     # Fields are parameters: mechanism.NAME.step=5 sets one, mechanism.NAME.step=[1,5,10] compares several.
     step: float = 10.0
-    bound: int = 100  # the most items of one user, known without looking at the data
+    bound: int = 100  # most items of one user, known without looking at the data
 
-    kinds = ("incidence",)  # the data it takes: incidence, records, contingency, catalogue
-    privacy = "ε"  # what it states; `audit` looks whether that is true
+    kinds = ("incidence",)  # the data it accepts: incidence, records, contingency, catalogue
+    privacy = "ε"  # the guarantee it states; `audit` checks it
 
     def publish(self, data, epsilon, noise):
-        # All randomness comes from `noise`. One user moves the counts by at most `bound` in all.
+        # All randomness comes from `noise`. One user changes the counts by at most `bound` in total.
         noisy = noise.laplace(data.counts, scale=self.bound / epsilon)
-        # What is done afterwards costs no privacy.
+        # Post-processing costs no privacy.
         return Counts(counts=self.step * (noisy / self.step).round())
 
     def unfit(self, data):
@@ -54,10 +54,10 @@ def test_it_is_as_private_as_it_states():
 MECHANISM_YAML = """# python -m dpbench run experiment=gs/fig9 scale=smoke 'mechanism=[lpa,gs,NAME]'
 NAME:
   class: MODULE.CLASS
-  bound: 17000   # of the data it runs on
+  bound: 17000   # for the data it runs on
 """
 
-DATASET = '''"""CLASS: made-up data. For a file of your own no code is needed: see `data show table`."""
+DATASET = '''"""CLASS: made-up data. Your own file needs no code: see `data show table`."""
 
 from dataclasses import dataclass
 
@@ -76,7 +76,7 @@ class CLASS(Source):
     kinds = ("incidence",)
 
     def build(self, rng):
-        # All randomness comes from `rng`, which follows from data_seed: the same seed makes the same data.
+        # All randomness comes from `rng`, which is seeded by data_seed: the same seed makes the same data.
         users = np.repeat(np.arange(self.users), rng.integers(1, 11, self.users))
         places = np.minimum(rng.pareto(1.0, users.size) * 3, self.places - 1).astype(int)
         return Incidence.from_pairs(users, places)
@@ -108,7 +108,7 @@ NAME:
 # NAME: {source: files, files: table, path: visits.csv, user: who, item: place}
 """
 
-TASK = '''"""CLASS: one sentence on what it asks."""
+TASK = '''"""CLASS: one sentence on what it measures."""
 
 from dataclasses import dataclass
 
@@ -119,7 +119,7 @@ from dpbench.tasks import Metric
 
 @dataclass(frozen=True, kw_only=True)
 class CLASS(Task):
-    """How far the counts of the most frequent columns are off."""
+    """The error of the counts of the most frequent columns."""
 
     # Fields are parameters: task.NAME.k=20 sets one.
     k: int = 10
@@ -196,7 +196,7 @@ FILES = {
     "task": {"{module}.py": TASK, "conf/task/{name}.yaml": TASK_YAML, "test_{module}.py": TASK_TEST},
     "experiment": {"conf/experiment/{name}.yaml": EXPERIMENT_YAML, "test_{module}.py": EXPERIMENT_TEST},
 }
-"""The files of each, by their places."""
+"""The files of each kind, by path."""
 
 NEXT = {
     "mechanism": (
@@ -218,4 +218,4 @@ NEXT = {
         "python -m pytest test_{module}.py",
     ),
 }
-"""What to do with them."""
+"""What to do next."""

@@ -1,4 +1,4 @@
-"""`track`: log stored trials to MLflow that it does not have yet."""
+"""`track`: logs stored trials to MLflow, as far as it does not have them yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from dpbench.results.commands import RESULTS, run_command, stored
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench track", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9, or names of runs; none: all that were run")
+    parser.add_argument(
+        "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument("--uri", help="MLflow tracking server (default: mlflow.db in the results folder)")
     args = parser.parse_args(argv)
@@ -32,8 +34,8 @@ def main(argv: list[str]) -> int:
         try:
             count = track(run, args.uri)
         except TrackerDown as problem:
-            print(f"dpbench: MLflow did not take {label}: {problem}", file=sys.stderr)
+            print(f"dpbench: MLflow did not accept {label}: {problem}", file=sys.stderr)
             return 1
         others = len({setting.id for setting in run.settings}) - count
-        print(f"{label}: {count} settings logged, {others} were there already or have no trials")
+        print(f"{label}: {count} settings logged, {others} were already there or have no trials")
     return 0

@@ -1,6 +1,6 @@
-"""The words of `run`, before Hydra sees them: what looks like another program's command line gets the one that is meant.
+"""The arguments of `run`, before Hydra sees them: other programs' command-line style is recognised and corrected.
 
-Hydra would take `--experiment` for the beginning of another option of its own, and a bare word for a broken override.
+Hydra would take `--experiment` for an abbreviation of one of its own options, and a bare word for a broken override.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from dpbench.config.compose import all_settings
 from dpbench.config.words import INFO, VALUED
 from dpbench.errors import UserError, nearest, one_of, unknown
 
-# Flags of Hydra that make sense here. Not among them: those that take another configuration than ours, or unpickle a file.
+# Flags of Hydra that make sense here, without those that use another configuration or unpickle a file.
 FLAGS = ("--help", "-h", "--hydra-help", "--multirun", "-m", "--resolve", "--info", "-i", "--run", "-r")
-OWN = ("--verbose",)  # ours, which Hydra never sees
+OWN = ("--verbose",)  # our own flags, which Hydra never sees
 VALUES = {
     "--cfg": ("job", "hydra", "all"),
     "--info": INFO,
 }
 SHORT = {"-c": "--cfg", "-i": "--info"}
-# What other programs call our settings.
+# Names of our settings in other programs.
 ALIASES = {
     "jobs": "runner.jobs",
     "shard": "runner.shard",
@@ -33,11 +33,11 @@ ALIASES = {
     "output": "results",
     "eps": "epsilon",
 }
-BRIEF = {"dry": "true", "figure": "true"}  # what a flag without a value means
+BRIEF = {"dry": "true", "figure": "true"}  # the value of a flag without a value
 
 
 def check_words(argv: Sequence[str], folders: Sequence[Path]) -> None:
-    """UserError with the right command where `argv` is not what `run` takes."""
+    """UserError with the right command if `argv` is not valid for `run`."""
     words = _Words(list(argv), folders)
     right = words.corrected()
     if words.problems:
@@ -53,7 +53,7 @@ class _Words:
         self.settings = all_settings()
 
     def corrected(self) -> list[str]:
-        """The words as they should have been; `problems` says what was wrong with them."""
+        """The corrected arguments; `problems` says what was wrong."""
         found: list[str] = []
         while self.rest:
             word = self.rest.pop(0)
@@ -115,7 +115,7 @@ class _Words:
         raise UserError(f"cannot read {word!r}: expected key=value, such as experiment=gs/fig9; {nearest(word, names)}")
 
     def _meant(self, word: str) -> list[str]:
-        """The overrides that a bare name may stand for; none when it is nobody's name."""
+        """The overrides that a bare name may mean; empty if it is unknown."""
         for group in ("experiment", "scale", "mechanism", "dataset", "task", "runner"):
             names = catalogue.options(group, *self.folders)
             if full := [n for n in names if word in (n, n.rpartition("/")[2])]:
@@ -129,7 +129,7 @@ class _Words:
 
 
 def _several(value: str) -> bool:
-    """Whether commas stand outside of brackets and quotes."""
+    """Whether there are commas outside of brackets and quotes."""
     outside = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "", value)
     depth = 0
     for letter in outside:

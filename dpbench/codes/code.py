@@ -14,17 +14,17 @@ from dpbench.codes.live import MAIN, functions, live_code, without_source
 from dpbench.fingerprints import digest
 
 EXEMPT = ("dpbench.errors", "dpbench.paths", "dpbench.registry", "dpbench.codes", "dpbench.engine.identity")
-"""Modules that take part in every trial and in no number: messages, places of files, names of classes, and what names
-code. A change in the naming itself shows in the names."""
+"""Modules that are used in every trial but affect no number: messages, paths, names of classes, and the identification of
+code. A change of the identification itself shows in the identities."""
 
-_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class statement made it, whatever module it names
+_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, whatever module it names
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _MEMO: dict[tuple[frozenset[str], frozenset[str]], tuple[list[tuple[str, graph.Stamp]], Code]] = {}
 
 
 @dataclass(frozen=True)
 class Code:
-    """The code behind some classes. Two of the same digest compute the same numbers on the same type of processor."""
+    """The code behind some classes. Equal digests mean equal numbers on the same type of processor."""
 
     digest: str
     modules: Mapping[str, str]
@@ -32,7 +32,7 @@ class Code:
     distributions: Mapping[str, str]
     """Each library that those modules import, and its version; `python` stands for the standard library."""
     resumable: bool
-    """False when some code could not be read: nothing computed by it is ever taken for finished."""
+    """False if some code could not be read: its results are never reused."""
     reasons: tuple[str, ...] = ()
     """Why not."""
 
@@ -41,7 +41,7 @@ class Code:
 class _Roots:
     modules: set[str] = field(default_factory=set)
     own: set[str] = field(default_factory=set)
-    """Top-level packages of the things themselves: these count by their source even when they are installed."""
+    """Top-level packages of the given classes: these count by their source even if they are installed."""
     texts: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
 
@@ -87,19 +87,19 @@ def _thing(thing: Any, roots: _Roots, seen: set[int], own: bool = False) -> None
         _thing(type(thing), roots, seen, own)
         if isinstance(thing, functools.partial):
             _thing((thing.func, thing.args, thing.keywords), roots, seen)
-        # A parameter may be a mechanism or a function itself. Data are named by their content, not here.
+        # A parameter may itself be a mechanism or a function. Data is identified by its content, not here.
         _thing(dict(getattr(thing, "__dict__", ())), roots, seen)
 
 
 def _definition(thing: Any, roots: _Roots, own: bool = False) -> None:
-    """The module of one class or function, and of the functions that were put into the class from elsewhere."""
+    """Add the module of a class or function, and of functions that were assigned to the class from elsewhere."""
     home = getattr(thing, "__module__", None)
     if isinstance(thing, type) and not thing.__flags__ & _MADE_BY_PYTHON and home == "builtins":
         return
     if isinstance(thing, BuiltinFunctionType):
         home = home or "builtins"
     if not _located(thing, home, roots, own):
-        return  # its functions were looked at
+        return  # its functions were already added
     seen = {home}
     for function in functions(thing):
         name = function.__globals__.get("__name__")
@@ -110,7 +110,7 @@ def _definition(thing: Any, roots: _Roots, own: bool = False) -> None:
 
 
 def _located(thing: Any, home: Any, roots: _Roots, own: bool = False) -> bool:
-    """Count a class or function by its module, or else by its own source; whether it has a module."""
+    """Add a class or function by its module, or else by its own source. Returns whether it has a module."""
     known = isinstance(home, str) and home not in MAIN and (home in sys.modules or places.locate(home) is not None)
     if known and (home != "builtins" or isinstance(thing, BuiltinFunctionType)):
         roots.modules.add(home)
@@ -144,7 +144,7 @@ def _closure(modules: frozenset[str], own: frozenset[str]) -> Code:
 
 
 def _reached(modules: Iterable[str], own: frozenset[str], versions: dict[str, str]) -> Iterator[str]:
-    """Every module that counts by its source, from these on; what is installed goes into `versions`."""
+    """Every module reachable from these that counts by its source; installed ones are added to `versions`."""
     waiting, seen = list(modules), set()
     while waiting:
         name = waiting.pop()

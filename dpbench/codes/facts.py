@@ -1,4 +1,4 @@
-"""What the text of one module says: a hash of its code, and what it takes from other modules. Reads no other file.
+"""Facts from the text of one module: a hash of its code, and what it uses from other modules. Reads no other file.
 
 Comments, docstrings, layout and imports for type checkers do not count. Imported by `codes.graph` and `codes.live`.
 """
@@ -11,25 +11,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 Use = tuple[str, tuple[str, ...]]
-"""A module, and the attributes that are taken from it, one inside the other; `*` stands for all of them."""
+"""A module and the nested attributes used from it; `*` means all of them."""
 
 OURS = "dpbench"
 
-# Calls that load a module: by a literal name they are imports, by a computed one nobody can say what they load.
+# Calls that load a module: with a literal name they are imports; with a computed name the module is unknown.
 _LOADERS = {"import_module", "__import__"}
 _FILE_LOADERS = {"spec_from_file_location", "run_path", "run_module"}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The code of a module. Of a package's `__init__` that only exports, `digest` is empty and `uses` has nothing."""
+    """The code of a module. For a package's `__init__` that only exports, `digest` and `uses` are empty."""
 
     digest: str
     uses: frozenset[Use] = frozenset()
     exports: Mapping[str, tuple[Use, ...]] = field(default_factory=dict)
-    """Of a package: each imported name, and where it comes from."""
+    """For a package: each imported name, and where it comes from."""
     stars: tuple[str, ...] = ()
-    """Of a package: modules of which everything is imported."""
+    """For a package: modules from which everything is imported."""
     names: frozenset[str] = frozenset()
     """Every name bound at the top level."""
     computed: tuple[int, ...] = ()
@@ -37,18 +37,18 @@ class Facts:
 
 
 def opaque(content: bytes) -> Facts:
-    """A file that is no Python text: its bytes count, and what it imports is not known."""
+    """A file that is not Python source: its bytes count, and its imports are unknown."""
     return Facts(hashlib.blake2b(content, digest_size=16).hexdigest())
 
 
 def read(text: str | bytes, package: str, *, is_package: bool = False, bound: Mapping[str, Use] | None = None) -> Facts:
-    """The facts of a module's text. `package` resolves relative imports; `bound` are modules known by other names."""
+    """The facts of a module's text. `package` resolves relative imports; `bound`: modules that are known under other names."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # never imported as it stands, so its imports do not matter
+    except (SyntaxError, ValueError):  # cannot be imported like this, so its imports do not matter
         return opaque(text.encode() if isinstance(text, str) else text)
     _strip(tree)
-    everything = list(ast.walk(tree))  # once: walking takes longer than parsing
+    everything = list(ast.walk(tree))  # walked once, because walking takes longer than parsing
     known: dict[str, list[Use]] = {name: [use] for name, use in (bound or {}).items()}
     for node in everything:
         for name, use in _bindings(node, package):
@@ -75,7 +75,7 @@ def read(text: str | bytes, package: str, *, is_package: bool = False, bound: Ma
 
 
 def _strip(tree: ast.AST) -> None:
-    """Take out what does not run: strings that stand alone (docstrings), and `if TYPE_CHECKING:`."""
+    """Remove what does not run: bare strings (docstrings), and `if TYPE_CHECKING:`."""
     for node in ast.walk(tree):
         for part in ("body", "orelse", "finalbody"):
             statements = getattr(node, part, None)
@@ -105,11 +105,11 @@ def _last_name(node: ast.AST) -> str:
 def _exports(statement: ast.stmt, lazy: bool) -> bool:
     """Whether a statement of an `__init__` only exports: an import, `__all__`, a constant such as `__version__`.
 
-    Ours may also export at first use (`lazy`): a `__getattr__` with its private table, and no other code, by our rules.
+    Ours may also export lazily (`lazy`): a `__getattr__` with its private table, and no other code.
     """
     if isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass):
         return True
-    if isinstance(statement, ast.Try | ast.If):  # `except ImportError`, or another import for another Python
+    if isinstance(statement, ast.Try | ast.If):  # `except ImportError`, or imports that depend on the Python version
         handlers = [s for handler in getattr(statement, "handlers", []) for s in handler.body]
         parts = [*statement.body, *statement.orelse, *getattr(statement, "finalbody", []), *handlers]
         return all(_exports(part, lazy) for part in parts)
@@ -171,7 +171,7 @@ def _is_computed(node: ast.Call) -> bool:
 
 
 def _chains(nodes: Iterable[ast.AST], known: Mapping[str, list[Use]]) -> Iterator[Use]:
-    """`pkg.part.name` for every imported name: which attributes are taken. A name that stands alone takes everything."""
+    """`pkg.part.name` for every imported name: which attributes are used. A name used alone counts as everything."""
     inner: set[int] = set()
     for node in nodes:  # outer nodes come before inner ones
         if id(node) in inner or not isinstance(node, ast.Attribute | ast.Name):
@@ -188,7 +188,7 @@ def _chains(nodes: Iterable[ast.AST], known: Mapping[str, list[Use]]) -> Iterato
 
 
 def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run when the module is loaded, those in `if`, `try` and `with` among them."""
+    """Statements that run when the module is loaded, including those in `if`, `try` and `with`."""
     for statement in statements:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,7 +1,7 @@
-"""The graph of modules: what each one's code is, and which others it takes part of. Imported by `codes.code`.
+"""The graph of modules: the code of each one, and which others it uses. Imported by `codes.code`.
 
-A loaded module stands for the code that was loaded, whatever becomes of its file: a worker that runs the code of this
-morning says so, even when the file has changed at noon.
+A loaded module counts with the code that was loaded, even if its file has changed since: a worker that still runs the old
+code reports the old code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpbench.codes.facts import OURS, Facts, Use
 from dpbench.codes.places import Place, locate, owner
 from dpbench.errors import UserError
 
-# Whoever takes one of these can make any class of a family by its name, so that all of the family take part.
+# Code that uses one of these can make any class of a family by name, so the whole family counts.
 _LOOKUPS = {
     ("dpbench.mechanisms.base", "MECHANISMS"): "dpbench.mechanisms",
     ("dpbench.mechanisms.base", "mechanism"): "dpbench.mechanisms",
@@ -30,18 +30,18 @@ _LOOKUPS = {
     ("dpbench.tasks.base", "TASKS"): "dpbench.tasks",
     ("dpbench.api.shelf", "task"): "dpbench.tasks",
 }
-# What starts a run or reads one takes no part in a trial; a user's script calls it beside the class that it runs.
+# Functions that start or read a run are not part of a trial; a user's script calls them beside the class that it runs.
 _STARTERS = {(OURS, name) for name in ("run", "load", "dataset", "audit", "compare")}
 
 
 @dataclass(frozen=True)
 class Node:
-    """One module. `digest` is empty for an `__init__` that only exports, and for what has no source."""
+    """One module. `digest` is empty for an `__init__` that only exports, and for modules without source."""
 
     digest: str
     targets: frozenset[str]
     unknown: tuple[str, ...] = ()
-    """Why the code is not known for certain."""
+    """Why the code may be incomplete."""
 
 
 Stamp = tuple[Any, Any]
@@ -50,17 +50,17 @@ _NODES: dict[str, tuple[Stamp, Node]] = {}
 
 
 def stamp(name: str) -> Stamp:
-    """What changes when a module is loaded again or, while it is not loaded, when its file changes."""
+    """A value that changes when a module is loaded again or, while it is not loaded, when its file changes."""
     module = sys.modules.get(name)
     if module is not None:
-        # The objects are kept, not their ids: an id may be used again.
+        # The objects are stored, not their ids: an id may be reused.
         return module, getattr(module, "__spec__", None)
     place = locate(name)
     return place, (_written(place), *sys.path)
 
 
 def holds(name: str, was: Stamp) -> bool:
-    """Whether a stamp still is the module's. Looks for no module anew."""
+    """Whether a stamp is still valid. Does not search for modules."""
     module = sys.modules.get(name)
     if module is not None:
         return was[0] is module and was[1] is getattr(module, "__spec__", None)
@@ -68,7 +68,7 @@ def holds(name: str, was: Stamp) -> bool:
 
 
 def _written(place: Place | None) -> tuple[int, ...] | None:
-    """Times and size of a module's file. The time of the inode shows a file whose old time was put back."""
+    """Times and size of a module's file. The inode's change time reveals a file whose modification time was restored."""
     try:
         status = os.stat(place.file) if place is not None and place.file is not None else None
     except OSError:
@@ -77,7 +77,7 @@ def _written(place: Place | None) -> tuple[int, ...] | None:
 
 
 def node(name: str) -> Node:
-    """The module by its source."""
+    """The node of a module, from its source."""
     known = _NODES.get(name)
     if known is not None and holds(name, known[0]):
         return known[1]
@@ -95,7 +95,7 @@ def node(name: str) -> Node:
 
 
 def targets_of(uses: frozenset[Use], importer: str) -> frozenset[str]:
-    """The modules that these uses take part of."""
+    """The modules that these uses refer to."""
     return frozenset(target for use in uses for target in _resolve(use, importer, set()))
 
 
@@ -131,7 +131,7 @@ def _read_file(file: str, _written: tuple[int, ...], package: str, is_package: b
 
 
 def _loader_source(name: str) -> str | None:
-    """The text of a module that is in no file of its own: in a zip archive, for example."""
+    """The text of a module that is not a file, for example in a zip archive."""
     module = sys.modules.get(name)
     loader = getattr(module, "__loader__", None)
     try:
@@ -141,14 +141,14 @@ def _loader_source(name: str) -> str | None:
 
 
 def _resolve(use: Use, importer: str, seen: set[Use]) -> set[str]:
-    """The modules behind a use: through the exports of packages to the one that defines the name."""
+    """The modules behind a use, followed through the exports of packages to the one that defines the name."""
     if use in seen:
         return set()
     seen.add(use)
     name, attributes = use
     found = {name}
     whose = owner(name)
-    # Of an installed package only its own modules and ours look at more than its version.
+    # For other importers, an installed package counts only by its version.
     inside = whose.plugin or (whose.kind == "installed" and name.partition(".")[0] == importer.partition(".")[0])
     place = locate(name) if whose.kind == "source" or inside else None
     if not attributes or place is None:
@@ -169,7 +169,7 @@ def _resolve(use: Use, importer: str, seen: set[Use]) -> set[str]:
     if first not in told.names:
         uses += [(star, attributes) for star in told.stars if _provides(star, first, set())]
     inner = f"{name}.{first}"
-    if locate(inner) is not None:  # a part of the package, or both a part and a name
+    if locate(inner) is not None:  # a submodule of the package, perhaps also a name in it
         uses.append((inner, rest))
     if not uses and first not in told.names:
         uses += _at_run_time(name, first)
@@ -177,7 +177,7 @@ def _resolve(use: Use, importer: str, seen: set[Use]) -> set[str]:
 
 
 def _provides(name: str, wanted: str, seen: set[str]) -> bool:
-    """Whether `from name import *` may bring a name. Of what is installed one cannot say: then it may."""
+    """Whether `from name import *` may provide a name. For installed packages this is unknown, so yes."""
     if name in seen:
         return False
     seen.add(name)
@@ -188,7 +188,7 @@ def _provides(name: str, wanted: str, seen: set[str]) -> bool:
 
 
 def _at_run_time(package: str, name: str) -> Iterator[Use]:
-    """Where a name comes from that no statement of the package binds: one made by its `__getattr__`."""
+    """Where a name comes from that only the package's `__getattr__` provides."""
     value = getattr(sys.modules.get(package), name, None)
     if isinstance(value, ModuleType):
         yield value.__name__, ()

@@ -1,7 +1,7 @@
-"""Whether a module that this process has loaded is still what its file says. Imported by `codes.graph`.
+"""Whether a module that this process has loaded still equals its file. Imported by `codes.graph`.
 
-Someone who edits a file after `import mine` and before the first run would otherwise get the old code's numbers under the
-new code's name.
+Otherwise, editing a file after `import mine` and before the first run would store the old code's numbers under the new
+code's identity.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SLACK = 5 * 10**9  # clocks of file servers differ
 
 
 def changed(module: ModuleType, file: str, written: int) -> bool:
-    """Whether functions or constants of the loaded module differ from those of the text in its file now."""
-    # A file older than this process cannot have changed since; a loader that rewrites code cannot be compared with.
+    """Whether functions or constants of the loaded module differ from those in its file now."""
+    # A file older than this process cannot have changed since. Code that a loader rewrote cannot be compared.
     if written < _BEGAN - _SLACK or type(getattr(module, "__loader__", None)) is not SourceFileLoader:
         return False
     text = Path(file).read_bytes()
@@ -60,7 +60,7 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
 
 
 def _bare(code: CodeType) -> tuple[Any, ...]:
-    """What a function does, without its line numbers and its docstring."""
+    """The code of a function without line numbers and docstring."""
     constants = [_plain(constant) for constant in code.co_consts]
     if constants and not code.co_name.startswith("<") and isinstance(code.co_consts[0], str | None):
         del constants[0]
@@ -70,14 +70,14 @@ def _bare(code: CodeType) -> tuple[Any, ...]:
 def _plain(constant: Any) -> Any:
     if isinstance(constant, CodeType):
         return _bare(constant)
-    if isinstance(constant, tuple | frozenset):  # a set has no order to compare by its text
+    if isinstance(constant, tuple | frozenset):  # a set has no fixed order in its text form
         return type(constant)(map(_plain, constant))
     return type(constant), repr(constant)
 
 
 def unwrapped(value: Any) -> FunctionType | None:
-    """The function itself, or inside a static method, a property, a cache or a compiled kernel."""
-    kind = type(value)  # compared, not asked by getattr: some objects import a library to answer, and this runs often
+    """The function itself, or the one inside a static method, a property, a cache or a compiled kernel."""
+    kind = type(value)  # not by getattr: some objects would import a library to answer, and this runs often
     if kind is FunctionType:
         return value
     if kind in _WRAPPERS:
@@ -105,7 +105,7 @@ def _scopes(tree: ast.Module, module: ModuleType) -> Iterator[tuple[list[ast.stm
 
 
 def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
-    """Names that are given a plain number or word, once."""
+    """Names that are assigned a plain number or string exactly once."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     often = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     often += Counter(name for node in nodes if isinstance(node, ast.Global) for name in 2 * node.names)

@@ -1,4 +1,4 @@
-"""Where a module stands, found without importing anything: its file, and whether it is the standard library's, an
+"""Where a module is, found without importing anything: its file, and whether it is the standard library's, an
 installed distribution's, or code that counts by its source (ours and the user's). Imported by `codes.graph`.
 """
 
@@ -20,27 +20,27 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
 class Place(NamedTuple):
-    """A module's file (None: it has none, as a namespace package) and a package's folders (None: it is no package)."""
+    """A module's file (None for a namespace package) and a package's folders (None if it is not a package)."""
 
     file: str | None
     folders: tuple[str, ...] | None
 
 
 class Owner(NamedTuple):
-    """Whose a module is."""
+    """Who provides a module."""
 
     kind: str
     """`source`, `installed`, `standard` or `missing`."""
     distributions: tuple[str, ...] = ()
     plugin: bool = False
-    """Whether an installed one is a plugin of ours: it then counts by its source too."""
+    """Whether an installed module is a dpbench plugin: it then counts by its source too."""
 
 
 _SOURCE, _MISSING = Owner("source"), Owner("missing")
 
 
 def locate(name: str) -> Place | None:
-    """Where a module is: the loaded one, or the one an import would find; None when there is no such module."""
+    """Where a module is: the loaded one, or the one an import would find; None if there is no such module."""
     module = sys.modules.get(name)
     if module is not None:
         folders = getattr(module, "__path__", None)
@@ -75,13 +75,13 @@ _SETTLED: dict[str, Owner] = {}
 
 
 def owner(name: str) -> Owner:
-    """Whose a module is. Of a dotted name the first part that has a file decides, so that nothing below is looked for."""
+    """Who provides a module. The first part of a dotted name that has a file decides, so that nothing below it is searched."""
     if name.startswith(f"{OURS}."):
         return _SOURCE if name in sys.modules or locate(name) else _MISSING
     settled = _SETTLED.get(name)
     if settled is None:
         settled = _search(name)
-        if settled.kind in ("installed", "standard"):  # remains so; looking again for what is not loaded takes long
+        if settled.kind in ("installed", "standard"):  # does not change; searching again for unloaded modules is slow
             _SETTLED[name] = settled
     return settled
 
@@ -99,7 +99,7 @@ def _search(name: str) -> Owner:
             return _owner_of_file(prefix, place.file)
         if parts[0] in sys.stdlib_module_names and place.folders is None:
             return Owner("standard")  # built into the interpreter
-    return _SOURCE  # a namespace package: nothing of its own
+    return _SOURCE  # a namespace package has no code of its own
 
 
 @functools.cache
@@ -107,7 +107,7 @@ def _owner_of_file(name: str, file: str) -> Owner:
     folder = _installed_in(file)
     if folder is None:
         top = name.partition(".")[0]
-        # A user's own file may have the name of a standard module, and is then taken for it.
+        # A user's file with the name of a standard module replaces it.
         return Owner("standard" if top in sys.stdlib_module_names and file.startswith(_STANDARD) else "source")
     top = os.path.relpath(file, folder).split(os.sep)[0].partition(".")[0]
     names = _distributions_of(top)
@@ -122,8 +122,8 @@ def _installed_in(file: str) -> str | None:
 
 @functools.cache
 def _distributions_of(top: str) -> tuple[str, ...]:
-    """The distributions that installed a top-level module or package. packages_distributions() takes a second for it:
-    most bear the module's own name, and only for the others all are looked through, once."""
+    """The distributions that installed a top-level module or package. packages_distributions() takes a second, so the one with
+    the module's own name is tried first, and all are searched, once, only for the others."""
     try:
         named = importlib.metadata.distribution(top)
     except importlib.metadata.PackageNotFoundError:
@@ -144,7 +144,7 @@ def _index() -> dict[str, list[importlib.metadata.Distribution]]:
 
 
 def _tops(distribution: importlib.metadata.Distribution) -> set[str]:
-    """What a distribution puts into site-packages: top-level names."""
+    """The top-level names that a distribution installs."""
     record = distribution.read_text("RECORD")
     if record:
         firsts = {line.partition(",")[0].strip('"').partition("/")[0] for line in record.splitlines()}
@@ -160,5 +160,5 @@ def _is_plugin(distribution: str) -> bool:
 
 @functools.cache
 def version(distribution: str) -> str:
-    """The version of a distribution, as this process found it first: what it has loaded does not change later."""
+    """The version of a distribution, as this process first found it: what it has loaded does not change later."""
     return importlib.metadata.version(distribution)

@@ -1,4 +1,4 @@
-"""What the audit says of the mechanisms that are compared: an error says little where the guarantee does not hold.
+"""The audit's findings on the compared mechanisms: an error says little if the guarantee does not hold.
 
 Read from the sealed file that `python -m dpbench audit` writes. Imported by the report, for the leaderboard.
 """
@@ -13,5 +13,5 @@ from dpbench.audit.summary import by_mechanism
 
 
 def verdicts(results: Path) -> Mapping[str, str]:
-    """By mechanism, what the stored audit found; nothing where there was none."""
+    """The findings of the stored audit by mechanism; empty if there was none."""
     return {one.mechanism: one.words for one in by_mechanism([each.finding for each in stored(results)])}

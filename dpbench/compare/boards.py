@@ -1,6 +1,6 @@
-"""Boards: mechanisms are ranked only among those of one guarantee. Says which board a setting belongs to, and who is in it.
+"""Boards: mechanisms are ranked only among those with the same guarantee. Defines the board and the name of each setting.
 
-Read from a stored run, or from labels of installed mechanisms. Imported by plotting scripts, the report and the `compare` verb.
+Taken from a stored run, or from labels of installed mechanisms. Imported by plotting scripts, the report and the `compare` verb.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 PREFIX = "mechanism."
-"""Of the labels that hold a mechanism's parameters."""
+"""Prefix of the labels that hold a mechanism's parameters."""
 
 
 class Board(StrEnum):
@@ -41,12 +41,12 @@ class Board(StrEnum):
 
     @property
     def slug(self) -> str:
-        """The board in a file's name."""
+        """The board as part of a file name."""
         return {Board.PURE: "pure", Board.APPROXIMATE: "delta", Board.READS: "reads"}[self]
 
 
 def board(guarantee: str, private: bool) -> Board:
-    """The board of a guarantee, and of whether a release keeps it."""
+    """The board for a guarantee, and for whether a release keeps it."""
     if not private:
         return Board.READS
     return Board.PURE if guarantee == "ε" else Board.APPROXIMATE
@@ -68,7 +68,7 @@ class Entrant:
 
 
 def entrants(run: Run) -> dict[str, Entrant]:
-    """Who takes part in every setting of a run, by its id."""
+    """The entrant of every setting of a run, by the setting's id."""
     return {
         setting.id: Entrant(
             board_of(setting), setting.mechanism.name, _parameters(setting), setting.neighbours or "not stated"
@@ -78,7 +78,7 @@ def entrants(run: Run) -> dict[str, Entrant]:
 
 
 def entrants_by_labels(trials: pd.DataFrame) -> dict[str, Entrant]:
-    """The same from the labels of trials alone, as installed mechanisms state their guarantee."""
+    """The same from the labels of trials alone, with the guarantees that installed mechanisms state."""
     columns = [column for column in trials.columns if column.startswith(PREFIX)]
     found = {}
     for row in trials.drop_duplicates("setting").to_dict("records"):
@@ -95,31 +95,31 @@ def entrants_by_labels(trials: pd.DataFrame) -> dict[str, Entrant]:
 
 
 def _given(value: Any) -> bool:
-    """Whether a label holds a value: what is None, or another mechanism's, is empty in a table."""
+    """Whether a label holds a value: None, or a parameter of another mechanism, is empty in a table."""
     return bool(value is not None and value == value)
 
 
 def _plain(value: Any) -> Any:
-    """A number of a table as a parameter: whole where it is."""
+    """A number of a table as a parameter: an integer if it is whole."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def board_of_mechanism(mechanism: Any) -> Board:
-    """The board of an object, by what it states itself."""
+    """The board of an object, by the guarantee it states."""
     declares = getattr(mechanism, "not_private", None)
     guarantee = str(getattr(mechanism, "privacy", "") or UNSTATED)
     return board(guarantee, not (callable(declares) and declares()) and guarantee not in (UNSTATED, "none"))
 
 
 def names(found: Mapping[str, Entrant]) -> dict[str, str]:
-    """The name of every setting's entrant. Variants of one mechanism on one board are told apart by their parameters."""
+    """The name of every setting's entrant. Variants of one mechanism on one board are distinguished by their parameters."""
     alike: dict[tuple[Board, str], list[Entrant]] = {}
     for one in found.values():
         alike.setdefault((one.board, one.mechanism), []).append(one)
     values: dict[tuple[Board, str], dict[str, set[str]]] = {}
     for at, those in alike.items():
         told = dict.fromkeys(name for one in those for name in one.parameters)
-        # One that is not given is None, which is how tables lose it.
+        # A parameter that is not given is None, which tables cannot represent.
         values[at] = {name: {str(one.parameters.get(name)) for one in those} for name in told}
     return {id: _name(one, values[one.board, one.mechanism]) for id, one in found.items()}
 
@@ -135,7 +135,7 @@ def _parameters(setting: Setting) -> dict[str, str]:
 
 
 def boarded(trials: pd.DataFrame, run: Run | None, *, apart: Sequence[str] = ()) -> pd.DataFrame:
-    """The trials with the columns `board`, `who` and `neighbours`. apart: parameters that do not make another name."""
+    """The trials with the columns `board`, `who` and `neighbours`. apart: parameters that do not enter the name."""
     found = entrants_by_labels(trials) if run is None else entrants(run)
     found = {
         id: replace(one, parameters={k: v for k, v in one.parameters.items() if k not in apart})
@@ -151,6 +151,6 @@ def boarded(trials: pd.DataFrame, run: Run | None, *, apart: Sequence[str] = ())
 
 
 def present(names: Iterable[str]) -> list[Board]:
-    """The boards among some of their names, in our order."""
+    """The boards with these names, in our order."""
     found = set(names)
     return [one for one in Board if str(one) in found]

@@ -1,7 +1,7 @@
-"""Generator against original: what two datasets look like side by side, and how large the errors are on each.
+"""Generator against original: the statistics of two datasets side by side, and the errors of mechanisms on each.
 
-The generator is compared as it is at a scale, and told the original's sizes: then only its shape can be off. Imported by
-the `data` verb; imports the registries, no mechanism by name.
+The generator is compared at a scale, and also with the original's sizes: then only its shape can differ. Imported by the
+`data` verb; imports the registries, no mechanism by name.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MEASURES = {
     "contingency": ("range_queries", "abs_error"),
     "catalogue": ("category_aggregates", "mae"),
 }
-"""Task and metric by which mechanisms are compared on two datasets."""
+"""Task and metric used to compare mechanisms on two datasets."""
 RANKING = "leaderboard"
-"""The task for mechanisms that only say which columns are the largest: its precision at the largest K is taken."""
+"""The task for mechanisms that only say which columns are the largest: its precision at the largest K is used."""
 
 
 class Measured(NamedTuple):
-    """The mean of a metric over some trials, and its standard error (nan of one trial)."""
+    """The mean of a metric over some trials, and its standard error (nan for one trial)."""
 
     metric: str
     mean: float
@@ -44,7 +44,7 @@ class Measured(NamedTuple):
 
 
 def shapes(data: Data) -> dict[str, np.ndarray]:
-    """What a dataset's shape is: how much each row has, and how often each column occurs."""
+    """The shape of a dataset: the size of each row, and the count of each column."""
     if isinstance(data, Incidence):
         return {"row size": data.row_sizes, "count of a column": data.counts}
     if isinstance(data, Records):
@@ -64,7 +64,7 @@ def shapes(data: Data) -> dict[str, np.ndarray]:
 
 
 def outline(values: np.ndarray) -> dict[str, float]:
-    """A shape in a few numbers: how many are empty, and of the others mean, largest and quantiles."""
+    """A shape in a few numbers: how many are empty; and mean, largest and quantiles of the others."""
     filled = values[values > 0]
     if not filled.size:
         return {"number": values.size, "empty": values.size}
@@ -74,7 +74,7 @@ def outline(values: np.ndarray) -> dict[str, float]:
 
 
 def sizes_of(data: Data) -> dict[str, Any]:
-    """The numbers of a dataset that a generator can be told, by the names generators give them."""
+    """The sizes of a dataset that can be passed to a generator, under the generators' parameter names."""
     if isinstance(data, Incidence | Records):
         sizes, counts = (values[values > 0] for values in shapes(data).values())
         users, items = (data.rows, data.columns) if isinstance(data, Incidence) else (data.users, data.n_items)
@@ -103,7 +103,7 @@ def sizes_of(data: Data) -> dict[str, Any]:
 
 
 def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
-    """The generator of a dataset, told the sizes of `data` and keeping its own shape; None when it takes none of them."""
+    """The generator of a dataset, with the sizes of `data` but its own shape; None if it has no such parameters."""
     entry = catalogue.dataset(name)
     if not entry.generator:
         return None
@@ -113,25 +113,25 @@ def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
     told = sizes_of(data)
     known = {key: value for key, value in told.items() if key in valid}
     mean = own.records / own.users if hasattr(own, "records") else getattr(own, "mean", None)  # type: ignore[attr-defined]
-    for key in ("median", "upper"):  # not over the mean, as other quantiles are: they move with it
+    for key in ("median", "upper"):  # absolute values, unlike other quantiles: they change with the mean
         if key in valid and mean and "a mean" in told:
             known[key] = max(1.0, getattr(own, key) * told["a mean"] / mean)
     return DatasetSpec(name, base.source, {**base.params, **known}) if known else None
 
 
 def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
-    """Every mechanism that takes the kind, as its YAML has it; a declared bound is the dataset's, which is not asked here."""
+    """Every mechanism that takes the kind, as in its YAML; declared bounds of datasets are not used here."""
     for name in catalogue.options("mechanism"):
         entry = catalogue.mechanism(name)
         if DECLARED in entry.parameters.values():
-            continue  # of somebody else's data nothing is declared
+            continue  # nothing is declared for a user's data
         if kind in MECHANISMS.get(entry.cls).kinds:
             given = next(axes(entry.parameters))
             yield name, MECHANISMS.make(entry.cls, **{key: value for key, value in given.items() if value != DECLARED})
 
 
 def errors(data: Data, epsilon: float, trials: int, seed: int = 0) -> dict[str, Measured | str]:
-    """The error of each mechanism; or why it has none. The same seed, the same numbers."""
+    """The error of each mechanism, or why it has none. The same seed gives the same numbers."""
     found: dict[str, Measured | str] = {}
     for number, (name, mechanism) in enumerate(mechanisms(data.kind)):
         if reason := mechanism.unfit(data):
@@ -178,7 +178,7 @@ def histogram(values: np.ndarray) -> dict[str, float]:
 
 
 def combined(histograms: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The steps in which any of several histograms has something, in order."""
+    """The steps that occur in any of several histograms, in order."""
     longest = max((list(h) for h in histograms.values()), key=len, default=[])
     steps = ["0", *(step for step in longest if step != "0")]
     return [step for step in steps if any(h.get(step) for h in histograms.values())]

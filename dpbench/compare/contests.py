@@ -1,8 +1,8 @@
-"""One setting, several mechanisms: who is as good as the best, and by how much each is worse. Tests that allow for the choice.
+"""One setting, several mechanisms: which are as good as the best, and how much worse the others are.
 
-All pairs are compared at once (Bonferroni over the pairs, and over the settings of a board), so that the statements about the
-best hold although it was chosen from the same trials. Errors are compared as logarithms: a ratio of errors is what matters, and
-logarithms of heavy-tailed errors have short tails. Imported by `standings`; imports numpy and scipy only.
+All pairs are compared at once (Bonferroni over the pairs, and over the settings of a board), so that statements about the best
+hold although it was chosen from the same trials. Errors are compared as logarithms: ratios of errors matter, and logarithms
+of heavy-tailed errors have short tails. Imported by `standings`; imports numpy and scipy only.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05
-"""Chance that any statement of a whole board is wrong."""
+"""Probability that any statement of a whole board is wrong."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric by which mechanisms are compared: an error by its ratio to the lowest, a share by its distance to the highest."""
+    """A metric by which mechanisms are compared: an error by ratio to the lowest, a share by difference to the highest."""
 
     metric: str
     share: bool = False
     """A share between 0 and 1, the higher the better: compared by differences."""
     steps: int = 0
-    """Of a share: how many items it counts. A share that never changes in a few trials may still change by one item."""
+    """For a share: the number of items it counts. A share that is constant in a few trials may still change by one item."""
 
     @property
     def margin(self) -> float:
-        """Competitive: surely less than this factor above the lowest error, or less than this below the highest share."""
+        """Competitive means: certainly within this factor of the lowest error, or less than this below the highest share."""
         return 0.05 if self.share else 1.1
 
     def scores(self, values: Floats) -> Floats:
-        """What is averaged and compared; lower is better."""
+        """The values that are averaged and compared; lower is better."""
         if self.share:
             return -values
-        # An error of zero has no logarithm. It counts as far below every other one.
+        # An error of zero has no logarithm. It counts as far below every other error.
         largest = float(values.max(initial=0.0))
         return np.log(np.maximum(values, 1e-12 * largest if largest > 0 else 1.0))
 
@@ -47,12 +47,12 @@ class Measure:
         return apart if self.share else np.exp(apart)
 
     def least_variance(self, trials: int) -> float:
-        """The variance of one trial is at least this: a change that did not occur in n trials has a chance of up to 3/n."""
+        """A lower bound of the variance of one trial: a change not seen in n trials may have probability up to 3/n."""
         return 3.0 / trials / self.steps**2 if self.share and self.steps else 0.0
 
     @property
     def none(self) -> float:
-        """The shown distance of the best to itself."""
+        """The distance of the best to itself, as shown."""
         return 0.0 if self.share else 1.0
 
     @property
@@ -73,7 +73,7 @@ class Samples:
 
     @classmethod
     def of(cls, measure: Measure, values: Mapping[str, Mapping[int, Floats]]) -> Samples:
-        """From the stored numbers by mechanism and data seed. Data that not every mechanism was tried on are left out."""
+        """From the stored numbers by mechanism and data seed. Draws that not every mechanism was run on are left out."""
         common = set.intersection(*(set(by_seed) for by_seed in values.values()))
         seeds = sorted(common)
         flat = (
@@ -95,25 +95,25 @@ class Samples:
         return np.array([[x.mean() for x in own] for own in self.scores])
 
     def centres(self) -> Floats:
-        """The mean score of each mechanism: every draw of the data counts the same."""
+        """The mean score of each mechanism: every draw of the data has equal weight."""
         return self.draw_means().mean(axis=1)
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What the trials of one setting say: where each mechanism is, and how well that is known."""
+    """The trials of one setting: the centre of each mechanism, and its uncertainty."""
 
     names: tuple[str, ...]
     centres: Floats
     variances: Floats
-    """Of the centres, by the noise of the trials and, where there are several, by the draw of the data."""
+    """Variances of the centres, from the noise of the trials and, if there are several, the draws of the data."""
     freedom: Floats
     """Degrees of freedom of the variances."""
 
     def distances(self, tests: int, level: float = LEVEL) -> tuple[Floats, Floats]:
-        """Lower and upper bounds of centre i minus centre j, all of them right at once with probability 1 - level.
+        """Lower and upper bounds of centre i minus centre j, which hold simultaneously with probability 1 - level.
 
-        `tests`: number of settings among which the level is shared.
+        `tests`: number of settings that share the level.
         """
         from scipy import stats
 
@@ -131,7 +131,7 @@ class Contest:
         return apart - wide, apart + wide
 
     def judged(self, tests: int, level: float = LEVEL) -> Judgement:
-        """Each mechanism against the best one, whichever that is."""
+        """Each mechanism compared with the best one."""
         low, high = self.distances(tests, level)
         may_be_best = np.asarray(~np.any(low > 0, axis=1))
         others = np.where(may_be_best[None, :] & ~np.eye(len(self.names), dtype=bool), high, -np.inf)
@@ -151,15 +151,15 @@ class Judgement:
     high: Floats
     may_be_best: NDArray[np.bool_]
     worse: NDArray[np.bool_]
-    """Row i, column j: i is surely worse than j."""
+    """Row i, column j: whether i is certainly worse than j."""
 
 
 def contest(samples: Samples) -> Contest:
     """The centres and their variances.
 
-    Several draws of the data: mechanisms are compared on the same draws, so only what a draw does to one mechanism and not to
-    the others makes a comparison uncertain. That is estimated twice, from each mechanism alone (few degrees of freedom) and from
-    all together, and the larger one counts; a variance is never below that of the trials' noise.
+    Several draws of the data: mechanisms are compared on the same draws, so only effects of a draw on one mechanism and not on
+    the others make a comparison uncertain. They are estimated twice, from each mechanism alone (few degrees of freedom) and
+    from all together, and the larger one counts. A variance is never below that of the trials' noise.
     """
     scores = samples.scores
     draws = len(scores[0])
@@ -180,7 +180,7 @@ def contest(samples: Samples) -> Contest:
 
 
 def _noise(own: Sequence[Floats], floor: float) -> float:
-    """The variance of a mechanism's centre by the noise of its trials; infinite where one trial tells nothing of it."""
+    """The variance of a mechanism's centre from the noise of its trials; infinite if there is only one trial."""
     if any(x.size < 2 for x in own):
         return math.inf
     return sum(max(float(x.var(ddof=1)), floor) / x.size for x in own) / len(own) ** 2

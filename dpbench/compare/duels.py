@@ -1,4 +1,4 @@
-"""One mechanism against each of the others of its board: where it is surely better or worse, and by how much on average.
+"""One mechanism against each of the others of its board: where it is certainly better or worse, and by how much on average.
 
 Reads the tidy numbers of `tables`. Imported by the `compare` verb.
 """
@@ -13,19 +13,19 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Duel:
-    """A mechanism against a rival, over the settings in which both took part."""
+    """A mechanism against a rival, over the settings that both were run in."""
 
     rival: str
     better: int
-    """Settings in which the mechanism is surely better."""
+    """Settings in which the mechanism is certainly better."""
     worse: int
     settings: int
     ratio: float
-    """Its error over the rival's, as a geometric mean; of a share, the mean difference."""
+    """Its error divided by the rival's, as a geometric mean; for a share, the mean difference."""
 
 
 def duels(numbers: pd.DataFrame, who: str, *, share: bool = False) -> list[Duel]:
-    """Against every rival of the board, those that it beats by most last."""
+    """Compare with every rival of the board; those beaten by most come last."""
     mine = numbers[(numbers["who"] == who) & numbers["ratio"].notna()]
     if mine.empty:
         return []

@@ -1,7 +1,7 @@
-"""A mechanism among the others: puts it on the board of its guarantee, runs what is missing, and says where it stands.
+"""Compares a mechanism with others: puts it on the board of its guarantee, runs what is missing, and gives its rank.
 
-Behind `python -m dpbench compare` and `dpbench.compare`. Prints nothing. May call the engine and the audit; imports no mechanism
-by name.
+The code behind `python -m dpbench compare` and `dpbench.compare`. Prints nothing. May call the engine and the audit; imports no
+mechanism by name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dpbench.audit.finding import Finding
 
 EXPERIMENTS = {"incidence": "cross/leaderboard", "records": "cross/leaderboard", "contingency": "cross/ranges"}
-"""Where a mechanism is compared, by the first kind of data that it takes."""
+"""The experiment in which a mechanism is compared, by the first kind of data that it accepts."""
 RANKINGS = "cross/topk"
 Execute = Callable[[Plan, Store], Result]
 
@@ -44,9 +44,9 @@ class Newcomer:
 
     @classmethod
     def of(cls, given: str | Variant) -> Newcomer:
-        """From `mine.Rounded` or `lpa(bound=3)`, or from what was made of an object.
+        """From `mine.Rounded` or `lpa(bound=3)`, or from the variant of an object.
 
-        A bound that is not given is taken as declared, where that makes it private: then it stands among the private ones.
+        A bound that is not given is set to `declared` if that makes the mechanism private, so that it is on a private board.
         """
         if isinstance(given, str):
             from dpbench.audit.judge import parsed
@@ -70,7 +70,7 @@ class Newcomer:
 
     @property
     def experiment(self) -> str:
-        """Where it takes part."""
+        """The experiment in which it is compared."""
         kinds = tuple(getattr(self.instance, "kinds", ("incidence",)))
         publish = getattr(type(self.instance), "publish", None) or type(self.instance).release
         if "TopK" in str(inspect.signature(publish).return_annotation):
@@ -83,7 +83,7 @@ class Newcomer:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of a comparison. `who` is empty when all mechanisms were compared on somebody's data."""
+    """The result of a comparison. `who` is empty if all mechanisms were compared on a user's data."""
 
     run: Run
     who: str
@@ -110,18 +110,18 @@ class Where:
 
     scale: str = "smoke"
     datasets: Sequence[str] | None = None
-    """By name. None: those of the board."""
+    """Datasets by name. None: those of the board."""
     given: tuple[DatasetUse, ...] = ()
-    """Data that a program gave, in place of names."""
+    """Data objects passed by a program, instead of names."""
     epsilon: Sequence[float | str] | float | str | None = None
     experiment: str | None = None
     results: Path = Path("results")
     jobs: int = -1
     overrides: Mapping[str, Value] = field(default_factory=dict)
-    """Other settings, as `{"dataset.table.path": "visits.csv"}`."""
+    """Other settings, such as `{"dataset.table.path": "visits.csv"}`."""
 
     def config(self, experiment: str) -> RunConfig:
-        """The experiment on these data."""
+        """The experiment on this data."""
         settings: dict[str, Value] = {"results": self.results, "runner.jobs": self.jobs, **QUIET}
         if self.datasets is not None:
             settings["dataset"] = [*self.datasets]
@@ -134,7 +134,7 @@ class Where:
 def compare(
     mechanism: str | Variant | None, where: Where, *, audit: bool = True, carry_out: Execute = execute
 ) -> Comparison:
-    """A mechanism among those of its guarantee; without one, all mechanisms of all boards on the data of `where`."""
+    """A mechanism among those with its guarantee; without one, all mechanisms of all boards on the data of `where`."""
     newcomer = None if mechanism is None else Newcomer.of(mechanism)
     if newcomer is None and where.datasets is None and not where.given:
         raise UserError("nothing to compare: give a mechanism, such as mine.Rounded, or a dataset")
@@ -152,7 +152,7 @@ def compare(
 
 
 def _joined(config: RunConfig, newcomer: Newcomer | None) -> RunConfig:
-    """The run with the newcomer and those of its board alone, under a name of its own."""
+    """The run with only the newcomer and the mechanisms of its board, under its own name."""
     if newcomer is None:
         names = "-".join(dict.fromkeys(use.name for use in config.datasets))
         return replace(config, name=f"compare/{names}"[:100], changes=(), altered=())
@@ -164,7 +164,7 @@ def _joined(config: RunConfig, newcomer: Newcomer | None) -> RunConfig:
 
 
 def _of_board(variant: Variant, board: Board) -> bool:
-    """Whether a variant of the experiment belongs to a board. A declared bound is some number."""
+    """Whether a variant of the experiment belongs to a board. A declared bound counts as a number."""
     return (
         board_of_mechanism(MECHANISMS.make(variant.cls, **{**variant.params, **dict.fromkeys(variant.declared, 1)}))
         is board
@@ -172,17 +172,17 @@ def _of_board(variant: Variant, board: Board) -> bool:
 
 
 def _require(plan: Plan, newcomer: Newcomer | None) -> None:
-    """UserError when the newcomer, or everybody, takes part nowhere."""
+    """UserError if no setting is left for the newcomer, or for anybody."""
     names = {setting.mechanism.name for setting in plan.run.settings}
     wanted = newcomer.variant.name if newcomer else ""
     if names and (not wanted or wanted in names):
         return
     reasons = dict.fromkeys(reason for place, reason in plan.run.left_out if place.startswith(wanted))
-    raise UserError(f"{wanted or 'nothing'} takes part nowhere: {'; '.join(reasons) or nearest(wanted, names)}")
+    raise UserError(f"{wanted or 'nothing'} fits none of the settings: {'; '.join(reasons) or nearest(wanted, names)}")
 
 
 def _audited(newcomer: Newcomer) -> Iterator[Finding]:
-    """What a short audit of the newcomer finds. A declared bound is some small one: pairs have small rows."""
+    """The findings of a short audit of the newcomer. A declared bound is replaced by a small one: pairs have small rows."""
     from dpbench.audit.judge import Chosen, Options, findings
 
     instance = newcomer.instance

@@ -1,8 +1,8 @@
 """Mechanisms over many settings: regret and rank, with intervals, within one board.
 
-The regret of a mechanism is how many times the error of each setting's best it pays, as a geometric mean over the settings (of a
-share: how far below the best it stays, as a mean). Frames of trials in, tidy numbers out; imported by plotting scripts and the
-`compare` verb.
+The regret of a mechanism is its error divided by that of the best mechanism of each setting, as a geometric mean over the
+settings (for a share: how far it is below the best, as a mean). Frames of trials in, tidy numbers out; imported by plotting
+scripts and the `compare` verb.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpbench.results.frame import DATA_SEED, METRIC
 SETTING = ("dataset", "epsilon")
 RESAMPLES = 2000
 UNKNOWN = 10.0
-"""In logarithms: the error of a distance of which one trial tells nothing. Its rank may then be any."""
+"""In logarithms: the error assigned to a distance that has only one trial. Its rank may then be anything."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def contests(
 ) -> list[Standing]:
     """Every setting of one board with at least two mechanisms that have this metric, judged.
 
-    The level is shared among the settings; `corrected`: and among so many boards.
+    The level is shared among the settings and, with `corrected`, among that many boards.
     """
     found: list[tuple[tuple[Hashable, ...], Samples]] = []
     column = METRIC + measure.metric
@@ -68,9 +68,9 @@ def contests(
 
 
 def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str] = SETTING) -> pd.DataFrame:
-    """One row per setting and mechanism: its distance to the setting's best with bounds, and what they say of it.
+    """One row per setting and mechanism: its distance to the setting's best with bounds, and the conclusions from them.
 
-    Columns: `by`, `who`, `ratio` (of a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
+    Columns: `by`, `who`, `ratio` (for a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
     `competitive`.
     """
     rows = []
@@ -90,12 +90,12 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
     """One row per mechanism, the lowest regret first.
 
     Columns: `who`, `regret` with `regret_low` and `regret_high` (a confidence interval for each mechanism alone), `worst`,
-    `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that took
-    part in every setting have a rank. `unit`: place of the dataset in the setting; datasets are what ranks are resampled over.
+    `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that
+    were run in every setting have a rank. `unit`: position of the dataset in the setting; ranks are resampled over datasets.
 
     The best of each setting is chosen from noisy means, which makes it look better than it is. So the upper end comes from the
-    distance to the lowest mean, which is too large on average, and the lower end from the distance to a mechanism that was chosen
-    by other trials, which is too small on average. Neither depends on how close the mechanisms are.
+    distance to the lowest mean, which is too large on average, and the lower end from the distance to a mechanism chosen by
+    other trials, which is too small on average. Neither depends on how close the mechanisms are.
     """
     names = list(dict.fromkeys(name for one in judged for name in one.contest.names))
     if not names:
@@ -131,7 +131,7 @@ def _count(judged: Sequence[Standing], names: Sequence[str], measure: Measure) -
 
 
 class _Table:
-    """Distances to the best as matrices, one row per setting, one column per mechanism; nan where it took no part."""
+    """Distances to the best as matrices, one row per setting, one column per mechanism; nan if it was not run there."""
 
     def __init__(self, judged: Sequence[Standing], names: Sequence[str], unit: int) -> None:
         shape = len(judged), len(names)
@@ -151,7 +151,7 @@ class _Table:
     def unit_means(self) -> tuple[Floats, Floats, Floats]:
         """For each dataset the mean distance of each mechanism, its standard error, and the dataset's share of the settings.
 
-        Settings of one dataset share its draws: then their errors may all go one way.
+        Settings of one dataset share its draws, so their errors may all have the same sign.
         """
         means, errors, shares = [], [], []
         for mine in self.units:
@@ -172,7 +172,7 @@ class _Table:
         return np.nanmean(self.crossed, axis=0) - wide, self.regret + wide
 
     def ranks(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Ranks of those that took part everywhere, and how they vary over datasets, which are drawn again with replacement."""
+        """Ranks of those that were run in every setting, and how they vary over datasets resampled with replacement."""
         none = np.full(self.regret.size, np.nan)
         at = np.flatnonzero(self.whole)
         if not at.size:
@@ -186,7 +186,7 @@ class _Table:
         rank, low, high = none, none.copy(), none.copy()
         rank[at] = _ranked(self.regret[at])
         low[at], high[at] = np.quantile(drawn, [level / 2, 1 - level / 2], axis=0, method="nearest")
-        # The interval holds the rank itself.
+        # The interval contains the rank itself.
         return rank, np.fmin(low, rank), np.fmax(high, rank)
 
 
@@ -196,8 +196,8 @@ def _ranked(values: Floats) -> Floats:
 
 
 def _crossed(samples: Samples) -> Floats:
-    """The distance to the mechanism that is the best by other numbers: on the other draws of the data, or in the other half of
-    the trials where there is one draw."""
+    """The distance to the mechanism that is best by other numbers: on the other draws of the data or, if there is one draw,
+    in the other half of the trials."""
     means = samples.draw_means()
     if means.shape[1] > 1:
         rest = (means.sum(axis=1, keepdims=True) - means) / (means.shape[1] - 1)
@@ -210,7 +210,7 @@ def _crossed(samples: Samples) -> Floats:
 
 
 def _errors(one: Standing) -> Floats:
-    """The standard error of each mechanism's distance to the best; none for one that is surely the best."""
+    """The standard error of each mechanism's distance to the best; zero for one that is certainly the best."""
     variances, centres = one.contest.variances, one.contest.centres
     if centres.size == 1:
         return np.zeros(1)

@@ -1,6 +1,6 @@
 """The tidy numbers of all boards of a run, as the scripts of cross and the `compare` verb show them.
 
-Trials and a run in, frames out: `compared` judges every setting of every board, `ranking` makes one row per mechanism of a board.
+Trials and a run in, frames out: `compared` evaluates every setting of every board, `ranking` ranks one board.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpbench.results.frame import summarise
 from dpbench.results.run import Run
 
 SPLIT = "share_"
-"""Metrics that say what the mean squared error is made of."""
+"""Metrics that split the mean squared error by cause."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Ranked:
 
 
 def ranked(trials: pd.DataFrame, measure: Measure, board: Board, *, by: Sequence[str] = SETTING) -> Ranked | None:
-    """One board of trials that have `board` and `who`; None when nobody on it has the measure."""
+    """One board of trials that have `board` and `who`; None if no mechanism on it has the measure."""
     judged = contests(trials[trials["board"] == str(board)], measure, by=by)
     if not judged:
         return None
@@ -52,8 +52,8 @@ def numbers(
 ) -> pd.DataFrame:
     """One row per board, setting and mechanism: its own numbers, its ratio to the best, and its regret over all settings.
 
-    The first measure ranks; of the others there is the regret, under `regret_NAME`. Without a run, boards are those that
-    installed mechanisms state.
+    The first measure ranks; for the others there is the regret, as `regret_NAME`. Without a run, boards are determined from
+    what installed mechanisms state.
     """
     frame = boarded(trials, run, apart=apart)
     neighbours = dict(zip(frame["who"], frame["neighbours"], strict=True))
@@ -91,7 +91,7 @@ def ranking(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
 
 
 def cells(table: pd.DataFrame, board: Board | str, column: str, *, share: bool = False) -> pd.DataFrame:
-    """The mean ratio of each mechanism in each value of a column, and in which share of the settings it is competitive."""
+    """The mean ratio of each mechanism for each value of a column, and the share of settings in which it is competitive."""
     own = table[(table["board"] == str(board)) & table["ratio"].notna()]
     groups = own.assign(column=own[column], score=own["ratio"] if share else np.log(own["ratio"])).groupby(
         ["who", "column"], sort=False
@@ -101,7 +101,7 @@ def cells(table: pd.DataFrame, board: Board | str, column: str, *, share: bool =
 
 
 def shares(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
-    """What the mean squared error of each mechanism is made of, as parts of 1; empty where the trials do not say."""
+    """The causes of each mechanism's mean squared error, as parts of 1; empty if the trials do not have them."""
     parts = [c for c in table.columns if c.startswith(SPLIT) and not c.endswith(("_se", "_p95"))]
     own = table[table["board"] == str(board)]
     if not parts or own.empty:
@@ -123,7 +123,7 @@ SUMMARY = {
 
 
 def summary(table: pd.DataFrame, means: Mapping[str, str]) -> pd.DataFrame:
-    """One row per board and mechanism, for the report. `means`: metrics whose means are shown, and their heads."""
+    """One row per board and mechanism, for the report. `means`: metrics whose means are shown, and their column titles."""
     shown = ["board", "rank", "who", "regret", *SUMMARY]
     one = table.drop_duplicates(["board", "who"])
     own = [c for c in table.columns if c.startswith("regret_") and c not in SUMMARY]

@@ -1,4 +1,4 @@
-"""What the scripts of cross share: the numbers and figures of boards of queries and of rankings. Imported by them alone."""
+"""What the scripts of cross share: the numbers and figures of boards of queries and of rankings. Imported only by them."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
 
 
 def place(labels: Mapping[str, Any]) -> str:
-    """The dataset; of tables that differ in their domain, its size."""
+    """The dataset; for tables that differ in their domain, also its size."""
     if labels["dataset"] != GROWING:
         return str(labels["dataset"])
     return f"{float(labels['dataset.cells']):.0e} cells".replace("e+", "e").replace("e0", "e")
 
 
 def parts_of(labels: Mapping[str, Any], number: int) -> list[str]:
-    """The sizes of the queries as parts of the domain, in percent, the smallest first. In a small domain the least are one."""
+    """The sizes of the queries as parts of the domain, in percent, the smallest first. In a small domain some coincide."""
     least, most = float(labels["task.share"]), float(labels["task.upto"])
     sizes = np.geomspace(least, most, int(labels["task.steps"]))
     return [f"{100 * size:.1g} %" if size < 0.1 else f"{100 * size:.0f} %" for size in sizes[sizes.size - number :]]
 
 
 def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
-    """The boards by dataset and domain, and again by the size of the queries."""
+    """The boards by dataset and domain, and also by the size of the queries."""
     sizes = sorted(numbers["share"].unique(), key=lambda share: float(share.rstrip(" %")))
     by_size = {
         f"{board.slug}-sizes": _figure(numbers, board, "share", sizes, measured, False)
@@ -101,7 +101,7 @@ def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
 
 
 def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
-    """One row per board, setting and mechanism. A setting is a dataset, an ε and K; a list counts for the K it was made for."""
+    """One row per board, setting and mechanism. A setting is a dataset, an ε and K; a list counts only for its own K."""
     length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
     kept = [c for c in trials.columns if not c.startswith("metric.")]
     parts = []

@@ -1,1 +1,1 @@
-"""From YAML and command-line words to a checked, typed run."""
+"""From YAML and the command line to a checked, typed run."""

@@ -1,4 +1,4 @@
-"""The only reader of raw YAML: what there is in conf/ and in a user's own folders, as typed entries.
+"""The only reader of raw YAML: the content of conf/ and of a user's own folders, as typed entries.
 
 Imported by the configuration, the claims, the report and the verbs; imports errors and paths only.
 """
@@ -38,7 +38,7 @@ __all__ = [
 SCALES = ("smoke", "laptop", "paper")
 GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
 ENTRIES = ("dataset", "mechanism", "task")
-"""The groups of which several options may be chosen, each nested under its own name."""
+"""The groups from which several options may be chosen, each nested under its own name."""
 MARKERS = {"dataset": "source", "mechanism": "class", "task": "class"}
 """The key that every entry of such a group has."""
 
@@ -47,7 +47,7 @@ _own: list[Path] = []
 
 
 def use(*folders: Path) -> None:
-    """Let the user's own folders count wherever none are named: a verb does so once, at its start."""
+    """Set the user's own folders as the default. A verb does this once, at its start."""
     _own[:] = folders
 
 
@@ -57,7 +57,7 @@ def own() -> tuple[Path, ...]:
 
 
 def options(group: str, *folders: Path) -> list[str]:
-    """The names a group offers, ours and those of the user's own folders: `gs/fig9` for experiments, else plain names."""
+    """The names a group offers, ours and those of the user's own folders; experiments are named like `gs/fig9`."""
     found: set[str] = set()
     for folder in (CONF, *folders, *_own):
         root = folder / group
@@ -66,7 +66,7 @@ def options(group: str, *folders: Path) -> list[str]:
 
 
 def option(group: str, name: str, *folders: Path) -> Document | None:
-    """The YAML of an option, a user's own before ours; None when there is none."""
+    """The YAML of an option, a user's own before ours; None if there is none."""
     for folder in (*folders, *_own, CONF):
         path = folder / group / f"{name}.yaml"
         if path.is_file():
@@ -75,7 +75,7 @@ def option(group: str, name: str, *folders: Path) -> Document | None:
 
 
 def settings() -> list[str]:
-    """The keys of a run besides the groups, as conf/run.yaml has them."""
+    """The keys of a run besides the groups, as in conf/run.yaml."""
     return [key for key in read(CONF / "run.yaml").mapping if key not in ("defaults", "hydra")]
 
 
@@ -94,17 +94,17 @@ class DatasetEntry:
     files: str = ""
     path: str | None = None
     missing: str = ""
-    """What to do where its files are not here: `generate` the data instead, or `leave_out` the dataset. Empty: an error."""
+    """What to do if its files are missing: `generate` the data instead, or `leave_out` the dataset. Empty: an error."""
     sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Parameters of the generator by scale."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameters at every scale, of the generator or of the reader."""
     bounds: Mapping[str, int] = field(default_factory=dict)
-    """Declared most columns of one row, by scale, and as `files` for the original files."""
+    """Declared limit on the columns of one row, by scale, and under `files` for the original files."""
 
     @classmethod
     def of(cls, name: str, body: Any, place: Place = nowhere) -> DatasetEntry:
-        """The entry that a YAML or a composed configuration holds, its shape checked."""
+        """The entry of a YAML file or a composed configuration, its structure checked."""
         if not isinstance(body, Mapping):
             raise placed(place(), f"dataset {name!r}: expected kind, source and so on, found a {kind_of(body)}")
         words: dict[str, str] = {}
@@ -127,22 +127,22 @@ class DatasetEntry:
         )
 
     def bound(self, scale: str) -> int | None:
-        """The declared most columns of one row, of what is generated at a scale or read from files; None: not declared."""
+        """The declared limit on the columns of one row, for a scale or for files; None: not declared."""
         return self.bounds.get("files" if self.source == "files" else scale)
 
     def changed(self, given: Mapping[str, Any]) -> DatasetEntry:
-        """The same with some of its keys given anew, as overrides do."""
+        """The same with some keys replaced, as by overrides."""
         words = ("kind", "source", "generator", "files", "missing")
         own = {key: getattr(self, key) for key in words}
         body: dict[str, Any] = {**own, "path": self.path, "sizes": self.sizes, "bound": self.bounds, **self.parameters}
         return DatasetEntry.of(self.name, body | dict(given))
 
     def from_files(self, path: Path | str | None = None) -> DatasetEntry:
-        """The same, read from original files: from these, or from those that `data get` fetched."""
+        """The same, read from original files: from `path`, or from what `data get` fetched."""
         return self.changed({"source": "files", "path": None if path is None else str(path), "missing": ""})
 
     def generated(self) -> DatasetEntry:
-        """The same, made by its generator."""
+        """The same, built by its generator."""
         return self.changed({"source": "generator", "path": None, "missing": ""})
 
 
@@ -162,7 +162,7 @@ def _sizes(name: str, sizes: Any, place: Place) -> dict[str, Mapping[str, Any]]:
 
 
 def _bounds(name: str, bound: Any, place: Place) -> dict[str, int]:
-    """`bound: 100`, or one number by scale and one for `files`."""
+    """`bound: 100`, or one number per scale and one for `files`."""
     if bound is None:
         return {}
     valid = (*SCALES, "files")
@@ -178,7 +178,7 @@ def _bounds(name: str, bound: Any, place: Place) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class VariantEntry:
-    """A mechanism or a task as its YAML describes it: a class, and parameters of which lists are axes."""
+    """A mechanism or a task as its YAML describes it: a class and parameters; a list of values is an axis."""
 
     name: str
     cls: str
@@ -195,7 +195,7 @@ class VariantEntry:
 
 
 def _entry(group: str, name: str, folders: Sequence[Path]) -> tuple[Any, Place]:
-    """The content of an entry's YAML, which stands under its own name, and the places of its keys."""
+    """The content of an entry's YAML, which is nested under its own name, and the places of its keys."""
     document = option(group, name, *folders)
     if document is None:
         raise unknown(group, name, options(group, *folders))
@@ -218,7 +218,7 @@ def mechanism(name: str, *folders: Path) -> VariantEntry:
 
 @dataclass(frozen=True)
 class Axes:
-    """What an experiment is about, by its own definition. Empty: it says nothing of that."""
+    """What an experiment consists of, by its definition. Empty: it does not say."""
 
     datasets: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ class Axes:
 
 
 def chain(experiment: str, *folders: Path) -> list[Document]:
-    """The YAML of an experiment after those it builds upon; empty when there is none."""
+    """The YAML files of an experiment, its bases first; empty if there is none."""
     return list(_chain(experiment, folders, ()))
 
 
@@ -256,13 +256,13 @@ def axes(experiment: str, *folders: Path) -> Axes:
 
 
 def title(experiment: str, *folders: Path) -> str:
-    """What an experiment shows, in its own words; empty when it does not say."""
+    """What an experiment shows, as its title says; empty if it has none."""
     titles = [document.mapping["title"] for document in chain(experiment, *folders) if document.has("title")]
     return str(titles[-1] or "") if titles else ""
 
 
 def guarded(experiment: str, *folders: Path) -> bool:
-    """Whether `check` guards an experiment: those with `baseline: false` are not, such as those on files nobody else has."""
+    """Whether `check` guards an experiment. With `baseline: false` it does not, for example on files that others do not have."""
     found = True
     for document in chain(experiment, *folders):
         if document.has("baseline"):

@@ -1,7 +1,7 @@
-"""How a run differs from its experiment's own definition, in words.
+"""How a run differs from its experiment's definition, in words.
 
-A run with overrides takes the place of the experiment's last one in `figures`, `report` and `claims`, so it must be
-told apart from the whole. Worked out when the run is composed and kept in its manifest, where the readers find it.
+A run with overrides replaces the experiment's last run in `figures`, `report` and `claims`, so it must be marked as
+different. The differences are determined when the run is composed and stored with it, for its readers.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
 
 
 def _fewer(run: RunConfig, shown: RunConfig) -> str:
-    """The mechanisms of `shown` that `run` repeats less often."""
+    """The mechanisms of `shown` for which `run` has fewer trials."""
     names = {mechanism.name for mechanism in shown.mechanisms}
     return _list([f"{name} {trials}" for name, trials in run.most_trials.items() if name in names]) or "none"
 
 
 def _seeds(run: RunConfig) -> str:
-    """The seeds of the generated data; of original files, which have none that counts, the one that is given."""
+    """The seeds of the generated data; for original files, which do not depend on a seed, the given one."""
     generated = {d.seed for d in run.datasets if not d.original}
     return listed_seeds(generated or {d.seed for d in run.datasets})
 
 
 def altered(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
-    """Those of the changes after which a number no longer means what it does in the experiment: parameters with other
-    values. Fewer settings, more trials, another seed or the original files leave its meaning as it is."""
+    """The changes after which a number no longer means what it does in the experiment: parameters with other values. Fewer
+    settings, more trials, another seed or the original files do not alter its meaning."""
     own = {dataset.name: dataset.source for dataset in whole.datasets}
     made_alike = [dataset for dataset in run.datasets if own.get(dataset.name) == dataset.source]
     pairs = ((made_alike, whole.datasets), (run.mechanisms, whole.mechanisms), (run.tasks, whole.tasks))
@@ -60,7 +60,7 @@ def altered(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
 
 
 def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str]:
-    """Which names are gone and which came."""
+    """Which names were left out and which were added."""
     mine, own = list(dict.fromkeys(mine)), list(dict.fromkeys(own))
     if gone := [name for name in own if name not in mine]:
         yield f"{what} left out: {_list(gone)}"
@@ -69,7 +69,7 @@ def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str
 
 
 def _parameters(mine: Sequence[DatasetUse | Variant], own: Sequence[DatasetUse | Variant]) -> Iterator[str]:
-    """Parameters with other values, of what is in both."""
+    """Parameters with other values, for names that are in both."""
     for name in dict.fromkeys(v.name for v in own):
         ours, theirs = (_values(v for v in listed if v.name == name) for listed in (mine, own))
         if not ours:

@@ -1,7 +1,7 @@
-"""The check of everything a user can get wrong in a run, from what Hydra composed to typed settings.
+"""Checks everything a user can get wrong in a run, and turns what Hydra composed into typed settings.
 
-Nothing that was written is passed over: an unknown key, or a word that changes nothing, is an error. Imported by
-`compose`; imports the registries to check names, never a mechanism by name.
+Nothing is silently ignored: an unknown key, or an override without effect, is an error. Imported by `compose`; imports the
+registries to check names, never a mechanism by name.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
 SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
 MOST_TRIALS = 10_000_000
 MOST_DRAWS = 1_000
-SECONDS = "seconds"  # no task's metric, but a column of every trial
+SECONDS = "seconds"  # not a metric of a task, but a column of every trial
 
 
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
-    """The run that the composed configuration `cfg` (plain dicts and lists) describes; UserError names what is wrong."""
+    """The run that the composed configuration `cfg` (plain dicts and lists) describes; raises UserError for what is wrong."""
     _check_keys(cfg, origins)
     _truth(cfg, "baseline")  # read by `check`, from the experiment's YAML
     for group in ("dataset", "mechanism"):
@@ -114,7 +114,7 @@ def _trials(cfg: Mapping[str, Any]) -> int:
 
 
 def _most_trials(cfg: Mapping[str, Any], mechanisms: Sequence[str], origins: Origins) -> dict[str, int]:
-    """Of the mechanisms in this run; an experiment may name others, which a word has taken out."""
+    """Trials by mechanism of this run. An experiment may name others, which an override removed."""
     key = "most_trials"
     given = {} if cfg.get(key) is None else cfg[key]
     if not isinstance(given, Mapping):
@@ -157,7 +157,7 @@ def _epsilons(value: Any) -> tuple[float, ...]:
 
 
 def _metrics(cfg: Mapping[str, Any], tasks: tuple[Variant, ...], origins: Origins) -> tuple[str, ...]:
-    """The columns of the table. An experiment's own are left out where a user chose other tasks."""
+    """The columns of the table. Those of the experiment are dropped if the user chose other tasks."""
     value = cfg.get("metrics")
     names = value if isinstance(value, list) else [] if value is None else [value]
     for name in names:
@@ -208,8 +208,8 @@ def _check_keys(cfg: Mapping[str, Any], origins: Origins) -> None:
 
 
 def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
-    """Every entry of a group is either chosen, or left over from an experiment that chooses it: nothing else may be
-    there, such as parameters under a misspelt name."""
+    """Check that every entry of a group is chosen, or left over from an experiment that chooses it. Anything else is an
+    error, such as parameters under a misspelt name."""
     entries, marker = cfg.get(group), MARKERS[group]
     if entries is not None and not isinstance(entries, Mapping):
         place = origins.place(group)
@@ -242,7 +242,7 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
 
 
 def _with_tasks(cfg: Mapping[str, Any], used: tuple[DatasetUse, ...], origins: Origins) -> Mapping[str, Any]:
-    """The configuration with the usual tasks of its data, where no experiment and no word chooses any."""
+    """The configuration with the default tasks for its data, if neither an experiment nor an override chooses any."""
     if origins.experiment or any(key_of(word) == "task" for word in origins.words):
         return cfg
     entries = cfg.get("task") or {}
@@ -253,13 +253,13 @@ def _with_tasks(cfg: Mapping[str, Any], used: tuple[DatasetUse, ...], origins: O
 
 
 def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> None:
-    """A YAML chosen by `group=[NAME,...]` must nest its content under its own name; one that does not would be passed
-    over unnoticed. (Hydra does not note the chosen options of a list, so they are read off the override.)"""
+    """A YAML chosen by `group=[NAME,...]` must nest its content under its own name; otherwise it would be ignored silently.
+    (Hydra does not record the chosen options of a list, so they are read from the override.)"""
     word = next((w for w in reversed(origins.words) if key_of(w) == group and not w.startswith("~")), "")
     for name in filter(None, (n.strip(" '\"") for n in word.partition("=")[2].strip("[]").split(","))):
         entry = entries.get(name)
         if origins.word(group, name):
-            continue  # whatever is wrong with it, the word did it
+            continue  # an override replaced it, so the file is not at fault
         if not isinstance(entry, Mapping) or MARKERS[group] not in entry:
             form = f"`{name}: {{{MARKERS[group]}: ...}}`"
             raise UserError(f"{group}/{name}.yaml does not hold {form}, as every {group} must")
@@ -278,7 +278,7 @@ def _variants(cfg: Mapping[str, Any], group: str, registry: Registry[Any], origi
 
 
 def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins, left_out: dict[str, str]) -> Iterator[DatasetUse]:
-    """The datasets of a run; those whose files are not here, and may be missing, go to `left_out` with the reason."""
+    """The datasets of a run; those whose files are missing, if that is allowed, go to `left_out` with the reason."""
     first, draws = _whole(cfg, "data_seed"), _draws(cfg)
     for name, body in _selected(cfg, "dataset"):
         place = functools.partial(origins.place, "dataset", name)
@@ -287,20 +287,20 @@ def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins, left_out: di
             left_out[name] = reason
             continue
         for use in datasets(entry, scale, first, place):
-            # Original files are what they are: no seed changes them.
+            # Original files do not depend on a seed.
             seeds = range(first, first + (1 if use.original else draws))
             yield from (dataclasses.replace(use, seed=seed) for seed in seeds)
         check_dataset_words(entry, scale, origins)
 
 
-# Words that change nothing, and what does not fit together.
+# Overrides without effect, and combinations that do not fit.
 
 
 def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> None:
-    """Words of the whole run that change nothing."""
+    """Raise for overrides of the whole run that have no effect."""
     if word := origins.word("baseline"):
         raise UserError(
-            f"{key_of(word)} has no effect on a run: it stands in an experiment's YAML and is read by `check`"
+            f"{key_of(word)} has no effect on a run: it belongs in an experiment's YAML and is read by `check`"
         )
     slurm = run.runner.backend == "slurm"
     bounded = any(mechanism.declared for mechanism in run.mechanisms)
@@ -322,8 +322,8 @@ def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> 
 
 
 def _check_kinds(run: RunConfig) -> None:
-    """Every chosen mechanism must take the kind of some chosen dataset, and every dataset be taken by some mechanism. Of
-    datasets that are left out nothing is asked."""
+    """Every chosen mechanism must accept the kind of some chosen dataset, and every dataset must be accepted by some
+    mechanism. Datasets that are left out are not checked."""
     kinds = sorted({d.kind for d in run.datasets})
     takes = {m.name: tuple(getattr(m.found(MECHANISMS), "kinds", kinds)) for m in run.mechanisms}
     for name, taken in takes.items():

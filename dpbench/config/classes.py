@@ -1,7 +1,7 @@
 """Classes chosen without a YAML: `mechanism=[lpa,mine.Rounded]`, by dotted path or by the name of an installed plugin.
 
-Such a name is taken out of the list, and an entry of its own stands for it: `mechanism.Rounded.class=mine.Rounded`. Parameters
-are then given as for any other: `mechanism.Rounded.step=5`. Imported by `compose`; imports the registries.
+Such a name is removed from the list and replaced by an entry: `mechanism.Rounded.class=mine.Rounded`. Parameters are then
+given as usual: `mechanism.Rounded.step=5`. Imported by `compose`; imports the registries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REGISTRIES: dict[str, Registry] = {"mechanism": MECHANISMS, "task": TASKS, "data
 
 
 def with_entries(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """The words, with an entry for each class that has no YAML."""
+    """The overrides, with an entry for each class that has no YAML."""
     found: list[str] = []
     for word in words:
         group, value = key_of(word), word.partition("=")[2]
@@ -47,15 +47,15 @@ def with_entries(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
 
 
 def _is_class(group: str, name: str) -> bool:
-    """Whether a name is a dotted path, or that of an installed plugin."""
+    """Whether a name is a dotted path or an installed plugin."""
     if "." in name:
-        REGISTRIES[group].get(name)  # says what is wrong with it
+        REGISTRIES[group].get(name)  # raises if it is not valid
         return True
     return name.isidentifier() and name in REGISTRIES[group].names() and _is_plugin(group, name)
 
 
 def _is_plugin(group: str, name: str) -> bool:
-    """Ours have a YAML, or are chosen by another one; a reader of files is no dataset by itself."""
+    """Whether a name is a user's plugin. Our classes have a YAML or are used by one; a reader alone is not a dataset."""
     return not REGISTRIES[group].get(name).__module__.startswith("dpbench.")
 
 

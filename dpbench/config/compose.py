@@ -1,7 +1,7 @@
-"""The only module that talks to Hydra: from words or typed settings to a checked run, and Hydra's errors as one line.
+"""The only module that uses Hydra: from overrides or typed settings to a checked run, with Hydra's errors as one line.
 
-`compose` is for verbs that plan runs themselves, `hydra_main` for `run`, with Hydra's own command line. Everything behind
-them sees `RunConfig` only.
+`compose` is for verbs that plan runs themselves, `hydra_main` for `run`, with Hydra's own command line. All other modules see
+only `RunConfig`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpbench.paths import CONF
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-# Overrides that choose the experiment and its scale, or say how the trials are carried out: none changes what is run.
+# Overrides that choose the experiment and its scale, or how trials are executed: none changes what is run.
 NOTHING = Objects()
 UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 
@@ -43,10 +43,10 @@ def compose(
     folders: Sequence[Path] = (),
     objects: Objects = NOTHING,
 ) -> RunConfig:
-    """The run of an experiment at a scale (None: as conf/run.yaml has it), without Hydra's command line.
+    """The run of an experiment at a scale (None: as in conf/run.yaml), without Hydra's command line.
 
-    `overrides`: settings and their values, such as `{"runner.jobs": 1, "dataset": ["netflix"]}`, or words as a user
-    types them. `folders`: configuration folders besides ours. `objects`: what a program adds that has no name.
+    `overrides`: settings and their values, such as `{"runner.jobs": 1, "dataset": ["netflix"]}`, or overrides as a user
+    types them. `folders`: configuration folders besides ours. `objects`: objects passed by a program.
     """
     import hydra
 
@@ -64,15 +64,15 @@ def compose(
     with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
         try:
             cfg = hydra.compose("run", overrides=[*_searched(folders), *words], return_hydra_config=True)
-        except Exception as error:  # whatever Hydra stumbles over, a user wrote it
+        except Exception as error:  # any error of Hydra is caused by the user's input
             raise _translated(error, words, folders) from error
         return _checked(cfg, cfg.hydra, objects)
 
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
-    """Run `job` on what `argv` describes, through Hydra's own front door (overrides, -m, --cfg, --info, --help)."""
+    """Run `job` on what `argv` describes, through Hydra's own command line (overrides, -m, --cfg, --info, --help)."""
     flags, words = split(argv)
-    if {"-m", "--multirun"} & {*flags}:  # then Hydra makes its runs of the words
+    if {"-m", "--multirun"} & {*flags}:  # then Hydra makes the runs itself
         chosen = any(key_of(word) == "experiment" for word in words)
         runs = [words] if chosen else each_run(words, ())
     else:
@@ -81,19 +81,19 @@ def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
 
 
 def config_folders(argv: Sequence[str]) -> list[Path]:
-    """The user's own folders: those that the words name, and `conf` of the current one."""
+    """The user's own folders: those given by options, and `conf` in the current folder."""
     return own_folders(config_dirs(argv))
 
 
 def _searched(folders: Sequence[Path]) -> list[str]:
-    """The word that makes Hydra look into the user's own folders."""
+    """The override that makes Hydra search the user's own folders."""
     listed = ",".join(quoted(f"file://{folder.resolve()}") for folder in folders)
     return [f"hydra.searchpath=[{listed}]"] if folders else []
 
 
 def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
-    """The runs that `argv` describes, by experiment, where they are several, each with what is wrong with it if it cannot be
-    composed. Empty when it describes one run, or asks for something else of Hydra."""
+    """The runs that `argv` describes, by experiment, if there are several, each with its error if it cannot be composed.
+    Empty if it describes one run, or uses another feature of Hydra."""
     flags, words = split(argv)
     folders = config_folders(argv)
     if any(
@@ -127,7 +127,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     words = _hydra_words(with_entries(given, folders))
 
     def task(cfg: DictConfig) -> None:
-        # Kept and raised outside: Hydra would print a line of its own about an exception that passes through it.
+        # Stored and raised outside: Hydra would print an additional line about an exception that passes through it.
         try:
             if not problems:
                 status.append(job(_checked(cfg)))
@@ -136,7 +136,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
 
     before, sys.argv = sys.argv, ["dpbench run", *_without_folders(flags), *_searched(folders), *words]
     log = logging.getLogger()
-    logged = list(log.handlers), log.level  # `--info` makes Hydra write every step to the log, from then on
+    logged = list(log.handlers), log.level  # `--info` makes Hydra log every step from then on
     try:
         hydra.main(config_path=str(CONF), config_name="run", version_base="1.3")(task)()
     except Exception as error:
@@ -150,7 +150,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
 
 
 def _without_folders(flags: Sequence[str]) -> list[str]:
-    """Flags without `--config-dir`, of which Hydra knows one only."""
+    """Flags without `--config-dir`, which Hydra accepts only once."""
     found, rest = [], iter(flags)
     for flag in rest:
         if flag in ("--config-dir", "-cd"):
@@ -161,14 +161,14 @@ def _without_folders(flags: Sequence[str]) -> list[str]:
 
 
 def _hydra_words(overrides: Sequence[str]) -> list[str]:
-    """Overrides as Hydra wants them. A parameter of a mechanism, dataset or task, or a setting of a runner, may be given
-    although its YAML does not list it, because its default lives in the class (`check` catches a wrong name)."""
+    """Overrides in Hydra's form. A parameter of a mechanism, dataset or task, or a setting of a runner, may be given
+    although its YAML does not list it, because its default is in the class (`check` catches wrong names)."""
     found = []
     for word in overrides:
         key = key_of(word)
         if key in GROUPS and key not in ENTRIES and word.partition("=")[2].lstrip().startswith("["):
             raise UserError(f"{word} is not valid: expected one {key}, such as {key}={catalogue.options(key)[0]}")
-        # Hydra's grammar knows ASCII alone outside of quotes: a folder may be called otherwise.
+        # Hydra's grammar allows only ASCII outside of quotes, but folder names may contain other characters.
         start, equals, value = word.partition("=")
         if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
             word = f"{start}{equals}'{value}'"
@@ -187,7 +187,7 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None, objects: Objects = NOTHING)
     about = hydra_cfg if hydra_cfg is not None else HydraConfig.get()
     choices = {str(group): name for group, name in about.runtime.choices.items() if isinstance(name, str)}
     folders = [Path(s.path) for s in about.runtime.config_sources if s.schema == "file" and Path(s.path) != CONF]
-    # As they were typed: an interpolation in a word would be looked up here, and lead nowhere.
+    # As typed: an interpolation in an override would be resolved here, and fail.
     as_typed: Any = OmegaConf.to_container(about.overrides, resolve=False)
     words: list[str] = as_typed["task"]
     origins = Origins(words, choices.get("experiment"), choices, folders, objects)
@@ -197,20 +197,20 @@ def _checked(cfg: DictConfig, hydra_cfg: Any = None, objects: Objects = NOTHING)
 
 
 def _compared(run: RunConfig, origins: Origins, searched: list[str]) -> RunConfig:
-    """The run, with how its overrides make it differ from its experiment as it is defined."""
+    """The run, with the differences that its overrides make to its experiment."""
     import hydra
 
     kept = [word for word in origins.words if key_of(word).partition(".")[0] in UNCHANGING]
     rest = [word for word in origins.words if word not in kept]
     if not rest and origins.objects == NOTHING:
         return run
-    kept = [word for word in kept if key_of(word) != "metrics"]  # they may be another task's
+    kept = [word for word in kept if key_of(word) != "metrics"]  # they may belong to another task
     own = replace(origins, words=kept, objects=NOTHING)
     try:
-        # Through the Hydra that is open now, so that the user's own folders count.
+        # With the Hydra instance that is open now, so that the user's own folders are searched.
         whole = check(_plain(hydra.compose("run", overrides=[*searched, *kept]), own), own)
         return replace(run, changes=changes(run, whole), altered=altered(run, whole))
-    except UserError:  # as defined it needs what is not here, such as original files: then the words themselves
+    except UserError:  # as defined it needs something missing, such as original files: then list the overrides
         words = tuple(word.lstrip("+") for word in rest)
         return replace(run, changes=words, altered=tuple(w for w in words if w.startswith(("mechanism.", "task."))))
 
@@ -228,7 +228,7 @@ def _plain(cfg: DictConfig, origins: Origins) -> dict[str, Any]:
     try:
         body = {key: value for key, value in cfg.items() if key != "hydra"}
         plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True, throw_on_missing=True)
-    except Exception as error:  # an interpolation that leads nowhere, a value that is missing (???)
+    except Exception as error:  # an interpolation that fails, or a missing value (???)
         raise _translated(error, origins.words, origins.folders) from error
     return {str(key): value for key, value in plain.items()}
 
@@ -237,7 +237,7 @@ def _plain(cfg: DictConfig, origins: Origins) -> dict[str, Any]:
 
 
 def _translated(error: Exception, words: Sequence[str], folders: Sequence[Path]) -> UserError:
-    """A user's mistake that Hydra or OmegaConf noticed or stumbled over, as one line."""
+    """A user's mistake that caused an error in Hydra or OmegaConf, as one line."""
     if isinstance(error, UserError):
         return error
     text = str(error)
@@ -253,7 +253,7 @@ def _translated(error: Exception, words: Sequence[str], folders: Sequence[Path])
         return UserError(f"cannot read {word!r}: expected key=value or key=[a,b]; are brackets and quotes closed?")
     if problem := _file_problem(words, folders):
         return UserError(problem)
-    for word in words:  # Hydra's own words about a value of the wrong type are about its insides
+    for word in words:  # Hydra's message about a value of the wrong type is about its internals
         group, value = key_of(word), word.partition("=")[2]
         named = re.fullmatch(r"\[?\s*([A-Za-z][\w/.-]*\s*,?\s*)*\]?", value) and value not in ("true", "false")
         if group in GROUPS and (word.startswith("~") or not named):
@@ -265,7 +265,7 @@ def _translated(error: Exception, words: Sequence[str], folders: Sequence[Path])
 
 
 def _file_problem(words: Sequence[str], folders: Sequence[Path]) -> str:
-    """What is wrong in the experiment's own YAML; empty when nothing is, or no experiment is named."""
+    """What is wrong in the experiment's YAML; empty if nothing is, or no experiment is named."""
     names = [word.partition("=")[2].strip("'\"") for word in words if key_of(word) == "experiment"]
     try:
         for document in catalogue.chain(names[-1], *folders) if names else ():
@@ -286,13 +286,13 @@ def _file_problem(words: Sequence[str], folders: Sequence[Path]) -> str:
 
 def _near(group: str, name: str, folders: Sequence[Path]) -> Iterator[str]:
     names = catalogue.options(group, *folders)
-    # `fig9` alone is near to `gs/fig9`, which the letters do not show.
+    # `fig9` means `gs/fig9`, although the two strings are not similar.
     ends = [n for n in names if n.rpartition("/")[2] == name]
     yield from ends or names
 
 
 def all_settings() -> list[str]:
-    """Every key that a word may give, apart from the parameters of entries."""
+    """Every key that an override may set, except the parameters of entries."""
     return [*catalogue.settings(), *_section_keys(), *GROUPS]
 
 

@@ -1,4 +1,4 @@
-"""What a dataset of a run is read from, and words about it that would change nothing: they are errors.
+"""What a dataset of a run is read from, and errors for overrides about it that would have no effect.
 
 Imported by `checks`.
 """
@@ -14,13 +14,13 @@ from dpbench.errors import UserError, nearest, one_of, placed
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cards import fetched, load
 
-# Words of the dataset's own entry, which no class takes as parameters.
+# Keys of the dataset's entry that are not parameters of a class.
 OWN_KEYS = ("kind", "source", "generator", "files", "path", "missing", "sizes", "bound")
 GENERATE, LEAVE_OUT = "generate", "leave_out"
 
 
 def with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
-    """The entry, read from files where a path is given: `path` means files."""
+    """The entry, read from files if a path is given: `path` implies files."""
     if entry.source != "generator" or not entry.path or _takes_path(entry):
         return entry
     key = f"dataset.{entry.name}"
@@ -42,9 +42,9 @@ def with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
 
 
 def where_missing(entry: DatasetEntry, origins: Origins) -> tuple[DatasetEntry, str]:
-    """The entry, generated where its files are not here and it says so; and the reason why it is left out, if it is.
+    """The entry, generated if its files are missing and it allows that; and the reason if it is left out.
 
-    Files that are named and do not exist stay an error.
+    Files that are named but do not exist are always an error.
     """
     key = f"dataset.{entry.name}"
     if not entry.missing:
@@ -64,16 +64,16 @@ def where_missing(entry: DatasetEntry, origins: Origins) -> tuple[DatasetEntry, 
     if entry.missing == GENERATE:
         return entry.generated(), ""
     get = f", or: python -m dpbench data get {entry.name}" if load(entry.name).files else ""
-    return entry, f"its files are not here: give {key}.path=FOLDER{get}"
+    return entry, f"its files are missing: give {key}.path=FOLDER{get}"
 
 
 def _takes_path(entry: DatasetEntry) -> bool:
-    """Whether the generator itself is a class that reads a path, as a user's own source may be."""
+    """Whether the generator itself has a parameter `path`, as a user's own source may."""
     return bool(entry.generator) and "path" in (SOURCES.parameters(entry.generator) or ())
 
 
 def check_dataset_words(entry: DatasetEntry, scale: str, origins: Origins) -> None:
-    """A word about a dataset must change something: `sizes` of another scale, or sizes of files, do not."""
+    """Raise for an override of a dataset without effect, such as `sizes` of another scale, or sizes of files."""
     taken = SOURCES.parameters(source_class(entry))
     key = f"dataset.{entry.name}"
     for word in origins.words:

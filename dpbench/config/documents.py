@@ -1,4 +1,4 @@
-"""YAML files as they are: content, and the line of every key, so that an error can name it.
+"""YAML files: their content, and the line of every key for error messages.
 
 Read with YAML's safe loader, so that no file can run code. Imported by the catalogue, which knows what the files mean.
 """
@@ -15,20 +15,20 @@ import yaml
 from dpbench.errors import UserError
 
 Place = Callable[..., str]
-"""Tells the file and line of a key inside keys; empty when it stands in none."""
+"""Gives the file and line of a nested key; empty if it is in no file."""
 
 
 def nowhere(*keys: str) -> str:
-    """The place of what stands in no file."""
+    """The place of a key that is in no file."""
     return ""
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the safe one, in C where it is there
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the safe loader, in C if available
 
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML file: its content, and where each of its keys stands."""
+    """One YAML file: its content, and the line of each key."""
 
     path: Path
     body: Any
@@ -37,7 +37,7 @@ class Document:
 
     @property
     def mapping(self) -> Mapping[str, Any]:
-        """The content, which must be keys and values."""
+        """The content, which must be a mapping."""
         if self.body is None:
             return {}
         if not isinstance(self.body, Mapping):
@@ -53,7 +53,7 @@ class Document:
         return True
 
     def place(self, *keys: object) -> str:
-        """`FILE, line N` of a key inside keys; of the innermost that is there."""
+        """`FILE, line N` of a nested key, or of the innermost one that exists."""
         line, node = 0, self.node
         for key in keys:
             found = _child(node, str(key))
@@ -64,11 +64,11 @@ class Document:
 
     @property
     def bases(self) -> list[str]:
-        """The experiments it builds upon, of its `defaults`."""
+        """The experiments it is based on, from its `defaults`."""
         return [name for entry in self._defaults() if isinstance(entry, str) and (name := entry) != "_self_"]
 
     def chosen(self, group: str) -> list[str] | None:
-        """The options of a group that its `defaults` choose; None when they choose none."""
+        """The options of a group that its `defaults` choose; None if they choose none."""
         for entry in self._defaults():
             for key, value in entry.items() if isinstance(entry, Mapping) else ():
                 if str(key).removeprefix("override ").strip().lstrip("/") == group and value is not None:
@@ -85,14 +85,14 @@ class Document:
 def _child(node: Any, key: str) -> tuple[int, Any] | None:
     if not isinstance(node, yaml.MappingNode):
         return None
-    for name, value in reversed(node.value):  # what is merged by `<<` stands first, and counts less
+    for name, value in reversed(node.value):  # keys merged by `<<` come first and have lower priority
         if getattr(name, "value", None) == key:
             return name.start_mark.line + 1, value
     return None
 
 
 def _refuse_doubles(node: Any, seen: set[int]) -> None:
-    """Of two equal keys YAML keeps the last and says nothing of the first."""
+    """Raise for a duplicate key: YAML silently keeps only the last one."""
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -104,7 +104,7 @@ def _refuse_doubles(node: Any, seen: set[int]) -> None:
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in lines:
-                    problem = f"the key {key.value!r} is there twice, first in line {lines[key.value]}"
+                    problem = f"the key {key.value!r} occurs twice, first in line {lines[key.value]}"
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
                 lines[key.value] = key.start_mark.line + 1
             _refuse_doubles(value, seen)
@@ -115,7 +115,7 @@ def kind_of(value: Any) -> str:
 
 
 def read(path: Path) -> Document:
-    """A YAML file; UserError with file and line when it is none."""
+    """Read a YAML file; UserError with file and line if it is not valid."""
     try:
         loader = _LOADER(path.read_text(encoding="utf-8"))
         node = loader.get_single_node()
@@ -132,13 +132,13 @@ def read(path: Path) -> Document:
         ValueError,
         TypeError,
         RecursionError,
-    ) as error:  # odd bytes, odd dates, unhashable keys, bottomless nesting
+    ) as error:  # invalid bytes or dates, unhashable keys, too deep nesting
         raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     return Document(path, body, node)
 
 
 def value(text: str) -> Any:
-    """One value as a YAML would have it: a number, a word, a list."""
+    """Parse one value as YAML: a number, a word, a list."""
     try:
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

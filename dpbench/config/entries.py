@@ -1,4 +1,4 @@
-"""From entries to what a run is made of: parameters checked against their classes, lists taken for axes.
+"""From entries to the parts of a run: parameters are checked against their classes, lists become axes.
 
 Imported by the checks of a run, and by verbs that open one dataset or make one mechanism without a run. Imports the
 registries; no mechanism, task or source by name.
@@ -21,11 +21,11 @@ from dpbench.sources.cards import fetched, load
 
 BOUND = "bound"
 """The parameter of mechanisms that a dataset may declare."""
-MOST = 100_000  # combinations of one entry: more is a slip of the keyboard
+MOST = 100_000  # combinations of one entry: more is a typing error
 
 
 def axes(params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A parameter given as a list is an axis: every combination of the listed values."""
+    """Every combination of parameter values: a parameter given as a list is an axis."""
     lists = {k: v if isinstance(v, list) else [v] for k, v in params.items()}
     combinations = 1
     for key, listed in lists.items():
@@ -39,26 +39,26 @@ def axes(params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def variants(entry: VariantEntry, registry: Registry[Any], place: Place = nowhere) -> Iterator[Variant]:
-    """A mechanism or task with each combination of its parameters; a wrong name or value ends here.
+    """A mechanism or task with each combination of its parameters; a wrong name or value is an error.
 
-    `place` tells the file and line of a parameter, for the error.
+    `place` gives the file and line of a parameter, for the error.
     """
     try:
         valid = registry.parameters(entry.cls)
-    except UserError as error:  # nothing of that name, or something that is no mechanism at all
+    except UserError as error:  # no such name, or not a mechanism
         raise placed(place("class"), error) from error
     for key in entry.parameters:
         if valid is not None and key not in valid:
             raise no_parameter(f"{registry.what} {entry.name!r}", key, valid, place(key))
     for params in axes(entry.parameters):
         declared = (BOUND,) if params.get(BOUND) == DECLARED else ()
-        # A declared value is known with the dataset; the others are checked now.
+        # A declared value is known only with the dataset; the others are checked now.
         registry.shared(entry.cls, **{key: value for key, value in params.items() if key not in declared})
         yield Variant(entry.name, entry.cls, params, declared)
 
 
 def dataset_of(entry: DatasetEntry, scale: str, seed: int = 0) -> DatasetUse:
-    """One dataset as a run would have it; the first where lists make it several."""
+    """One dataset as in a run; the first one if lists give several."""
     return next(datasets(entry, scale, seed))
 
 
@@ -88,13 +88,13 @@ def source_class(entry: DatasetEntry) -> str:
 
 
 def _path(entry: DatasetEntry, place: Place) -> str:
-    """Where the files are, and that something is there: known before anything runs."""
+    """Where the files are. Checks that something is there before anything runs."""
     path = entry.path or fetched(entry.name)
     if not path:
         key = f"dataset.{entry.name}"
         get = f", or: python -m dpbench data get {entry.name}" if load(entry.name).files else ""
         raise UserError(f"{key}.source=files needs {key}.path=FILE or FOLDER{get}")
-    found = os.path.realpath(os.path.expanduser(str(path)))  # pathlib's raise on loops of links
+    found = os.path.realpath(os.path.expanduser(str(path)))  # pathlib raises on loops of links
     if not os.path.exists(found):
         raise placed(place("path"), f"dataset.{entry.name}.path={path}: there is no such file or folder")
     return found

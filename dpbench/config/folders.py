@@ -1,6 +1,6 @@
-"""Which configuration folders of the user's own count: those given by `--config-dir`, and `conf` of the current folder.
+"""The user's own configuration folders: those given by `--config-dir`, and `conf` in the current folder.
 
-Imported by the verbs and by the door for Python; imports words and paths only.
+Imported by the verbs and by the Python API; imports words and paths only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KNOWN = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "claim
 
 
 def own_folders(given: Path | str | Sequence[Path | str] | None = None) -> list[Path]:
-    """The folders, those given first; their classes can be imported from there, too. UserError when one is not there."""
+    """The folders, those given first. Classes in them can be imported. UserError if one does not exist."""
     listed = [given] if isinstance(given, Path | str) else list(given or ())
     folders = [Path(one) for one in listed]
     for folder in folders:
@@ -30,7 +30,7 @@ def own_folders(given: Path | str | Sequence[Path | str] | None = None) -> list[
 
 
 def is_own(folder: Path) -> bool:
-    """Whether a folder holds configuration of ours that is not ours itself: other programs have a `conf`, too."""
+    """Whether a folder holds a user's dpbench configuration: other programs have a `conf`, too."""
     if os.path.realpath(folder) == os.path.realpath(CONF):
         return False
     return any((folder / group).is_dir() for group in KNOWN)

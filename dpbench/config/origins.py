@@ -1,6 +1,6 @@
-"""Where a setting of a composed run was written: in a word of the command line, or in a line of a YAML.
+"""Where a setting of a composed run was written: in an override of the command line, or in a line of a YAML file.
 
-Hydra forgets it when it merges; errors need it, and so do the rules about what a user asked for. Imported by the schema.
+Hydra forgets this when it merges. Error messages need it, and so do checks of what the user asked for. Imported by `checks`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpbench.results.setting import DatasetUse, Variant
 
 @dataclass(frozen=True)
 class Objects:
-    """What a program gave as objects, beside what it gave by name."""
+    """What a program passed as objects, beside names."""
 
     datasets: tuple[DatasetUse, ...] = ()
     mechanisms: tuple[Variant, ...] = ()
@@ -29,7 +29,7 @@ class Objects:
 
 @dataclass(frozen=True)
 class Origins:
-    """The words of a run and the files it is composed of."""
+    """The overrides of a run and the files it is composed of."""
 
     words: Sequence[str] = ()
     """Overrides as they were given: `trials=5`, `++mechanism.gs.w=3`."""
@@ -41,7 +41,7 @@ class Origins:
     objects: Objects = Objects()
 
     def word(self, *keys: str) -> str:
-        """The word of the command line that gives this setting, or something that holds it; empty when none does."""
+        """The override that sets this key or a key above it; empty if there is none."""
         for word in reversed(self.words):
             parts = key_of(word).split(".")
             if tuple(parts) == keys[: len(parts)] and not (len(parts) == 1 and parts[0] in catalogue.GROUPS):
@@ -49,16 +49,16 @@ class Origins:
         return ""
 
     def given(self, *keys: str) -> bool:
-        """Whether a word gives this setting, something that holds it, or something inside it."""
+        """Whether an override sets this key, a key above it, or one inside it."""
         return bool(self.word(*keys)) or any(tuple(key_of(w).split("."))[: len(keys)] == keys for w in self.words)
 
     @cached_property
     def experiments(self) -> list[Document]:
-        """The experiment's YAML after those that it builds upon."""
+        """The YAML files of the experiment, its bases first."""
         return catalogue.chain(self.experiment, *self.folders) if self.experiment else []
 
     def place(self, *keys: str) -> str:
-        """`FILE, line N` of a setting; empty when a word of the command line gives it, or no file has it."""
+        """`FILE, line N` of a setting; empty if an override sets it, or no file has it."""
         if self.word(*keys):
             return ""
         for document, inside in self._documents(keys):
@@ -67,7 +67,7 @@ class Origins:
         return ""
 
     def _documents(self, keys: tuple[str, ...]) -> Iterator[tuple[Document, tuple[str, ...]]]:
-        """The files that may hold a setting, those that count most first, and the keys under which they would."""
+        """The files that may hold a setting, highest priority first, and the keys under which they hold it."""
         for document in reversed(self.experiments):
             yield document, keys
         group = keys[0]

@@ -49,7 +49,7 @@ class RunnerConfig:
     walltime: str | None = None
     interface: str | None = None
     directives: tuple[str, ...] = ()
-    """Of the jobs of Slurm, without `#SBATCH`."""
+    """Options of the Slurm jobs, without `#SBATCH`."""
     logs: str = "slurm-logs"
 
     @property
@@ -121,7 +121,7 @@ class RunConfig:
     """Everything one run needs, checked."""
 
     experiment: str
-    """The id of the experiment that it is made of; empty for an ad-hoc run."""
+    """The id of its experiment; empty for an ad-hoc run."""
     name: str
     """What the run is stored under: the experiment's id, or a name of its own."""
     title: str
@@ -139,18 +139,18 @@ class RunConfig:
     mechanisms: tuple[Variant, ...]
     tasks: tuple[Variant, ...]
     changes: tuple[str, ...] = ()
-    """How the user's overrides make it differ from the experiment's own definition."""
+    """How the user's overrides change the experiment's definition."""
     altered: tuple[str, ...] = ()
-    """Those of them that make its numbers mean something else."""
+    """The changes that alter the meaning of its numbers."""
     noise: str = "float"
     """How noise is drawn: "float" or "exact"."""
     left_out: tuple[tuple[str, str], ...] = ()
-    """Datasets whose files are not here and that may be missing, each with the reason."""
+    """Datasets that are left out because their files are missing, each with the reason."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
-    """Mechanisms that are repeated less often, each with the number of its trials."""
+    """Mechanisms with fewer trials, each with their number."""
 
 
 def known_metric(task: Any, name: str) -> bool:
-    """Whether a task declares a metric of this name. A stranger's task that declares none may have any."""
+    """Whether a task declares a metric of this name. A user's task that declares no metrics may have any."""
     declared = getattr(task, "metric", None)
     return not callable(declared) or not getattr(task, "metrics", ()) or declared(name) is not None

@@ -1,7 +1,7 @@
-"""Which runs the words of a command mean: one experiment, several, those of a paper, all, or an ad-hoc run of one's own.
+"""Which runs a command line means: one experiment, several, those of a paper, all, or an ad-hoc run.
 
-An ad-hoc run is one whose datasets, mechanisms or tasks are chosen without an experiment. It has a name of its own, so that it
-never stands where an experiment's run stands. Imported by `compose` and `checks`; imports the catalogue.
+An ad-hoc run chooses datasets, mechanisms or tasks without an experiment. It gets its own name, so that it never replaces an
+experiment's run. Imported by `compose` and `checks`; imports the catalogue.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpbench.config.origins import key_of
 from dpbench.errors import UserError, unknown
 
 FIRST = "gs/fig9"
-"""What `run` runs when no word chooses anything."""
+"""What `run` runs by default."""
 ALL = "all"
 ADHOC = "adhoc"
 """Ad-hoc runs are named `adhoc/...`."""
@@ -28,8 +28,8 @@ USUAL_TASKS = {
     "contingency": "range_queries",
     "catalogue": "category_aggregates",
 }
-"""The task that an ad-hoc run asks of each kind of data, unless the user chose tasks."""
-SHOWN = 4  # names that stand in the name of an ad-hoc run
+"""The task of an ad-hoc run for each kind of data, unless the user chose tasks."""
+SHOWN = 4  # most names that are part of the name of an ad-hoc run
 NAME = re.compile(r"\w[\w.-]*")
 _IDS = re.compile(r"\[?\s*[\w/.-]+(\s*,\s*[\w/.-]+)*\s*\]?|\[\s*\]")
 
@@ -40,13 +40,13 @@ def papers(*folders: Path) -> list[str]:
 
 
 def each_run(words: Sequence[str], folders: Sequence[Path]) -> list[list[str]]:
-    """The words of every run that is meant, with the experiment in them, if there is one."""
+    """The overrides of every run, including its experiment, if there is one."""
     chosen = [word for word in words if key_of(word) == "experiment"]
     if not chosen:
         return [[*words]] if is_adhoc(words) else [[f"experiment={FIRST}", *words]]
     value = chosen[-1].partition("=")[2].replace("'", "").replace('"', "")
     if not _IDS.fullmatch(value):
-        return [[*words]]  # Hydra says what is wrong with it
+        return [[*words]]  # Hydra reports what is wrong
     names = list(_named([name for part in value.strip("[] ").split(",") if (name := part.strip())], folders))
     if not names:
         raise UserError(f"{chosen[-1]} is not valid: expected at least one experiment")
@@ -59,14 +59,14 @@ def _named(asked: Iterable[str], folders: Sequence[Path]) -> Iterator[str]:
     for name in asked:
         mine = [one for one in known if name in (ALL, one, one.partition("/")[0])]
         if not mine:
-            # `fig9` alone is near to `gs/fig9`, which the letters do not show.
+            # `fig9` means `gs/fig9`, although the two strings are not similar.
             ends = [one for one in known if one.rpartition("/")[2] == name]
             raise unknown("experiment", name, ends or dict.fromkeys([*known, *papers(*folders), ALL]))
         yield from mine
 
 
 def is_adhoc(words: Iterable[str]) -> bool:
-    """Whether words choose datasets, mechanisms or tasks, and no experiment."""
+    """Whether overrides choose datasets, mechanisms or tasks, but no experiment."""
     keys = {key_of(word) for word in words}
     return "experiment" not in keys and bool(keys & {*ENTRIES})
 
@@ -86,7 +86,7 @@ def usual_tasks(kinds: Iterable[str], given: Mapping[str, Any], folders: Sequenc
 
 
 def check_name(name: Any, folders: Sequence[Path]) -> str:
-    """The name that the user gave a run; empty when none. It must not be taken for an experiment's."""
+    """The name that the user gave a run; empty if none. It must not be the name of an experiment."""
     if name is None:
         return ""
     text = str(name)
@@ -104,7 +104,7 @@ def adhoc_name(mechanisms: Iterable[str], datasets: Iterable[str]) -> str:
 
 
 def _joined(names: Iterable[str]) -> str:
-    """All names while they are few; else the first ones, how many more, and a mark of all of them."""
+    """All names if they are few; otherwise the first ones, how many more, and a hash of all of them."""
     names = [name.replace("/", ".") for name in dict.fromkeys(names)]
     whole = "-".join(names)
     if len(names) <= SHOWN and len(whole) <= 80:
@@ -117,7 +117,7 @@ def _joined(names: Iterable[str]) -> str:
 def title_of(
     given: str, own: bool, name: str, experiment: str, mechanisms: Iterable[str], datasets: Iterable[str]
 ) -> str:
-    """The title of a run. `given`: the experiment's or the user's; `own`: it is the user's."""
+    """The title of a run. `given`: the experiment's or the user's title; `own`: whether it is the user's."""
     if own or name == experiment:
         return given
     if experiment:

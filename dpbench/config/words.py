@@ -1,6 +1,6 @@
-"""Words of Hydra's grammar: from typed settings to overrides, and a command line taken apart into flags and overrides.
+"""Overrides in Hydra's grammar: made from typed settings, and separated from flags in a command line.
 
-Imported by `compose` and the verb `run`; knows nothing of what the words mean.
+Imported by `compose` and the verb `run`; does not know what the overrides mean.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dpbench.errors import UserError
 
 Value = None | bool | int | float | str | Path | Sequence["Value"] | Mapping[str, "Value"]
 """What an override may be set to."""
-# Flags of Hydra that take a value in the next word.
+# Flags of Hydra whose value is the next argument.
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 VALUED = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
 
 
 def override(key: str, value: Value) -> str:
-    """A setting and its value as a word of Hydra's grammar."""
+    """A setting and its value as an override in Hydra's grammar."""
     return f"{key}={_literal(value)}"
 
 
@@ -43,7 +43,7 @@ def _literal(value: Value) -> str:
 def quoted(text: str) -> str:
     if re.fullmatch(r"[A-Za-z_][\w/-]*", text) and text.lower() not in ("true", "false", "null", "nan", "inf"):
         return text
-    # Backslashes before a quote, and at the end, are the only ones that Hydra's grammar takes for its own.
+    # Hydra's grammar interprets backslashes only before a quote and at the end.
     escaped = re.sub(r"(\\*)'", lambda m: m[1] * 2 + r"\'", text)
     escaped = re.sub(r"(\\+)$", lambda m: m[1] * 2, escaped)
     return f"'{escaped}'"
@@ -55,7 +55,7 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     overrides: list[str] = []
     rest = iter(argv)
     for word in rest:
-        if word in ("--info", "-i"):  # its value may be left out, and it would take an override for it
+        if word in ("--info", "-i"):  # its value is optional, and an override would be taken for it
             value = next(rest, None)
             flags.append(f"--info={value if value in INFO else 'all'}")
             overrides += [value] if value is not None and value not in INFO else []
@@ -68,7 +68,7 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def config_dirs(argv: Sequence[str]) -> list[Path]:
-    """The user's own configuration folders; their classes can be imported from there too."""
+    """The user's own configuration folders; classes in them can be imported."""
     found = []
     for i, word in enumerate(argv):
         if word in ("--config-dir", "-cd") and i + 1 < len(argv):
@@ -81,7 +81,7 @@ def config_dirs(argv: Sequence[str]) -> list[Path]:
 
 
 def add_folder(folder: Path) -> None:
-    """Make the classes of a configuration folder importable; UserError when there is none."""
+    """Make the classes of a configuration folder importable; UserError if it does not exist."""
     if not os.path.isdir(folder):
         raise UserError(f"--config-dir {folder}: there is no such folder")
     if str(folder.resolve()) not in sys.path:

@@ -1,6 +1,6 @@
-"""What every data kind shares: frozen, read-only arrays, a kind name, and a memo for what is derived once.
+"""What all data kinds share: frozen, read-only arrays, the name of the kind, and a memo for derived values.
 
-Data kinds import errors, numerics and, for kept numbers, codes and seals; mechanisms, tasks, sources and the cache import them.
+Imported by mechanisms, tasks, sources and the cache. Imports errors, numerics and, for stored facts, codes and seals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS: dict[str, type[Data]] = {}
 
 
 def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """A read-only view; the caller's own array keeps its flags."""
+    """A read-only view. The caller's own array stays writable."""
     view = np.asarray(array, dtype=dtype).view()
     view.setflags(write=False)
     return view
@@ -35,7 +35,7 @@ def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
 class Data:
     """A dataset of one kind. Array fields are read-only and may be memory maps shared by all workers.
 
-    A subclass names its `kind`, and in `derived` the cached array properties that the cache stores beside the
+    A subclass names its `kind`. It lists in `derived` the cached array properties that the cache stores beside the
     fields, so that workers share them too instead of computing them again.
     """
 
@@ -55,26 +55,26 @@ class Data:
                 object.__setattr__(self, field.name, read_only(value))
 
     def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute()` returns, computed once for this object: for facts derived from the data, never for noise."""
+        """The result of `compute()`, computed once for this object. For facts derived from the data, never for noise."""
         table = self.__dict__.setdefault("_memo", {})
         if key not in table:
-            # Threads of one worker share the data: the second one waits, instead of doing the same work in as much memory
-            # again. A computation may ask for other facts.
+            # Threads of one worker share the data. The second thread waits, instead of repeating the work and doubling
+            # the memory. The lock is reentrant, because one computation may ask for other facts.
             with self.__dict__.setdefault("_memo_lock", threading.RLock()):
                 if key not in table:
                     table[key] = compute()
         return table[key]
 
     def fact(self, key: Hashable, owner: type, compute: Callable[[], float]) -> float:
-        """A number derived from the data that takes long to compute: once for all processes that open the cached dataset.
+        """A number that takes long to derive from the data: computed once for all processes that open the cached dataset.
 
-        `owner` is the class whose code computes it: changed code computes it again.
+        `owner` is the class whose code computes it. When that code changes, the number is computed again.
         """
         shelf: Shelf | None = self.__dict__.get("_shelf")
         return self.memo(key, compute if shelf is None else lambda: shelf.get(key, owner, compute))
 
     def put_shelf(self, shelf: Shelf) -> None:
-        """Keep facts there from now on."""
+        """From now on, store facts in `shelf`."""
         self.__dict__["_shelf"] = shelf
 
     @property
@@ -83,11 +83,11 @@ class Data:
         return sum(a.size for a in arrays_of(self).values())
 
     def statistics(self) -> dict[str, float]:
-        """The row of the paper's dataset table that this dataset stands for."""
+        """The row of the paper's dataset table that describes this dataset."""
         raise NotImplementedError
 
     def facts(self) -> str:
-        """Its sizes in a few words, for `repr`."""
+        """The sizes of the data in a few words, for `repr`."""
         return ", ".join(
             f"{_shown_number(value)} {name.replace('_', ' ')}" for name, value in self.statistics().items()
         )
@@ -96,7 +96,7 @@ class Data:
         return f"{type(self).__name__}({self.facts()})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Memo and cached properties stay behind: workers get paths, and a copy recomputes what it needs.
+        # The memo and cached properties are not pickled: workers get paths, and a copy recomputes what it needs.
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ class Data:
 
 
 def arrays_of(data: Data) -> dict[str, NDArray[Any]]:
-    """The array fields of `data`, by name; labels are two of them, `NAME.text` and `NAME.ends`."""
+    """The array fields of `data`, by name; labels become two arrays, `NAME.text` and `NAME.ends`."""
     found: dict[str, NDArray[Any]] = {}
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
@@ -117,7 +117,7 @@ def arrays_of(data: Data) -> dict[str, NDArray[Any]]:
 
 
 def fields_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The fields that `arrays_of` took apart: labels are put together again."""
+    """The inverse of `arrays_of`: fields by name, with labels joined again."""
     named = {name.removesuffix(".text") for name in arrays if name.endswith(".text")}
     found: dict[str, Any] = {name: array for name, array in arrays.items() if "." not in name}
     return found | {name: Labels(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in named}
@@ -143,16 +143,16 @@ def _shown_number(value: float) -> str:
 
 
 def whole_numbers(where: str, values: Any, expected: str) -> NDArray[np.int64]:
-    """A list of numbers as an array of whole ones; anything else is an error, never cut down to a whole number.
+    """A list of numbers as an array of integers. Anything that is not a whole number is an error, never truncated.
 
-    2.0 passes: tables with gaps in them hand out whole numbers as floats.
+    2.0 is accepted, because tables with missing values store whole numbers as floats.
     """
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise UserError(f"{where} is {_shown(values)}: expected a list of whole numbers, {expected}")
     values = values if isinstance(values, np.ndarray) else list(values)
     try:
         array = np.asarray(values)
-    except ValueError:  # lists of different lengths inside
+    except ValueError:  # nested lists of different lengths
         array = np.asarray(values, dtype=object)
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array.astype(np.int64, copy=False)
@@ -163,23 +163,23 @@ def whole_numbers(where: str, values: Any, expected: str) -> NDArray[np.int64]:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number that fits 64 bits, whatever its type; True and False are not meant as numbers."""
+    """Whether `value` is a whole number that fits 64 bits, whatever its type. True and False do not count."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     return math.isfinite(value) and bool(value == int(value)) and abs(int(value)) < 2**63
 
 
 def _shown(value: Any) -> str:
-    """A value as the user wrote it: numpy's numbers without their type."""
+    """A value for messages: numpy numbers are shown without their type."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def check_csr(what: str, indptr: NDArray[np.int64], values: NDArray[np.integer[Any]], limit: int) -> None:
-    """The invariants of a CSR layout: offsets from 0 to len(values), never falling; values inside [0, limit)."""
+    """The invariants of a CSR layout: offsets from 0 to len(values), never decreasing; values inside [0, limit)."""
     if indptr.ndim != 1 or indptr.size < 1 or indptr[0] != 0 or indptr[-1] != values.size:
         raise UserError(f"{what}: offsets must run from 0 to {values.size}, the number of entries")
     if indptr.size > 1 and np.any(np.diff(indptr) < 0):
-        raise UserError(f"{what}: offsets must not fall")
+        raise UserError(f"{what}: offsets must not decrease")
     if values.size and (int(values.min()) < 0 or int(values.max()) >= limit):
         bad = int(values.min()) if int(values.min()) < 0 else int(values.max())
         raise UserError(f"{what}: index {bad} is outside 0..{limit - 1}")

@@ -1,4 +1,4 @@
-"""`Catalogue`: public items by categories, and each user's private set of items (epicrec, Section 4.3)."""
+"""`Catalogue`: a public matrix of items by categories, and each user's private set of items (epicrec, Section 4.3)."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Catalogue(Data, kind="catalogue"):
 
     @classmethod
     def from_pairs(cls, catalogue: tuple[Any, Any], histories: tuple[Any, Any]) -> Catalogue:
-        """From two lists of pairs of identifiers: (items, categories) of the public catalogue, (users, items) of the histories.
+        """From two lists of pairs: (items, categories) of the public catalogue and (users, items) of the histories.
 
-        An item that somebody has must be in the catalogue.
+        Every item of a history must be in the catalogue.
         """
         import pyarrow.compute as pc
 
@@ -81,7 +81,7 @@ class Catalogue(Data, kind="catalogue"):
                 f"Catalogue: row {row} of the histories has {held[row].as_py()!r}, which is not in the catalogue"
             )
         if len(places) != users.codes.size or items.codes.size != categories.codes.size:
-            raise UserError("Catalogue: two columns of one list of pairs differ in length")
+            raise UserError("Catalogue: the two columns of a list of pairs differ in length")
         public = grouping.incidence(items.codes, categories.codes, items.size, categories.size)
         private = grouping.incidence(users.codes, places.to_numpy().astype(np.int32), users.size, items.size)
         return cls(public.indptr, public.indices, categories.size, private.indptr, private.indices)
@@ -109,7 +109,7 @@ class Catalogue(Data, kind="catalogue"):
 
         public, private = Incidence.from_scipy(items_by_categories), Incidence.from_scipy(users_by_items)
         if private.columns != public.rows:
-            raise UserError(f"Catalogue: histories of {private.columns} items for a catalogue of {public.rows}")
+            raise UserError(f"Catalogue: the histories have {private.columns} items, the catalogue has {public.rows}")
         return cls(public.indptr, public.indices, public.columns, private.indptr, private.indices)
 
     def __post_init__(self) -> None:
@@ -166,7 +166,7 @@ class Catalogue(Data, kind="catalogue"):
         return csr_array((ones, self.item_categories, self.item_ptr), (self.items, self.categories))
 
     def validate(self) -> None:
-        """The full check: offsets, range, and nothing twice in an item or a history."""
+        """The full check: offsets, range, and no duplicates within an item or a history."""
         for what, ptr, values, limit in (
             ("items", self.item_ptr, self.item_categories, self.categories),
             ("histories", self.history_ptr, self.histories, self.items),

@@ -1,4 +1,4 @@
-"""Columns of cells and counts to a `Contingency`. Imported by its own constructors and by the reader of a user's table."""
+"""Build a `Contingency` from columns of cells and counts. Imported by its constructors and by the reader of users' tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpbench.errors import UserError
 
 
 def table(cells: Any, counts: Any, size: int | None, shape: Sequence[int] | None) -> Contingency:
-    """Cells given as numbers; rows of one cell are added up."""
+    """Cells given as numbers. The counts of rows with the same cell are added."""
     lengths, total = _domain(size, shape)
     listed = isinstance(cells, list | tuple) and bool(cells) and np.iterable(cells[0])
     columns = list(cells) if listed else [cells]
@@ -43,7 +43,7 @@ def table(cells: Any, counts: Any, size: int | None, shape: Sequence[int] | None
 def from_frame(
     frame: Any, cell: str | Sequence[str], count: str | None, size: int | None, shape: Sequence[int] | None
 ) -> Contingency:
-    """A pandas frame; without a size the domain is made of the identifiers that occur."""
+    """A pandas frame; without a size, the domain consists of the identifiers that occur."""
     columns = [column(frame, name, "Contingency") for name in several(cell)]
     counts = None if count is None else column(frame, count, "Contingency")
     if size is not None or shape is not None:

@@ -1,7 +1,7 @@
 """`ColumnData`: what mechanisms for column counts ask of their data, whichever kind it is.
 
-An `Incidence` is column data itself; `Records` are so twice, by item and by item and context. All of these have
-`item_columns()`, the counts that every kind publishes, and `edge_columns()`, None where there are no edges.
+An `Incidence` is column data itself. `Records` give two views: by item, and by item and context. Each of these has
+`item_columns()`, the counts that every kind publishes, and `edge_columns()`, which is None where there are no edges.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ColumnData(Protocol):
 
     @property
     def ones(self) -> int:
-        """The number of entries of all rows."""
+        """The number of entries in all rows together."""
         ...
 
     @property

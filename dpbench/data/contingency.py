@@ -1,4 +1,4 @@
-"""`Contingency`: a sparse histogram over a large domain, of which range and subset sums are asked (sparse)."""
+"""`Contingency`: a sparse histogram over a large domain, queried by range and subset sums (sparse)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LARGEST = 2**62
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contingency(Data, kind="contingency"):
-    """n non-zero cells of m: sorted `cells` in range(size) with positive whole `counts`. Nothing has the domain's size.
+    """n non-zero cells of m: sorted `cells` in range(size) with positive whole `counts`. No array is as large as the domain.
 
-    A domain of several attributes has a `shape` and is laid out on a line, the last attribute fastest. The constructor
+    A domain of several attributes has a `shape` and is flattened, the last attribute varying fastest. The constructor
     checks shapes only, so that a memory map is not scanned; `validate` scans everything.
     """
 
@@ -56,9 +56,9 @@ class Contingency(Data, kind="contingency"):
 
     @classmethod
     def from_records(cls, columns: Sequence[ArrayLike], *, shape: Sequence[int]) -> Contingency:
-        """From records, one column of codes an attribute: how many records fall in each cell."""
+        """From records, one column of codes per attribute: how many records fall in each cell."""
         shape, size = _domain(None, shape)
-        codes = [whole_numbers(f"Contingency: column {i}", c, "a code a record") for i, c in enumerate(columns)]
+        codes = [whole_numbers(f"Contingency: column {i}", c, "one code per record") for i, c in enumerate(columns)]
         if len(codes) != len(shape):
             raise UserError(f"Contingency: {len(codes)} columns for a shape of {len(shape)} attributes")
         try:
@@ -73,7 +73,7 @@ class Contingency(Data, kind="contingency"):
     def from_pairs(
         cls, cells: Any, counts: Any = None, *, size: int | None = None, shape: Sequence[int] | None = None
     ) -> Contingency:
-        """From cells and how many individuals each row of them stands for (default: one).
+        """From cells and the number of individuals that each row stands for (default: one).
 
         `cells`: one column of numbers, or one column for each attribute of `shape`. A cell may occur in several rows.
         """
@@ -93,8 +93,8 @@ class Contingency(Data, kind="contingency"):
     ) -> Contingency:
         """From a table: `cell` names the column of the cells, or one column for each attribute.
 
-        With `size` or `shape` these hold numbers from 0. Without, they hold any identifiers, and the domain is made of
-        those that occur: then who knows the domain knows something of the data.
+        With `size` or `shape` they hold numbers from 0. Otherwise they hold any identifiers, and the domain consists of
+        those that occur. The domain then reveals something about the data.
         """
         from dpbench.data.cells import from_frame
 
@@ -191,16 +191,16 @@ def _domain(size: int | None, shape: Sequence[int] | None) -> tuple[tuple[int, .
             raise UserError(f"Contingency: size {length!r} is not valid: expected a positive whole number")
     cells = math.prod(int(length) for length in lengths if length is not None)
     if size is not None and size != cells:
-        raise UserError(f"Contingency: shape {lengths} has {cells} cells, not size={size}")
+        raise UserError(f"Contingency: shape {lengths} has {cells} cells, but size={size}")
     if cells > LARGEST:
         raise UserError(f"Contingency: a domain of {cells} cells is too large: at most 2^62")
     return tuple(int(length) for length in lengths if length is not None), cells
 
 
 def _line(cell: Any, shape: tuple[int, ...]) -> int:
-    """The place on the line of a cell given as a number or as one number an attribute."""
+    """The flat index of a cell, which is given as one number or as one number per attribute."""
     if not all(is_whole(x) for x in (cell if isinstance(cell, tuple) else (cell,))):
-        raise UserError(f"Contingency: cell {cell!r} is not valid: expected a whole number, or one an attribute")
+        raise UserError(f"Contingency: cell {cell!r} is not valid: expected a whole number, or one per attribute")
     if not isinstance(cell, tuple):
         return int(cell)
     if len(cell) != len(shape) or any(not 0 <= x < length for x, length in zip(cell, shape, strict=True)):

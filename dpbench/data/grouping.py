@@ -1,4 +1,4 @@
-"""Pairs of a user and an item to data kinds: grouped by user, sorted, in bounded memory.
+"""Build data kinds from (user, item) pairs: grouped by user and sorted, in bounded memory.
 
 Imported by the data kinds' own constructors and by the readers of files; imports the kinds and numerics.
 """
@@ -16,19 +16,19 @@ from dpbench.data.records import Records
 from dpbench.errors import UserError
 from dpbench.numerics import csr
 
-PART = 1 << 20  # numbers worked on at a time
+PART = 1 << 20  # numbers processed at a time
 Ids = NDArray[np.integer[Any]]
 
 
 def parts(size: int) -> Iterator[slice]:
-    """Slices of an array of this size: numpy widens the numbers it indexes by to 8 bytes, so not all at once."""
+    """Slices that cover an array of this size: numpy widens index arrays to 8 bytes, so they are used in parts."""
     return (slice(start, start + PART) for start in range(0, size, PART))
 
 
 def incidence(
     users: Ids, items: Ids, n_users: int, n_items: int, *, item_labels: Sequence[str] | None = None
 ) -> Incidence:
-    """Who holds what; a pair that occurs again is one."""
+    """Which user holds which item. Repeated pairs count once."""
     _check_size(n_users, n_items)
     indptr = np.zeros(n_users + 1, dtype=np.int64)
     if csr.rising(users, items):  # nothing to sort, nothing to copy
@@ -50,7 +50,7 @@ def records(
     repeats: bool,
     item_labels: Sequence[str] | None = None,
 ) -> Records:
-    """Each user's (item, context) records, in the order of the items: the order of the lines does not matter."""
+    """Each user's (item, context) records, sorted by item, so that the order of the input does not matter."""
     h = len(context_labels)
     if n_items * h >= 2**31:
         raise UserError(f"{n_items} items in {h} contexts are too many: expected fewer than 2^31 pairs")
@@ -67,7 +67,7 @@ def records(
 def _grouped(
     rows: Ids, columns: Ids, contexts: NDArray[np.integer[Any]] | None, h: int, indptr: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Each pair's column * h + context, row after row and rising in each; the offsets go to `indptr`."""
+    """Each pair's column * h + context, row by row, ascending within each row; the offsets go to `indptr`."""
     csr.offsets(rows, indptr)
     placed = np.empty(rows.size, dtype=np.int32)
     csr.place(rows, columns, np.empty(0, np.uint8) if contexts is None else contexts, h, indptr.copy(), placed)
@@ -77,4 +77,4 @@ def _grouped(
 
 def _check_size(n_rows: int, n_columns: int) -> None:
     if n_rows < 1 or n_columns < 1:
-        raise UserError("there is nothing in these files: expected at least one good line")
+        raise UserError("these files hold no data: expected at least one valid line")

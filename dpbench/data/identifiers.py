@@ -1,4 +1,4 @@
-"""Identifiers of any type (words, numbers, dates) as numbers from 0, in their own order, with their names.
+"""Number identifiers of any type (words, numbers, dates) from 0, in sorted order, and keep their names.
 
 Imported by the constructors of the data kinds and by the reader of a user's table; imports errors and labels only. The
 order of the rows does not matter: the same pairs give the same numbers.
@@ -17,12 +17,12 @@ from dpbench.data.labels import Labels
 from dpbench.errors import UserError, nearest
 
 MOST = 2**31 - 1
-WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # a whole number as everybody writes it: 007 is a name
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # a whole number in its usual spelling: 007 is a name
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """A column of identifiers: the number of each row, and the identifiers that occur, in order."""
+    """A column of identifiers: the number assigned to each row, and the distinct identifiers in order."""
 
     codes: NDArray[np.int32]
     values: Any
@@ -39,7 +39,7 @@ class Numbered:
 
 
 def column(frame: Any, name: str, what: str) -> Any:
-    """A column of a pandas frame; UserError with the nearest name when there is none."""
+    """A column of a pandas frame. If it is missing, the error suggests the nearest name."""
     if name not in frame.columns:
         raise UserError(f"{what}: the table has no column {name!r}: {nearest(name, [str(c) for c in frame.columns])}")
     return frame[name]
@@ -71,7 +71,7 @@ def numbered(what: str, values: Any) -> Numbered:
 
 
 def arrow(what: str, values: Any) -> Any:
-    """A column as one Arrow array of a type that can name things; missing values are null."""
+    """A column as one Arrow array of a type that can serve as identifier; missing values are null."""
     import pyarrow as pa
 
     if isinstance(values, str | bytes) or not np.iterable(values):
@@ -88,12 +88,12 @@ def arrow(what: str, values: Any) -> Any:
     if pa.types.is_floating(kind):
         return _whole_floats(found)
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise UserError(f"{what}: values of type {kind} name nothing: expected words, numbers or dates")
+        raise UserError(f"{what}: values of type {kind} cannot be identifiers: expected words, numbers or dates")
     return found
 
 
 def _whole_floats(array: Any) -> Any:
-    """Floats that are whole numbers as such: a table with gaps hands them out so."""
+    """Convert floats to integers if all are whole: tables with missing values store integers as floats."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -107,7 +107,7 @@ def _whole_floats(array: Any) -> Any:
 
 
 def _sortable(values: Any) -> Any:
-    """What the identifiers are sorted by: themselves, or the numbers that words write."""
+    """The sort key of the identifiers: themselves, or their numeric value if all words are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -125,12 +125,12 @@ def _is_text(kind: Any) -> bool:
 
 
 def labels_of(values: Any) -> Labels:
-    """The identifiers as names."""
+    """The identifiers as text."""
     import pyarrow as pa
 
     kind = values.type
     if pa.types.is_timestamp(kind):
-        for short in (pa.date32(), pa.timestamp("s", kind.tz), kind):  # 2024-05-01 where all of them are midnight
+        for short in (pa.date32(), pa.timestamp("s", kind.tz), kind):  # shown as 2024-05-01 if all are midnight
             try:
                 values = values.cast(short)
                 break
@@ -146,5 +146,5 @@ def labels_of(values: Any) -> Labels:
 
 
 def several(cell: str | Sequence[str]) -> list[str]:
-    """The attributes of a cell: one name, or several."""
+    """The attributes of a cell as a list: one name, or several."""
     return [cell] if isinstance(cell, str) else [str(name) for name in cell]

@@ -1,4 +1,4 @@
-"""`Incidence`: a binary matrix of users by columns, of which all column counts are asked (gs, Section 2.1)."""
+"""`Incidence`: a binary matrix of users by columns, queried for all column counts (gs, Section 2.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpbench.data.base import Data, check_csr, labelled, read_only, whole_numbers
 from dpbench.errors import UserError
 
-PART = 1 << 24  # ones counted at a time: bincount widens what it counts to 8 bytes each
+PART = 1 << 24  # ones counted at a time: bincount widens its input to 8 bytes each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,17 +27,17 @@ class Incidence(Data, kind="incidence"):
     indices: NDArray[np.integer[Any]]
     columns: int
     item_labels: Sequence[str] | None = None
-    """The name of each column, where they have names."""
+    """The name of each column, if they have names."""
 
     derived = ("counts",)
     repeats: ClassVar[bool] = False
-    """A row holds a column once."""
+    """Whether a row may hold a column more than once: never."""
 
     @classmethod
     def from_pairs(cls, users: Any, items: Any) -> Incidence:
         """From two columns of identifiers (words, numbers, dates), one pair of a user and an item in each row.
 
-        A pair that occurs again counts once. Rows and columns are in the order of the identifiers; the items' names
+        A repeated pair counts once. Rows and columns are in the order of the identifiers; the items' names
         are kept as `item_labels`.
         """
         from dpbench.data import grouping
@@ -119,7 +119,7 @@ class Incidence(Data, kind="incidence"):
         return read_only(total)
 
     def item_columns(self) -> Incidence:
-        """The counts to publish, as a problem of column counts: these data themselves."""
+        """The counts to publish, as column counts: the data itself."""
         return self
 
     def edge_columns(self) -> None:
@@ -127,7 +127,7 @@ class Incidence(Data, kind="incidence"):
         return
 
     def validate(self) -> None:
-        """The full check, a scan of all ones: offsets, range, and no column twice in a row."""
+        """The full check, a scan of all ones: offsets, range, and no duplicate column in a row."""
         check_csr("Incidence", self.indptr, self.indices, self.columns)
         row = np.repeat(np.arange(self.rows), self.row_sizes)
         order = np.lexsort((self.indices, row))

@@ -1,4 +1,4 @@
-"""`Records`: (item, context) records grouped by user; asked are item and edge counts (analytics, Section 3.1)."""
+"""`Records`: (item, context) records grouped by user; queried for item and edge counts (analytics, Section 3.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_CONTEXTS = 256  # one byte for each record
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Records(Data, kind="records"):
-    """n users; user k's records T_k are the items `items[indptr[k]:indptr[k+1]]` with the contexts at the same places.
+    """n users; user k's records T_k are the items `items[indptr[k]:indptr[k+1]]` with the contexts at the same positions.
 
     The constructor checks shapes only, so that a memory map is not scanned; `validate` scans everything.
     """
@@ -28,9 +28,9 @@ class Records(Data, kind="records"):
     items: NDArray[np.integer[Any]]
     contexts: NDArray[np.integer[Any]]
     n_items: int
-    """m, the number of items that may occur."""
+    """m, the number of possible items."""
     n_contexts: int
-    """h, the number of values of the context."""
+    """h, the number of possible contexts."""
     repeats: bool = True
     """Whether a user may hold an item more than once: a public fact of the service (check-ins yes, ratings no)."""
     item_labels: Sequence[str] | None = None
@@ -154,7 +154,7 @@ class Records(Data, kind="records"):
 
     @cached_property
     def largest_l2(self) -> float:
-        """The largest L2 norm of a user's item counts, the most that one user moves q1 in that norm: √|T_k| where no
+        """The largest L2 norm of a user's item counts, i.e. the most by which one user can change q1: √|T_k| where no
         item repeats, up to |T_k| where one does."""
         if not self.repeats:
             return float(self.largest_user) ** 0.5
@@ -170,12 +170,12 @@ class Records(Data, kind="records"):
 
     @property
     def largest_row(self) -> int:
-        """The same as `largest_user`, by the name that mechanisms for column counts know."""
+        """The same as `largest_user`, under the name that column-count mechanisms use."""
         return self.largest_user
 
     @property
     def columns(self) -> int:
-        """The same as `n_items`, by the name that mechanisms for column counts know."""
+        """The same as `n_items`, under the name that column-count mechanisms use."""
         return self.n_items
 
     @cached_property
@@ -193,20 +193,20 @@ class Records(Data, kind="records"):
         return read_only(self.edges.sum(axis=1))
 
     def edge_of(self, part: slice) -> NDArray[np.integer[Any]]:
-        """The edge i h + j of each record (item i, context j) of a part."""
+        """The edge i h + j of each record (item i, context j) in a slice."""
         wide: type[np.integer[Any]] = np.int32 if self.n_items * self.n_contexts < 2**31 else np.int64
         return self.items[part].astype(wide) * self.n_contexts + self.contexts[part]
 
     def item_columns(self) -> Columns:
-        """The item counts as a problem of column counts: one row for each user, one column for each item."""
+        """The item counts as column counts: one row per user, one column per item."""
         return self.memo("item_columns", lambda: Columns(self, by_edge=False))
 
     def edge_columns(self) -> Columns:
-        """The edge counts as a problem of column counts: one row for each user, column i h + j the edge (item i, context j)."""
+        """The edge counts as column counts: one row per user; column i h + j is the edge (item i, context j)."""
         return self.memo("edge_columns", lambda: Columns(self, by_edge=True))
 
     def incidence(self) -> Incidence:
-        """Which user holds which item: repeats and contexts dropped."""
+        """Which user holds which item: without repeats and contexts."""
         if not self.repeats:
             return Incidence(self.indptr, self.items, self.n_items)
         user = np.repeat(np.arange(self.users, dtype=np.int64), self.user_sizes)
@@ -216,7 +216,7 @@ class Records(Data, kind="records"):
         return Incidence(indptr, (pairs % self.n_items).astype(np.int32), self.n_items)
 
     def validate(self) -> None:
-        """The full check, a scan of all records: offsets, ranges, and no item twice in a user where none may be."""
+        """The full check, a scan of all records: offsets, ranges, and no repeated item of a user where repeats are ruled out."""
         check_csr("Records", self.indptr, self.items, self.n_items)
         check_csr("Records (contexts)", self.indptr, self.contexts, self.n_contexts)
         if not self.repeats:
@@ -259,7 +259,7 @@ def _pairs(number: int, user: Sequence[Any]) -> NDArray[np.integer[Any]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns(Data):
-    """Records seen as rows by columns: what mechanisms ask of an `Incidence`, but a row may hold a column repeatedly."""
+    """Records seen as rows by columns: the same interface as `Incidence`, but a row may hold a column repeatedly."""
 
     records: Records
     by_edge: bool
@@ -279,7 +279,7 @@ class Columns(Data):
 
     @cached_property
     def indices(self) -> NDArray[np.integer[Any]]:
-        """Made when asked for: as edges they are as large as the items, and noise on all counts does not need them."""
+        """Computed on demand: edges need as much memory as the items, and noise on all counts does not need them."""
         return read_only(self.records.edge_of(slice(None))) if self.by_edge else self.records.items
 
     @property
@@ -307,7 +307,7 @@ class Columns(Data):
         return self.records.largest_user
 
     def fact(self, key: Hashable, owner: type, compute: Callable[[], float]) -> float:
-        """Kept with the records, items and edges apart."""
+        """Stored with the records; item and edge facts have separate names."""
         return self.records.fact(("edges" if self.by_edge else "items", key), owner, compute)
 
     def item_columns(self) -> Columns:

@@ -1,4 +1,4 @@
-"""What a mechanism gives out: what is published, and apart from it what only a study may see. Tasks and audits read it."""
+"""The output of a mechanism: what is published and, kept apart, diagnostics for studies only. Read by tasks and audits."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ class Release:
     """Base of all releases. A subclass names its published arrays in `numbers`."""
 
     chosen: Mapping[str, float] = field(default_factory=dict)
-    """Published parameters, covered by the guarantee as the counts are: w, theta, the scale of the noise ..."""
+    """Published parameters, covered by the guarantee like the counts: w, theta, the scale of the noise ..."""
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
-    """What a study needs and nobody may publish: sizes of samples, predicted errors, the best parameter. No noise
-    protects these."""
+    """Needed by studies, must not be published: sample sizes, predicted errors, the best parameter. No noise
+    protects them."""
 
     noise: str = "float"
     """How its noise was drawn: "float", for research, or "exact"."""
     randomness: str = "seeded generator"
-    """Where the random numbers came from: who knows the seed can draw them again; not so of the "operating system"."""
+    """Where the random numbers came from. With a seed they can be drawn again, with "operating system" they cannot."""
 
     numbers: ClassVar[tuple[str, ...]] = ()
-    """The fields that are published as they are, None where this release has none."""
+    """The fields that are published as they are. A field may be None if a release does not have it."""
 
     def parts(self) -> dict[str, NDArray[np.float64]]:
-        """All that is published, by name, as flat numbers; `chosen` parameters under `chosen.NAME`."""
+        """Everything published, by name, as flat arrays. Chosen parameters are named `chosen.NAME`."""
         fields = ((name, getattr(self, name)) for name in self.numbers)
         found = {name: _flat(value) for name, value in fields if value is not None}
         return found | {f"chosen.{name}": _flat(value) for name, value in self.chosen.items()}
 
     def published(self) -> NDArray[np.float64]:
-        """All that is published, as one flat array: what an audit takes for the output."""
+        """Everything published, as one flat array. An audit treats it as the output."""
         return np.concatenate([np.empty(0), *self.parts().values()])
 
 
 def _flat(value: Any) -> NDArray[np.float64]:
-    """Numbers as they are; a word by its letters, so that no part of a release is passed over."""
+    """Numbers as they are; text as its character codes, so that no part of a release is ignored."""
     if isinstance(value, str):
         value = [ord(letter) for letter in value]
     return np.asarray(value, dtype=np.float64).ravel()
@@ -51,29 +51,29 @@ def _flat(value: Any) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """The sample of records that counts were taken from. A diagnostic: its sizes are exact, nobody may publish them."""
+    """The sample of records that counts were taken from. A diagnostic: its sizes are exact and must not be published."""
 
     records: int
-    """How many records are in it."""
+    """Number of records in the sample."""
     contexts: NDArray[Any] | None = None
-    """How many of them have each context, where there are contexts."""
+    """Number of sampled records per context, if there are contexts."""
     epsilon_1: float | None = None
-    """Budget of the item counts, where the edge counts have another one."""
+    """Budget of the item counts, if the edge counts have a separate one."""
     epsilon_2: float | None = None
     """Budget of the edge counts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counts(Release):
-    """One number for each column (or item) and, for records, for each item and context (`edges`, items x contexts)."""
+    """One number per column (or item) and, for records, one per item and context (`edges`, items x contexts)."""
 
     counts: NDArray[np.float64]
     edges: NDArray[np.float64] | None = None
     sample: Sample | None = None
-    """Not published: the sample they were taken from, where the whole release is made from one."""
+    """Not published: the sample behind the counts, if the whole release is made from one sample."""
     stages: tuple[Stage[NDArray[np.float64]], ...] | None = field(default=None, repr=False)
-    """Not published: how the counts came about before noise, step by step; () where noise is all there is. None: not told,
-    and the error has no split. Of records, those of the item counts."""
+    """Not published: the counts before noise, step by step. () if the only step is noise; None if unknown, and then the
+    error cannot be split. For records, the steps of the item counts."""
 
     numbers = ("counts", "edges")
 
@@ -85,11 +85,11 @@ class Counts(Release):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopK(Release):
-    """An answer to "which columns are the largest" alone: `top`, best first. It says nothing about how large they are."""
+    """The answer to "which columns are the largest": `top`, best first. It does not say how large they are."""
 
     top: NDArray[np.int64]
     columns: int
-    """How many columns there were to choose from, which is public."""
+    """Number of columns to choose from, which is public."""
 
     numbers = ("top",)
 
@@ -99,12 +99,12 @@ class TopK(Release):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class History(Release):
-    """What one user of a catalogue gives out: category aggregates and, if the mechanism makes one, an item set."""
+    """What one user of a catalogue publishes: category aggregates and, if the mechanism makes one, an item set."""
 
     user: int
-    """Who: the receiver knows the sender."""
+    """Which user: the receiver knows the sender."""
     aggregates: NDArray[np.float64]
-    """One number for each category; those of `history` where there is one."""
+    """One number per category; computed from `history` if there is one."""
     history: NDArray[np.integer[Any]] | None = None
     """d_p, the perturbed item set, ascending."""
     z: NDArray[np.float64] | None = None

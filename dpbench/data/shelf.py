@@ -1,8 +1,8 @@
-"""Numbers derived from a dataset, kept beside it in the cache and shared by all processes that open it.
+"""Numbers derived from a dataset, stored beside it in the cache and shared by all processes that open it.
 
-One small sealed file per number. A number is named by the content of the data, by what it is, and by the code that computed
-it, so that changed data or code never finds an old one. Imported by the data kinds; the cache gives each opened dataset its
-shelf.
+One small sealed file per number. A number is identified by the content of the data, by its key, and by the code that
+computed it, so that a number of older data or code is never used. Imported by the data kinds; the cache gives each opened
+dataset its `Shelf`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FOLDER = "facts"
 
 @dataclass(frozen=True)
 class Shelf:
-    """The kept numbers of one dataset."""
+    """The stored numbers of one dataset."""
 
     folder: Path
     fingerprint: str
-    """Of the content of the data: a dataset built again may be another one in the same place."""
+    """Identifies the content of the data: a rebuilt dataset may differ but have the same path."""
 
     def get(self, key: Any, owner: type, compute: Callable[[], float]) -> float:
-        """The number named by `key`: read, or else computed and kept. `owner` is the class whose code computes it.
+        """The number named by `key`: read if stored, otherwise computed and stored. `owner` is the class whose code computes it.
 
-        Of several processes that ask at once, one computes and the others wait. Where nothing can be written, each computes.
+        If several processes ask at once, one computes and the others wait. If nothing can be written, each computes.
         """
         code = code_of(owner)
         if not code.resumable:

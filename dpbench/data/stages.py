@@ -1,7 +1,7 @@
-"""`Stage`: what a release would have answered without noise after one of its steps, so that its error can be split.
+"""`Stage`: the noise-free answers after one step of a release, so that the error can be split by cause.
 
-Mechanisms attach stages to what they release; the tasks, and nobody else, read them. They are exact, so they are not part of
-what is published, and they are computed only when a task asks for them.
+Mechanisms attach stages to their releases; only tasks read them. Stages are exact, so they are not part of what is
+published. They are computed only when a task asks for them.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 Part = Literal["bounding", "sampling", "grouping", "dropping"]
 PARTS: tuple[Part, ...] = ("bounding", "sampling", "grouping", "dropping")
-"""What a mechanism does to the truth before noise: it limits what one row adds (bounding), takes some of the records
-(sampling), answers several numbers by one (grouping), or leaves numbers out (dropping)."""
+"""What a mechanism does to the true data before noise: it limits the contribution of each row (bounding), uses only some
+records (sampling), gives several numbers one answer (grouping), or leaves numbers out (dropping)."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
 class Stage(Generic[Answer]):
-    """One step of a release: its kind, and the answers after it if no noise were added. They take the same form as what is
+    """One step of a release: its kind, and the answers after it if no noise were added, in the same form as what is
     published: an array of counts, or a summary.
 
-    `make` draws no random numbers: a stage must not change what noise a release consumes.
+    `make` draws no random numbers: a stage must not change the noise of a release.
     """
 
     part: Part
@@ -40,5 +40,5 @@ class Stage(Generic[Answer]):
 
 
 def known(part: Part, counts: NDArray[Any]) -> Stage[NDArray[np.float64]]:
-    """A stage whose counts the mechanism has computed anyway."""
+    """A stage whose counts the mechanism has already computed."""
     return Stage(part, partial(np.asarray, counts, dtype=np.float64))

@@ -1,8 +1,8 @@
 """`Summary`: what is published of a `Contingency`, and how range and subset sums are answered from it.
 
-What is published belongs to places: the cells themselves, or the nodes and coefficients of a transform of them. A range
-is answered from prefix sums of cells, from at most two dyadic nodes per level, or from two paths of wavelets; a rectangle
-over several attributes from the ranges that its rows are, or from products of dyadic ranges.
+A published value belongs to a place: a cell, or a node or coefficient of a transform of the cells. A range is answered
+from prefix sums of cells, from at most two dyadic nodes per level, or from two paths of wavelet coefficients. A rectangle
+over several attributes is answered as one range per row, or from products of dyadic ranges.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from dpbench.errors import UserError
 from dpbench.numerics import boxes, dyadic, grid, haar, hashing, unary
 
 LINE = {"dyadic": dyadic.range_sum, "haar": haar.range_sum}
-"""Transforms of the line that the cells stand on, and how they answer ranges of it."""
+"""Transforms of the flattened cells, and how they answer ranges."""
 PRODUCT = "dyadic_product"
-"""The transform of every attribute of its own."""
+"""Transforms applied to each attribute separately."""
 TRANSFORMS = ("none", *LINE, PRODUCT)
 
 WRITABLE = 2**25
-"""A sketch of a domain up to this size may be written out in full when queries ask for more cells than that."""
+"""A sketch of a domain up to this size may be expanded in full when the queries together cover more cells than that."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,13 +40,13 @@ class Summary(Release):
     shape: tuple[int, ...] = ()
     """Number of values of each attribute; (size,) where none is given."""
     stages: tuple[Stage[Summary], ...] | None = field(default=None, repr=False)
-    """Not published: what would be without noise, step by step; () where noise is all there is. None: not told, and the error
-    of a query has no split."""
+    """Not published: the summaries before noise, step by step. () if the only step is noise; None if unknown, and then the
+    error of a query cannot be split."""
 
     def __post_init__(self) -> None:
         shape = tuple(int(length) for length in self.shape) or (int(self.size),)
         if math.prod(shape) != self.size:
-            raise UserError(f"shape={shape} has {math.prod(shape)} cells, not size={self.size}")
+            raise UserError(f"shape={shape} has {math.prod(shape)} cells, but size={self.size}")
         object.__setattr__(self, "shape", shape)
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -58,7 +58,7 @@ class Summary(Release):
         raise NotImplementedError
 
     def sum(self, lo: ArrayLike, hi: ArrayLike) -> NDArray[np.float64]:
-        """Estimated count of each range lo <= cell < hi; a number for numbers, an array for arrays."""
+        """Estimated count of each range lo <= cell < hi; scalars give a scalar, arrays an array."""
         low, high = np.broadcast_arrays(np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64))
         if np.any(low < 0) or np.any(high > self.size) or np.any(low > high):
             raise UserError(f"a range must have 0 <= lo <= hi <= {self.size}")
@@ -81,7 +81,7 @@ class Summary(Release):
         return LINE[self.transform](self.at, self.size, lo, hi)
 
     def subset(self, cells: ArrayLike) -> float:
-        """Estimated count of a set of cells; neighbouring ones are asked for as one range."""
+        """Estimated count of a set of cells; runs of adjacent cells are answered as one range."""
         asked = np.sort(np.asarray(cells, dtype=np.int64).ravel())
         if not asked.size:
             return 0.0
@@ -94,8 +94,8 @@ class Summary(Release):
 class Entries(Summary):
     """A list of chosen places: sorted `cells` and their `weights`, adjusted so that sums are unbiased where possible.
 
-    `values` are the noisy values before adjustment (None: the weights themselves). Whoever answers takes `absent` for the
-    value of every place that is not listed.
+    `values` are the noisy values before adjustment (None: the weights themselves). `absent` is the value assumed for
+    every place that is not listed.
     """
 
     cells: NDArray[np.int64]
@@ -136,7 +136,7 @@ class Entries(Summary):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dense(Summary):
-    """A value for every place."""
+    """One value for every place."""
 
     weights: NDArray[np.float64]
 
@@ -172,7 +172,7 @@ class Dense(Summary):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimated(Summary):
-    """A table that says something of each of `places` places, by hashing: nothing is listed. A subclass defines `at`."""
+    """A hashed table from which the value of any of `places` places is estimated. A subclass defines `at`."""
 
     places: int
 
@@ -211,10 +211,10 @@ class Estimated(Summary):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sketched(Estimated):
-    """A noisy count sketch: `buckets`, one row of them a hash function, and the functions' `seeds`.
+    """A noisy count sketch: `buckets`, one row per hash function, and the functions' `seeds`.
 
-    A place is estimated by the mean (or median) over rows of its bucket times its sign. Where `blocks` are given, the first
-    place of each, a row has equal parts, and a place has its bucket in the part of its own block.
+    The estimate of a place is the mean (or median) over rows of its bucket times its sign. `blocks` holds the first place
+    of each block, if given; then a row has equal parts, one per block, and a place is hashed into the part of its block.
     """
 
     buckets: NDArray[np.float64]
@@ -238,9 +238,8 @@ class Sketched(Estimated):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projected(Estimated):
-    """A noisy unary table: level b holds `starts[b]` to `starts[b+1] - 1` of the `bits`, of which a place has one, by `seed`.
-
-    A place is estimated by how far its bits are set from the first level on, `unit` for each of them.
+    """A noisy unary table: level b holds the `bits` from `starts[b]` to `starts[b+1] - 1`; `seed` hashes a place to one bit
+    per level. A place is estimated by the number of its bits that are set from the first level on, times `unit`.
     """
 
     bits: NDArray[np.uint8]

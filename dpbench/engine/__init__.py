@@ -1,1 +1,1 @@
-"""plan -> run -> store -> track. Knows nothing about privacy and no mechanism, task or source by name."""
+"""plan -> run -> store -> track. Knows nothing about privacy, and no mechanism, task or source by name."""

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does with a chunk. Called on the worker, by the name in `cluster.CALL`."""
+"""How a cluster worker processes a chunk. Called on the worker, by the name in `cluster.CALL`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from dpbench.engine.worker import Chunk, Outcome, run_chunk
 
 
 def answer(work: bytes, timeout: float | None = None, memory: float | None = None, guarded: bool = False) -> str:
-    """The outcome of a chunk, sent as bytes, as JSON, which any version can read.
+    """The outcome of a chunk that was sent as bytes; returned as JSON, which any version can read.
 
-    With limits, and where it is asked for, the trials run in a process of their own, so that nothing ends the worker.
+    With limits, or if `guarded`, the trials run in a separate process, so that nothing can end the worker.
     """
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as the front door does: a user's own classes live where a command is started
+        sys.path.insert(
+            0, os.getcwd()
+        )  # as the command line does: a user's classes are in the folder where a command is started
     limits = Limits(timeout, memory)
     if reason := limits.impossible():
         return json.dumps({"refused": reason})
@@ -49,7 +51,7 @@ _own = threading.local()
 
 
 def _guard(limits: Limits) -> Guard:
-    """The guard of this thread. Its process serves many chunks, and ends itself when none comes for a while."""
+    """The guard of this thread. Its process serves many chunks, and ends itself when it gets none for a while."""
     guard: Guard | None = getattr(_own, "guard", None)
     if guard is None or guard.limits != limits:
         if guard is not None:

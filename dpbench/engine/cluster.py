@@ -1,7 +1,7 @@
-"""Chunks on a Dask cluster: one that is there already, or one on this machine. Imported by the runner only.
+"""Chunks on a Dask cluster: an existing one, or one on this machine. Imported by the runner only.
 
-A chunk travels as bytes beside a line of text that is evaluated, and its outcome as JSON: neither the scheduler nor a
-worker that has another dpbench, or none, must be able to read our classes. Who gets what is decided in `dispatch`.
+A chunk is sent as bytes together with a line of text that is evaluated, and its outcome returns as JSON. So the scheduler
+and workers with another dpbench, or none, need not read our classes. `dispatch` decides which worker gets which chunk.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from dpbench.engine.worker import Chunk, Outcome, code_of
 from dpbench.errors import Failed, UserError
 
 NO_WORKER = 30.0  # seconds to wait for a worker when there is none
-UNWILLING = 3.0  # seconds to wait for another worker when all that are there refuse
+UNWILLING = 3.0  # seconds to wait for another worker when all present ones refuse
 FETCHERS = 4  # answers fetched at a time
-LOOK = 0.5  # seconds between two looks at who is there
+LOOK = 0.5  # seconds between two checks of the workers
 CALL = "__import__('dpbench.engine.answers', fromlist=['answer']).answer(work, timeout, memory, guarded)"
 
 Say = Callable[[str], None]
@@ -45,8 +45,8 @@ def outcomes(work: list[Chunk], config: RunnerConfig, say: Say, status: Say = la
             yield from _Cluster(client, work, say, status, stack, supply, limits).outcomes()
         except _Lost:
             raise Failed(
-                f"the Dask scheduler at {config.address or 'this machine'} is lost; what is finished is stored, "
-                "and the same command goes on from there"
+                f"the Dask scheduler at {config.address or 'this machine'} is lost; finished trials are stored, "
+                "and the same command continues from there"
             ) from None
 
 
@@ -56,7 +56,7 @@ class _Lost(Exception):
 
 @dataclass(frozen=True)
 class _Sent:
-    """A chunk on its way."""
+    """A chunk that was sent to a worker."""
 
     future: Any
     worker: str
@@ -65,7 +65,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Back:
-    """What came back of a chunk: an answer, an error that Dask met, or neither when it was lost on the way."""
+    """What came back for a chunk: an answer, an error from Dask, or neither if it was lost in transit."""
 
     key: str
     answer: str = ""
@@ -73,7 +73,7 @@ class _Back:
 
 
 class _Cluster:
-    """The chunks of one run on their way through a cluster."""
+    """Sends the chunks of one run through a cluster."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class _Cluster:
         self.sent: dict[str, _Sent] = {}
         """By Dask's key."""
         self.back: queue.SimpleQueue[_Back] = queue.SimpleQueue()
-        # Answers are fetched aside: a worker that has just died may keep the scheduler waiting.
+        # Answers are fetched in other threads: a worker that has just died may keep the scheduler waiting.
         self.fetchers = ThreadPoolExecutor(FETCHERS, "dpbench-fetch")
         stack.callback(self.fetchers.shutdown, wait=False, cancel_futures=True)
 
@@ -106,7 +106,7 @@ class _Cluster:
                 idle = 0.0
             elif not self.dispatch.over:
                 if not idle and not self.dispatch.workers:
-                    self.say(f"no worker is there: waiting {NO_WORKER:.0f} s for one")
+                    self.say(f"there is no worker: waiting {NO_WORKER:.0f} s for one")
                 idle = idle or time.monotonic()
                 if self._waited(time.monotonic() - idle):
                     yield from self.dispatch.give_up()
@@ -114,11 +114,11 @@ class _Cluster:
             yield from self._receive()
 
     def _waited(self, seconds: float) -> bool:
-        """Whether it is time to give up, when nobody takes what is left."""
+        """Whether it is time to give up, if no worker takes the remaining chunks."""
         return seconds > (UNWILLING if self.dispatch.workers else NO_WORKER)
 
     def _look(self) -> Iterator[Outcome]:
-        """Who is there; the outcomes of chunks that are guilty of a worker's death."""
+        """Check which workers are there. Yields the outcomes of chunks that caused a worker's death."""
         self.supply.look()
         there = self._members()
         if there is None:
@@ -132,7 +132,7 @@ class _Cluster:
         self.status(", ".join(filter(None, (self.dispatch.summary(), self.supply.summary()))))
 
     def _bar_threads(self, new: dict[str, int]) -> None:
-        """A worker of several threads takes no work with limits. UserError when there is no other."""
+        """Workers with several threads get no work if there are limits. UserError if there are no other workers."""
         several = {worker: threads for worker, threads in new.items() if threads != 1}
         need = "runner.timeout and runner.memory need workers of one thread (dask worker --nthreads 1)"
         if several and several == new and not self.dispatch.workers:
@@ -142,7 +142,7 @@ class _Cluster:
             self.say(f"worker {worker} gets no work: {self.dispatch.barred[worker]}")
 
     def _members(self) -> dict[str, int] | None:
-        """The workers with their threads; None while the scheduler is being reached again."""
+        """The workers with their threads; None while the connection to the scheduler is being restored."""
         if self.client.status == "running":
             try:
                 return dict(self.client.nthreads())
@@ -160,9 +160,7 @@ class _Cluster:
         if jobs:
             again = len(jobs) - len(guilty)
             what = (
-                f"{again} of its chunks {'is' if again == 1 else 'are'} sent again"
-                if again
-                else "its chunk is given up"
+                f"{again} of its chunks {'is' if again == 1 else 'are'} sent again" if again else "its chunk has failed"
             )
             self.say(f"worker {worker} is gone{f' ({excuse})' if excuse else ''}; {what}")
         yield from guilty
@@ -174,7 +172,7 @@ class _Cluster:
     def _send(self, worker: str, job: Job) -> None:
         import cloudpickle
 
-        # What was on a worker that died goes out under guard: it shall not end another one.
+        # Chunks of a dead worker are sent under guard, so that they cannot end another worker.
         how = {"timeout": self.limits.timeout, "memory": self.limits.memory, "guarded": job.blame > 0}
         try:
             future = self.client.submit(
@@ -203,19 +201,19 @@ class _Cluster:
                     return _Back(future.key, error=future.exception(timeout=PATIENCE))
                 if future.status != "finished":
                     break
-                # Not `future.result()`: it waits for ever when the worker died with the answer.
+                # Not `future.result()`: it waits forever if the worker died with the answer.
                 found = self.client.sync(self.client.scheduler.gather, keys=[future.key], callback_timeout=PATIENCE)
                 if found["status"] != "OK":
                     break
                 return _Back(future.key, answer=found["data"][future.key])
             except TimeoutError:
-                continue  # the next look tells whether its worker is still there
+                continue  # the next check shows whether its worker is still there
             except (Exception, asyncio.CancelledError):
                 break
         return _Back(future.key)
 
     def _receive(self) -> Iterator[Outcome]:
-        """What has come back; waits a while for the first."""
+        """The outcomes that have come back; waits a while for the first."""
         wait = LOOK
         while True:
             try:
@@ -225,7 +223,7 @@ class _Cluster:
             wait = 0.0
             sent = self.sent.pop(back.key, None)
             if sent is None:
-                continue  # its worker was given up in the meantime
+                continue  # its worker was declared dead in the meantime
             if back.error is not None:
                 yield from self._broken(back.error, sent)
             elif back.answer:
@@ -234,7 +232,7 @@ class _Cluster:
                 self.dispatch.returned(sent.worker, sent.job)
 
     def _answered(self, answer: dict[str, Any], sent: _Sent) -> Iterator[Outcome]:
-        """The outcome of one chunk; none when it has to be sent again."""
+        """The outcome of one chunk; none if it has to be sent again."""
         worker, job = sent.worker, sent.job
         reason = answer.get("refused")
         if answer.get("code"):
@@ -253,7 +251,7 @@ class _Cluster:
         """Dask could not run the chunk at all."""
         from distributed import KilledWorker
 
-        if isinstance(error, KilledWorker):  # the worker came back under the same address, and died again
+        if isinstance(error, KilledWorker):  # the worker restarted under the same address, and died again
             yield from self._gone(sent.worker)
             return
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,6 +1,6 @@
-"""The connection to a Dask cluster: one that is there already, one on this machine, or one of Slurm jobs.
+"""The connection to a Dask cluster: an existing one, one on this machine, or one of Slurm jobs.
 
-Imported by `cluster` only. What stands at an address is asked before a client is made: it may be anything.
+Imported by `cluster` only. An address is probed before a client is made: anything may be listening there.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dpbench.config.schema import RunnerConfig
 from dpbench.engine.supply import Supply
 from dpbench.errors import Failed, UserError
 
-REACH = 5.0  # seconds in which something must stand at the address of the scheduler
-PATIENCE = 8.0  # seconds that a scheduler may take to answer
-# A chunk is sent to one worker by name, and `dispatch` alone decides whether to send it again: a scheduler of ours reports the
-# first death instead of trying three more times by itself, on the chunks that wait behind the guilty one as well.
+REACH = 5.0  # seconds to reach the address of the scheduler
+PATIENCE = 8.0  # seconds for a scheduler to answer
+# A chunk is sent to one worker by name, and only `dispatch` decides whether to send it again: our own scheduler reports the
+# first death instead of retrying three times by itself, which would also affect the chunks that wait behind the guilty one.
 DASK = {"distributed.comm.timeouts.connect": PATIENCE, "distributed.scheduler.allowed-failures": 0}
 
 Say = Callable[[str], None]
 
 
 def connect(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> tuple[Any, Supply]:
-    """A client of the cluster that the settings name, for so many chunks, and what provides its workers."""
+    """A client of the cluster named in the settings, for this many chunks, and the supply of its workers."""
     try:
         import dask
         import distributed  # noqa: F401
@@ -41,13 +41,13 @@ def connect(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> tu
     stack.enter_context(_quiet())
     stack.enter_context(dask.config.set(DASK))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Port .* is already in use")  # of a page that nobody looks at
+        warnings.filterwarnings("ignore", "Port .* is already in use")  # concerns Dask's dashboard, which is not used
         supply = _supply(config, chunks, say, stack)
         return _client(config, stack, supply), supply
 
 
 def _supply(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> Supply:
-    """What provides the workers, where this run does."""
+    """The supply of workers, if this run provides them."""
     if config.backend != "slurm":
         return Supply()
     from dpbench.engine.slurm import start
@@ -68,34 +68,34 @@ def _client(config: RunnerConfig, stack: ExitStack, supply: Supply) -> Any:
             _reach(target)
         elif target is None:
             workers = (os.cpu_count() or 1) if config.jobs == -1 else config.jobs
-            # Dask's own limit of memory counts the mapped data of every worker: it is left out.
+            # Dask's own memory limit would count the mapped data of every worker, so it is not set.
             target = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit=0,
                 dashboard_address=None,
-                silence_logs=logging.CRITICAL,  # a worker that is ended tells its log so, at length
+                silence_logs=logging.CRITICAL,  # workers log at length when they are stopped
             )
             stack.enter_context(target)
         with warnings.catch_warnings():
-            # Workers are compared with this process by the code and the libraries that count.
+            # Workers are checked against this process by the code and libraries that matter.
             warnings.simplefilter("ignore", VersionMismatchWarning)
             return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
     except UserError:
         raise
-    except Exception:  # what stands there may answer anything
+    except Exception:  # anything may be listening there
         where = f"answers at {config.address}" if config.address else "can be started on this machine"
         raise Failed(f"no Dask scheduler {where}: is it running, and can this machine reach it?") from None
 
 
 def _reach(address: str) -> None:
-    """Raise unless a scheduler answers there. A client would wait for ever for a server that speaks something else."""
+    """Raise unless a scheduler answers at the address. A client would wait forever for another kind of server."""
     from distributed.security import Security
 
     options = Security().get_connection_args("client")
     if address.startswith("tls:") and options.get("ssl_context") is None:
         raise UserError(f"runner.address={address} needs Dask's settings for TLS (distributed.comm.tls)")
-    with ThreadPoolExecutor(1) as aside:  # this thread may have a loop already, as in a notebook
+    with ThreadPoolExecutor(1) as aside:  # this thread may already have an event loop, as in a notebook
         kind = aside.submit(asyncio.run, _asked(address, options)).result()
     if kind != "Scheduler":
         raise UserError(
@@ -120,7 +120,7 @@ async def _asked(address: str, options: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask's log keeps errors only, and nothing of client, connection and scheduler: we say ourselves what that means."""
+    """Reduce Dask's log to errors, without those of client, connection and scheduler, which we report ourselves."""
     levels = {}
     for name in ("distributed", "tornado", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado"):

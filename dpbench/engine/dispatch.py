@@ -1,6 +1,6 @@
-"""Which chunk goes to which worker of a cluster, and who is to blame when a worker dies. Knows nothing of Dask.
+"""Decides which chunk goes to which worker of a cluster, and which chunk is to blame when a worker dies. Independent of Dask.
 
-Every chunk is sent to one worker by name, so that a refusal or a death is that worker's. Imported by `cluster` only.
+Every chunk is sent to one worker by name, so that a refusal or a death belongs to that worker. Imported by `cluster` only.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from dpbench.engine.failures import Failure
 from dpbench.engine.worker import DIED, Chunk, Outcome
 
-AHEAD = 2  # chunks on their way per thread of a worker: the next one is there when one is done
-EXCUSES = 5  # workers that a chunk may lose to what is not its fault
+AHEAD = 2  # chunks sent per thread of a worker, so that the next one is there when one is done
+EXCUSES = 5  # workers that a chunk may lose for reasons that are not its fault
 TRIES = 2  # workers that a chunk may kill while it is alone on them
 
 
 @dataclass(eq=False)
 class Job:
-    """A chunk on its way through the cluster."""
+    """A chunk that is to be computed on the cluster."""
 
     chunk: Chunk
     ground: str
-    """What a worker refuses when it refuses this chunk: its data, mechanism and task."""
+    """What a refusal of this chunk applies to: its data, mechanism and task."""
     company: int = 0
     """How many chunks may be on a worker together with it, itself included; 0: any number."""
     blame: int = 0
-    """How suspicious the deaths of its workers make it."""
+    """Suspicion from the deaths of its workers."""
     alone: int = 0
-    """Workers that died while they had nothing else."""
+    """Workers that died while this was their only chunk."""
     excused: int = 0
-    """Workers that went for another reason."""
+    """Workers that ended for another reason."""
 
     @classmethod
     def of(cls, chunk: Chunk) -> Job:
@@ -44,21 +44,21 @@ class Job:
 
 
 class Dispatch:
-    """The chunks that wait, those that are on their way, and what is known of the workers."""
+    """The waiting chunks, those sent to workers, and what is known about the workers."""
 
     def __init__(self, work: Iterable[Chunk]) -> None:
         self.fresh: dict[str, deque[Job]] = {}
-        """What has killed nobody, by ground."""
+        """Waiting chunks without suspicion, by ground."""
         self.suspects: list[Job] = []
-        """What was on a worker that died. It goes out last and in small company, so that it takes nothing with it."""
+        """Chunks of workers that died. They are sent last and with few others, so that another death affects few chunks."""
         self.flying: dict[str, list[Job]] = {}
         """The chunks that each worker has, in the order in which they were sent."""
         self.workers: dict[str, int] = {}
         """The workers that are there, with their threads."""
         self.barred: dict[str, str] = {}
-        """Workers that cannot read our work at all, and why."""
+        """Workers that cannot read our chunks at all, and why."""
         self.refused: dict[tuple[str, str], str] = {}
-        """Why a worker does not take a ground."""
+        """Why a worker refuses a ground."""
         for chunk in work:
             self._wait(Job.of(chunk))
 
@@ -71,7 +71,7 @@ class Dispatch:
         return not (self.fresh or self.suspects or self.busy)
 
     def summary(self) -> str:
-        """Who is at work, in a few words."""
+        """Which workers are at work, in a few words."""
         foreign = {worker for worker, _ in self.refused} | set(self.barred)
         refusing = len(foreign & set(self.workers))
         count = len(self.workers)
@@ -80,7 +80,7 @@ class Dispatch:
         )
 
     def assign(self) -> Iterator[tuple[str, Job]]:
-        """Chunks for workers that have room, the least loaded first. What is told here counts as sent."""
+        """Chunks for workers with free capacity, the least loaded first. What this yields counts as sent."""
         able = set(self.workers) - set(self.barred)
         while able:
             worker = min(able, key=lambda w: (len(self.flying.get(w, ())) / max(1, self.workers[w]), w))
@@ -95,27 +95,27 @@ class Dispatch:
         self.flying[worker].remove(job)
 
     def returned(self, worker: str, job: Job) -> None:
-        """The chunk was lost on the way, by nobody's fault."""
+        """The chunk was lost in transit, which is not its fault."""
         self.flying[worker].remove(job)
         self._wait(job)
 
     def refuse(self, worker: str, job: Job, reason: str) -> bool:
-        """The worker does not take the chunk: it goes elsewhere. True when this reason of this worker is a new one."""
+        """The worker refuses the chunk, which goes elsewhere. True if this worker gives this reason for the first time."""
         new = reason not in (r for (w, _), r in self.refused.items() if w == worker)
         self.refused[worker, job.ground] = reason
         self.returned(worker, job)
         return new
 
     def bar(self, worker: str, job: Job, reason: str) -> bool:
-        """The worker cannot read our work: it gets none. True when this is new."""
+        """The worker cannot read our chunks and gets none. True if this is new."""
         self.returned(worker, job)
         return self.barred.setdefault(worker, reason) is reason
 
     def gone(self, worker: str, excused: bool = False) -> tuple[list[Job], list[Outcome]]:
-        """A worker died. The chunks that it had, and the outcomes of those that are now found guilty.
+        """A worker died. Returns the chunks that it had, and the outcomes of those that are now found guilty.
 
-        `excused`: it died of something else, as far as one knows. That holds for a few times per chunk: one that takes longer
-        than a worker may live must not go round for ever.
+        `excused`: as far as we know, it died of something else. This is accepted a few times per chunk: a chunk that takes
+        longer than a worker may live must not be resent forever.
         """
         jobs, threads = self.flying.pop(worker, []), self.workers.pop(worker, 1)
         guilty = []
@@ -134,7 +134,7 @@ class Dispatch:
         return jobs, guilty
 
     def give_up(self) -> Iterator[Outcome]:
-        """The outcomes of all that waits, when nobody takes it."""
+        """The outcomes of all waiting chunks, if no worker takes them."""
         waiting = [job for jobs in self.fresh.values() for job in jobs] + self.suspects
         self.fresh, self.suspects = {}, []
         for job in waiting:
@@ -143,7 +143,7 @@ class Dispatch:
             if reason:
                 yield Outcome(job.chunk, refused=reason, worker=worker)
             elif job.blame:
-                yield _failed(job.chunk, f"{DIED}, and no other worker is there")
+                yield _failed(job.chunk, f"{DIED}, and there is no other worker")
             else:
                 yield _failed(job.chunk, "the cluster has no worker")
 
@@ -155,7 +155,7 @@ class Dispatch:
             self.fresh.setdefault(job.ground, deque()).append(job)
 
     def _next(self, worker: str) -> Job | None:
-        """The next chunk for a worker; None when it has enough, or takes none of those that wait."""
+        """The next chunk for a worker; None if it has enough, or refuses all that wait."""
         there = self.flying.get(worker, [])
         limit = min([AHEAD * self.workers[worker], *(job.company for job in there if job.company)])
         if len(there) >= limit:

@@ -1,4 +1,4 @@
-"""A trial that did not finish: why, and where in the user's own code. Imported by the worker and what watches over it."""
+"""A trial that did not finish: why, and where in the user's own code. Imported by the worker and by the modules that guard it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 DPBENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INSTALLED = ("site-packages", "dist-packages")
-TYPED = ("<stdin>", "<ipython-input")  # code that has no file and is the user's nevertheless
+TYPED = ("<stdin>", "<ipython-input")  # user's code that has no file
 MEMORY = "MemoryError"
 DUMPED = re.compile(
     r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE
-)  # as `faulthandler` writes it, innermost first
+)  # the format of `faulthandler`, innermost first
 
 Frame = tuple[str, int]
 """A file and a line."""
@@ -31,15 +31,15 @@ class Failure:
     details: str = ""
     """The whole traceback."""
     kind: str = ""
-    """What is the same in all failures of its kind, whatever numbers are in their messages; empty: `error`."""
+    """What all failures of this kind have in common, without the numbers in their messages; empty: `error`."""
     place: str = ""
-    """FILE:LINE, of the user's own code if any of it was running."""
+    """FILE:LINE, in the user's own code if any of it was running."""
     stopped: bool = False
-    """Ended from outside, at a line that only chance chose."""
+    """Ended from outside, at an arbitrary line."""
 
     @property
     def alike(self) -> tuple[str, str]:
-        """What it has in common with all failures that are one problem: the kind, and the place, or its file."""
+        """What identifies the problem: the kind, and the place or only its file."""
         where = self.place.rpartition(":")[0] if self.stopped else self.place
         return self.kind or self.error, where
 
@@ -52,7 +52,7 @@ def of_error(trial: int, error: BaseException) -> Failure:
 
 
 def of_dump(trial: int, reason: str, dump: str) -> Failure:
-    """The failure of a trial whose process was ended, with what `faulthandler` wrote of it, if anything."""
+    """The failure of a trial whose process was ended, with the output of `faulthandler`, if any."""
     found = DUMPED.findall(_running(dump))
     lines = [f'  File "{file}", line {line}, in {name}\n' for file, line, name in reversed(found)]
     details = f"Traceback (most recent call last):\n{''.join(lines)}{reason}\n" if lines else ""
@@ -71,7 +71,7 @@ def told(error: BaseException) -> str:
 
 
 def out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is about memory, or arose while one was handled."""
+    """Whether an error is a memory error, or was raised while handling one."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):

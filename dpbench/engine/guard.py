@@ -1,8 +1,8 @@
-"""Runs chunks in a process of its own and survives whatever they do to it. Imported by the backends.
+"""Runs chunks in a separate process and survives whatever they do to it. Imported by the backends.
 
-A trial that takes too long, needs too much memory or ends its process is a failure with its own number; all other trials of
-the chunk are finished, in a new process. A trial is blamed for a death or for memory only when it was the first of its
-process, so that nobody pays for what an earlier one left behind.
+A trial that takes too long, needs too much memory or ends its process is recorded as a failure; all other trials of the
+chunk are finished in a new process. A trial is blamed for a death or for memory only if it was the first of its process, so
+that it is never blamed for what an earlier trial left behind.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dpbench.engine.limits import Limits
 from dpbench.engine.worker import Chunk, Outcome, Row
 
 ENDED = "ended the worker process"
-LOOK = 0.2  # seconds between two looks at whether the process is still there
-GRACE = 5.0  # seconds that a process has to end itself when the time of its trial is over
+LOOK = 0.2  # seconds between two checks that the process is still there
+GRACE = 5.0  # seconds for a process to end itself after its trial's time limit
 TRIES = 2  # processes that may die before they reach a trial
 START = (
     "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given.pop('path'); "
@@ -50,7 +50,7 @@ class Guard:
 
     def run(self, chunk: Chunk) -> Outcome:
         """The outcome of a chunk."""
-        outcome = Outcome(chunk, setting=chunk.setting.id)  # a process that has another one refuses
+        outcome = Outcome(chunk, setting=chunk.setting.id)  # a process that computes another id refuses
         rest, tries = chunk, 0
         while rest.trials:
             process = self._ready()
@@ -74,7 +74,7 @@ class Guard:
         return outcome
 
     def close(self) -> None:
-        """End the process; also from another thread than the one that works, which then leaves with `Closed`."""
+        """End the process. May be called from another thread; the working thread then raises `Closed`."""
         self.closed = True
         process = self.process
         if process is not None:
@@ -102,7 +102,7 @@ class _Process:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.trials = 0
-        """Trials that have begun in it."""
+        """Trials that have begun in this process."""
         self.connection, there = Pipe()
         self.dump: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         given = {"path": sys.path, "connection": there.fileno(), "dump": self.dump.fileno(), "parent": os.getpid()}
@@ -112,7 +112,7 @@ class _Process:
             stdin=subprocess.DEVNULL,
             pass_fds=(there.fileno(), self.dump.fileno()),
             env=os.environ | {f"{library}_NUM_THREADS": "1" for library in ONE_THREAD},
-            process_group=0,  # so that what a trial starts ends with it
+            process_group=0,  # so that processes started by a trial end with it
         )
         there.close()
 
@@ -121,8 +121,8 @@ class _Process:
         return self.process.poll() is None
 
     def run(self, chunk: Chunk, outcome: Outcome) -> Outcome | Failure:
-        """Send a chunk and note what comes of its trials. The end of it: an outcome without trials; or, when no more can be
-        had from this process, the failure of the trial that it was at (-1: of none)."""
+        """Send a chunk and record the results of its trials. Returns an outcome without trials or, if this process is no longer
+        usable, the failure of the trial that was running (-1: none)."""
         import cloudpickle
 
         with contextlib.suppress(OSError):  # it has just ended
@@ -148,11 +148,11 @@ class _Process:
         return failures.of_dump(trial, self._reason(until), self._dumped())
 
     def _heard(self, until: float | None) -> Any:
-        """The next message; None when there will be none."""
+        """The next message; None if there will be no more."""
         while True:
             alive = self.alive
             try:
-                # What a dead process has said before is still heard, but a process that it started may hold the line.
+                # Messages of a dead process still arrive, but a process that it started may keep the connection open.
                 if self.connection.poll(LOOK if alive else 0):
                     return pickle.loads(self.connection.recv_bytes())
             except (EOFError, OSError):
@@ -161,7 +161,7 @@ class _Process:
                 return None
 
     def _reason(self, until: float | None) -> str:
-        """Why this process is gone, or has to go."""
+        """Why this process has ended, or must be ended."""
         if until is not None and time.monotonic() > until:
             return self.limits.took_longer
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -170,12 +170,12 @@ class _Process:
             return self.limits.took_longer
         code = self.process.poll()
         if code is None:
-            return f"{ENDED}: it answers no more"
+            return f"{ENDED}: it no longer answers"
         if code >= 0:
             return f"{ENDED}: exit status {code}"
         with contextlib.suppress(ValueError):
             name = signal.Signals(-code).name
-            return f"{ENDED}: {name}" + (", as a machine that is out of memory does" if name == "SIGKILL" else "")
+            return f"{ENDED}: {name}" + (", perhaps because the machine is out of memory" if name == "SIGKILL" else "")
         return f"{ENDED}: signal {-code}"
 
     def _dumped(self) -> str:
@@ -183,7 +183,7 @@ class _Process:
         return self.dump.read(1_000_000).decode(errors="replace")
 
     def kill(self) -> None:
-        """End it, with all that it started."""
+        """End the process and everything it started."""
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""The process that a guard watches: computes chunks and says which trial it is at. Started by `guard`, imported by nobody."""
+"""The process that a guard watches: computes chunks and reports the current trial. Started by `guard`, never imported."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dpbench.engine.limits import Limiter, Limits
 from dpbench.engine.local import watch
 from dpbench.engine.worker import Outcome, run_chunk
 
-IDLE = 60.0  # seconds after which a process that gets no work ends
+IDLE = 60.0  # seconds without work after which a process ends
 PR_SET_PDEATHSIG = 1
 
 
 def main(connection: int, dump: int, parent: int, timeout: float | None, memory: float | None) -> None:
-    """Chunks in, what becomes of each trial out, until the other side is gone."""
+    """Receive chunks and send the result of each trial, until the other side is gone."""
     _end_with(parent)
     guard = Connection(connection)
     with os.fdopen(dump, "w") as log:
@@ -38,7 +38,7 @@ def main(connection: int, dump: int, parent: int, timeout: float | None, memory:
 
 
 def _computed(work: bytes, limiter: Limiter) -> Outcome | str:
-    """The outcome, without the trials that are reported already; or why the work cannot be read."""
+    """The outcome, without the trials that were already reported; or why the work cannot be read."""
     try:
         chunk = pickle.loads(work)
     except Exception as error:
@@ -47,7 +47,7 @@ def _computed(work: bytes, limiter: Limiter) -> Outcome | str:
 
 
 def _end_with(parent: int) -> None:
-    """End with the guard's process, also in a kernel that lets no other thread run, where the system can do that."""
+    """End together with the guard's process, even inside compiled code that blocks all threads, if the system supports it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     watch(parent)

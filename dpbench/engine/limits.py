@@ -1,8 +1,8 @@
-"""The limits of a trial, and how a process holds itself to them. Imported by the guard and the process that it watches.
+"""The limits of a trial, and how a process enforces them on itself. Imported by the guard and the process that it watches.
 
-Time: a thread of `faulthandler`, which needs no interpreter, writes where the trial is and ends the process: in Python, in
-numpy, in a kernel. Memory: the system gives no more than the limit (RLIMIT_DATA, which leaves out the mapped data), so that a
-request beyond it raises MemoryError. Neither counts while data are prepared or kernels are compiled.
+Time: a thread of `faulthandler`, which needs no interpreter, writes where the trial is and ends the process, whether it is
+in Python, in numpy or in a kernel. Memory: the system grants no more than the limit (RLIMIT_DATA, which excludes mapped
+data), so that a larger request raises MemoryError. Neither counts while data is prepared or kernels are compiled.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dpbench.engine.failures import Failure
 from dpbench.engine.worker import Row, Watch
 
 GB = 10**9
-LONGEST = 1e8  # seconds that a timer takes
+LONGEST = 1e8  # longest time in seconds that a timer accepts
 MOST = 2**60  # bytes
-COMPILING = 600.0  # seconds in which a kernel must be compiled
+COMPILING = 600.0  # seconds allowed for compiling a kernel
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Limits:
         return self.timeout is not None or self.memory is not None
 
     def impossible(self) -> str:
-        """Why this machine cannot hold a trial to them; empty when it can."""
+        """Why this machine cannot enforce them; empty if it can."""
         if self.memory is not None and sys.platform != "linux":
-            return f"runner.memory={self.memory:g} cannot be held here: only Linux limits the memory of a process"
+            return f"runner.memory={self.memory:g} cannot be enforced here: only Linux limits the memory of a process"
         return ""
 
     @property
@@ -49,17 +49,17 @@ class Limits:
 
 
 class Limiter(Watch):
-    """Holds the trials of this process to limits, and reports them; a `Watch` of the worker."""
+    """Enforces limits on the trials of this process, and reports them; a `Watch` of the worker."""
 
     def __init__(self, limits: Limits, report: Callable[[Any], None], dump: TextIO) -> None:
         self.limits, self.report, self.dump = limits, report, dump
         self.trial = -1
-        """The trial that runs; -1: none."""
+        """The running trial; -1: none."""
         self.before: tuple[int, int] | None = None
-        """The limit of memory that this process had before its first trial."""
+        """The memory limit of this process before its first trial."""
         self.ends = 0.0
         self.left = 0.0
-        """Seconds that the trial has when the kernel is compiled."""
+        """Seconds that the trial has left after a kernel is compiled."""
         self.compiling = 0
         self.listening = False
 
@@ -79,7 +79,7 @@ class Limiter(Watch):
         self.report(result)
 
     def _arm(self, seconds: float | None) -> None:
-        """Say which trial runs, and for how long it may; end this process when that is over."""
+        """Report the running trial and its time limit; end this process when the time is over."""
         self.report((self.trial, seconds))
         if seconds is not None:
             self.ends = time.monotonic() + seconds
@@ -101,7 +101,7 @@ class Limiter(Watch):
             resource.setrlimit(resource.RLIMIT_DATA, self.before)
 
     def _listen(self) -> None:
-        """Hear of kernels that are compiled."""
+        """Register for notice of kernel compilations."""
         from numba.core import event
 
         limiter = self
@@ -117,7 +117,7 @@ class Limiter(Watch):
         self.listening = True
 
     def compile_begins(self) -> None:
-        self.compiling += 1  # a kernel compiles those that it calls
+        self.compiling += 1  # compilations nest: a kernel compiles the kernels it calls
         if self.compiling == 1 and self.trial >= 0:
             self._release()
             if self.limits.timeout is not None:

@@ -15,12 +15,12 @@ from dpbench.engine.limits import Limits
 from dpbench.engine.worker import Chunk, Outcome, run_chunk, run_remote
 from dpbench.errors import UserError
 
-LOOK = 0.2  # seconds between two looks at whether the parent is still there
+LOOK = 0.2  # seconds between two checks that the parent is still there
 
 
 def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterator[Outcome]:  # noqa: B008
-    """The outcome of every chunk, in any order. A worker that dies takes down all that is in flight with it: what was
-    not finished is then tried chunk by chunk under guard, so that the guilty trial is found and the rest is done."""
+    """The outcome of every chunk, in any order. A worker that dies takes all chunks in progress with it. Unfinished chunks
+    are then run one by one under guard, so that the guilty trial is found and the rest is done."""
     if reason := limits.impossible():
         raise UserError(reason)
     if limits:
@@ -81,7 +81,7 @@ def _serve(guard: Guard, waiting: queue.SimpleQueue[Chunk], found: queue.SimpleQ
                 found.put(guard.run(chunk))
             except Closed:
                 return
-            except Exception as error:  # our own: the run ends with it
+            except Exception as error:  # an error of ours ends the run
                 found.put(error)
                 return
 
@@ -98,25 +98,25 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
             sent[_name(chunk)] = chunk
             yield joblib.delayed(run_remote)(chunk)
 
-    # One chunk per task: chunks are the unit already, and joblib's own batching would hide which one is running.
+    # One chunk per task: chunks are already the unit, and joblib's batching would hide which one is running.
     found = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
     try:
         yield from found
     finally:
-        with warnings.catch_warnings():  # joblib tells of results that nobody took when the run ends with an error
+        with warnings.catch_warnings():  # joblib warns about unused results when the run ends with an error
             warnings.simplefilter("ignore", UserWarning)
             found.close()
 
 
 def watch(parent: int) -> None:
-    """Start the thread that ends this worker with its parent. Kernels and numpy let it run; nothing else would end a
+    """Start the thread that ends this worker when its parent ends. Kernels and numpy let it run; nothing else would end a
     worker that waits for work."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
     """End this process as soon as the one that started it is gone, however it went."""
-    while os.getppid() == parent:  # an orphan has another parent, also while nobody has taken note of the death
+    while os.getppid() == parent:  # an orphan gets another parent as soon as its own dies
         time.sleep(LOOK)
     os._exit(1)
 

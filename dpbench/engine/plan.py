@@ -1,7 +1,7 @@
-"""From a checked configuration to a run: its settings, minus what does not fit together, with reasons.
+"""From a checked configuration to a plan: its settings, and the combinations left out, with reasons.
 
-Builds the datasets and makes each mechanism and task once. Imports config, identity and the cache; the runner and the verbs
-import it.
+Builds the datasets and makes each mechanism and task once. Imports config, identity and the cache; imported by the runner
+and the verbs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dpbench.tasks.base import TASKS
 
 @dataclass(frozen=True)
 class Part:
-    """A mechanism or a task of the plan, made once: the instance, and how it enters keys."""
+    """A mechanism or a task of the plan, made once: the instance, and its part of the keys."""
 
     variant: Variant
     instance: Any
@@ -40,7 +40,7 @@ class Part:
     def make(cls, variant: Variant, registry: Registry[Any]) -> Part:
         instance = registry.shared(variant.cls, **variant.params) if variant.instance is None else variant.instance
         kind = getattr(instance, "preset_of", None) or type(instance)
-        # What is no dataclass does not tell its parameters: then those given count.
+        # A class that is not a dataclass does not list its parameters: then those given count.
         known = dataclasses.is_dataclass(instance) and variant.instance is None
         params = fingerprints.parameters(instance, kind) if known else dict(variant.params)
         name = getattr(kind, "name", "") or fingerprints.class_path(kind)
@@ -48,7 +48,7 @@ class Part:
 
 
 class Bounds:
-    """The mechanisms of a run, for each dataset: with the bound that it declares where `bound: declared` asks for that."""
+    """The mechanisms of a run for each dataset, with the dataset's bound filled in for `bound: declared`."""
 
     def __init__(self, variants: Sequence[Variant]) -> None:
         self.variants = variants
@@ -65,7 +65,7 @@ class Bounds:
             yield self._made[at]
 
     def unbounded(self, dataset: DatasetUse) -> list[Variant]:
-        """Those that ask for a bound which the dataset does not declare."""
+        """The mechanisms that need a bound which the dataset does not declare."""
         return [variant for variant in self.variants if variant.declared and dataset.bound is None]
 
 
@@ -75,12 +75,12 @@ def _undeclared(dataset: DatasetUse) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run before it is carried out."""
+    """A run before it is executed."""
 
     config: RunConfig
     run: Run
     chunks: dict[str, int]
-    """Trials in a unit of work, by dataset fingerprint."""
+    """Trials per chunk, by dataset fingerprint."""
     unbuilt: tuple[str, ...] = ()
     """Datasets that are not built yet; only in a dry plan."""
 
@@ -89,7 +89,7 @@ class Plan:
 
 
 def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> Plan:
-    """The plan of a run, its datasets built. A dry run builds nothing and plans what is not built by its kind alone."""
+    """The plan of a run, its datasets built. A dry run builds nothing and plans unbuilt datasets by their kind only."""
     mechanisms = Bounds(config.mechanisms)
     tasks = [Part.make(variant, TASKS) for variant in config.tasks]
     settings: list[Setting] = []
@@ -141,7 +141,7 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
 
 
 def require_settings(plan: Plan) -> None:
-    """UserError when nothing is left to run."""
+    """UserError if nothing is left to run."""
     if not plan.run.settings:
         reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
         raise UserError(f"nothing fits together in this run: {reasons}")
@@ -155,7 +155,7 @@ def _open(dataset: DatasetUse, dry: bool, say: Callable[[str], None]) -> tuple[D
 
 
 def _check_draws(uses: list[DatasetUse]) -> None:
-    """UserError when several draws of the data were asked for, and no dataset depends on its seed."""
+    """UserError if several draws of the data were requested but no dataset depends on its seed."""
     found: dict[str, set[str]] = {}
     for use in uses:
         if not use.original:
@@ -177,7 +177,7 @@ def _settings(
     neighbours = str(getattr(mechanism.instance, "neighbours", "") or "")
     not_private = str(declares()) if callable(declares) else ""
     for epsilon in config.epsilon:
-        # What a run may choose and rarely does enters the key only where it is chosen.
+        # Options that are rarely used enter the key only if they are used.
         chosen = [] if config.noise == FLOAT else [{"noise": config.noise}]
         key = fingerprints.digest([described, mechanism.described, epsilon, task.described, *chosen])
         built = bool(dataset.fingerprint)
@@ -203,7 +203,7 @@ def _combination(mechanism: Variant, dataset: DatasetUse) -> str:
 
 
 def _why_not(dataset: DatasetUse, mechanism: Part, task: Part, data: Data | None, noise: str) -> str:
-    """Why a mechanism and a task do not go together on a dataset; empty when they do."""
+    """Why a mechanism and a task do not fit a dataset; empty if they do."""
     if reason := _inexact(mechanism, noise) or _unfit(dataset, mechanism, data):
         return reason
     reason = _unfit(dataset, task, data)
@@ -211,14 +211,14 @@ def _why_not(dataset: DatasetUse, mechanism: Part, task: Part, data: Data | None
 
 
 def _fits(dataset: DatasetUse, mechanisms: Bounds, tasks: Sequence[Part], noise: str) -> bool:
-    """Whether anything can be run on a dataset, as far as its kind tells: if not, it need not be built."""
+    """Whether anything can be run on a dataset, judged by its kind: if not, it need not be built."""
     return any(
         not _why_not(dataset, mechanism, task, None, noise) for mechanism in mechanisms.of(dataset) for task in tasks
     )
 
 
 def _unfit(dataset: DatasetUse, part: Part, data: Data | None) -> str:
-    """Why a mechanism or task does not take the dataset; by its kind alone while the dataset is not built."""
+    """Why a mechanism or task does not fit the dataset; judged by its kind while the dataset is not built."""
     if data is None:
         kinds = getattr(part.instance, "kinds", (dataset.kind,))
         takes = "asks" if hasattr(part.instance, "score") else "takes"
@@ -227,13 +227,13 @@ def _unfit(dataset: DatasetUse, part: Part, data: Data | None) -> str:
 
 
 def _refusal(mechanism: Part, data: Data | None, epsilon: float) -> str:
-    """Why a mechanism does not take the dataset with this budget; unknown while the dataset is not built."""
+    """Why a mechanism cannot use this budget on the dataset; unknown while the dataset is not built."""
     declares = getattr(mechanism.instance, "refusal", None)
     return str(declares(data, epsilon)) if data is not None and callable(declares) else ""
 
 
 def _inexact(mechanism: Part, noise: str) -> str:
-    """Why a mechanism has no noise of the form that the run asks for: known before hours of other work."""
+    """Why a mechanism does not have the requested form of noise. Checked here, before hours of other work."""
     if noise == FLOAT:
         return ""
     if callable(declares := getattr(mechanism.instance, "inexact", None)):
@@ -245,6 +245,6 @@ def _inexact(mechanism: Part, noise: str) -> str:
 
 
 def _chunk_size(data: Data, asked: int | str) -> int:
-    """Trials in a unit of work: a property of the data alone, never of the machine. Even, as trials are paired."""
+    """Trials per chunk: depends only on the data, never on the machine. Even, because trials are paired."""
     size = asked if isinstance(asked, int) else max(2, min(20, 20_000_000 // max(1, data.weight)))
     return size + size % 2

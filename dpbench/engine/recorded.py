@@ -1,4 +1,4 @@
-"""Whether the code that made a record is the code that is here. Imported by the judge of claims and by `reproduce`."""
+"""Whether a record was made by the current code. Imported by the judge of claims and by `reproduce`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dpbench.tasks.base import TASKS
 
 
 def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
-    """One digest of the code of sources, mechanisms and tasks as it is here; library versions do not count.
+    """One digest of the code of sources, mechanisms and tasks as installed; library versions do not count.
 
-    Empty when one of them is not here any more.
+    Empty if one of them no longer exists.
     """
     registries: dict[str, Registry[Any]] = {"source": SOURCES, "mechanism": MECHANISMS, "task": TASKS}
     try:
@@ -29,11 +29,11 @@ def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def is_current(record: Record) -> bool:
-    """Whether the code that ran is the code that is here."""
+    """Whether the code that ran is the current code."""
     return code_digest(record.classes) == record.code
 
 
 def told(record: Record) -> str:
-    """Where a recorded number comes from, in words."""
+    """Where a recorded number comes from, as text."""
     changed = "" if is_current(record) else ", the code has changed since"
     return f"recorded at {record.commit}{changed}"

@@ -1,6 +1,6 @@
-"""Carries out a plan: sends chunks to workers, stores what comes back, survives what goes wrong.
+"""Executes a plan: sends chunks to workers, stores the results, and handles failures.
 
-Only this process writes. Imports plan, worker, the two backends and the store; the `run` verb and the suite import it.
+Only this process writes. Imports plan, worker, the two backends and the store; imported by the `run` verb and the suite.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Result:
 
 
 def todo(plan: Plan, store: Store) -> tuple[list[Chunk], int]:
-    """The chunks still to be computed, and the number of trials that are finished already."""
+    """The chunks still to be computed, and the number of trials that are already finished."""
     work, _, found = _survey(plan, store)
     return work, found
 
 
 def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]], int]:
-    """The chunks still to be computed, which trials of each setting are stored, and how many of those that are wanted."""
+    """The chunks still to be computed, which trials of each setting are stored, and how many of the wanted trials that are."""
     work: list[Chunk] = []
     done: dict[str, set[int]] = {}
     wanted, found = trials_of(plan, plan.config.runner.part), 0
@@ -75,10 +75,10 @@ def _survey(plan: Plan, store: Store) -> tuple[list[Chunk], dict[str, set[int]],
 
 
 def missing_trials(done: set[int], trials: range) -> list[int]:
-    """Those of the trials to compute, in order.
+    """The trials to compute, in order.
 
-    An even trial that comes late takes its partner along, which could not be compared with it before, even one beyond the
-    trials of this run.
+    If an even trial is missing and its odd partner is stored, the partner is computed again, because it could not be compared
+    before. This holds even if the partner is beyond the trials of this run.
     """
     wanted = {trial for trial in trials if trial not in done}
     partners = {trial + 1 for trial in wanted if trial % 2 == 0 and (trial + 1 in trials or trial + 1 in done)}
@@ -101,10 +101,10 @@ def execute(
     say: Say = lambda _: None,
     status: Say = lambda _: None,
 ) -> Result:
-    """Compute what is missing of a plan, or of the shard of it that is asked for.
+    """Compute the missing trials of a plan, or of one shard of it.
 
-    `advance` hears of each number of trials that is over, found ones first; `say` of what a user must know; `status`, on a
-    cluster, of who is at work.
+    `advance` is called with numbers of completed trials, stored ones first; `say` with messages for the user; `status`, on
+    a cluster, with which workers are at work.
     """
     sweep(store.results)
     work, done, found = _survey(plan, store)
@@ -118,7 +118,7 @@ def execute(
 
 
 def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int:
-    """Store what came of a chunk and count it; `known`: the trials that were stored before. Returns how many are over."""
+    """Store the results of a chunk and count them; `known`: the trials stored before. Returns how many are completed."""
     setting = outcome.chunk.setting
     fresh = {*outcome.chunk.trials} - known
     if outcome.refused:
@@ -136,7 +136,7 @@ def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int
 
 
 def write_failures(plan: Plan, store: Store, result: Result, say: Say) -> None:
-    """Keep the traceback of each distinct failure of a plan, and drop those of an earlier run that are mended."""
+    """Write the traceback of each distinct failure of a plan, and remove earlier ones that no longer occur."""
     try:
         failure_files.write(plan.run, result.problems(), store.named)
     except (OSError, Failed) as problem:
@@ -144,12 +144,12 @@ def write_failures(plan: Plan, store: Store, result: Result, say: Say) -> None:
 
 
 def _tells_more(row: Row) -> bool:
-    """Whether a trial that was stored before, and ran again beside its partner, has been compared with it now."""
+    """Whether a trial that was stored before and ran again with its partner now has the values of the pair."""
     return any(row.get(name) is not None for name in PAIR_COLUMNS)
 
 
 def check_stored(plan: Plan, store: Store, result: Result) -> None:
-    """What was found or computed must still be there: somebody may have removed the folder, or a part of it."""
+    """Check that all stored trials are still there: somebody may have removed the folder or a part of it."""
     lost, wanted = 0, trials_of(plan, plan.config.runner.part)
     for setting, key in {s.id: s.key for s in plan.run.settings}.items():
         failed = {failure.trial for failure in result.failures.get(setting, ())}

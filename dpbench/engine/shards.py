@@ -1,7 +1,7 @@
-"""Which trials of a plan belong to which shard: a function of the plan alone, never of what is stored.
+"""Which trials of a plan belong to which shard. Depends only on the plan, never on what is stored.
 
-Every shard gets whole pairs of trials, next to each other, of every setting: as many as any other shard, give or take one
-pair, setting by setting and in all. Imported by the runner and by the verb `run`.
+Every shard gets whole pairs of trials, adjacent ones, of every setting: as many as any other shard, up to one pair, both per
+setting and in total. Imported by the runner and by the verb `run`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dpbench.results.store import Store
 
 def trials_of(plan: Plan, shard: Shard | None = None) -> dict[str, range]:
     """The trials of a shard (None: of the whole plan), by the key of the setting."""
-    # By key: an order that has nothing to do with mechanisms and epsilons, so that no shard gets the slow ones.
+    # Sorted by key, which is unrelated to mechanisms and epsilons, so that no shard gets all the slow ones.
     wanted: dict[str, int] = {}
     for setting in plan.run.settings:
         wanted[setting.key] = max(wanted.get(setting.key, 0), plan.run.repetitions_of(setting))
@@ -26,8 +26,8 @@ def trials_of(plan: Plan, shard: Shard | None = None) -> dict[str, range]:
 def _part(place: int, repetitions: int, index: int, count: int) -> range:
     """The trials that the shard `index` of `count` gets of the setting at `place`.
 
-    The pairs are laid out from shard `place` on, round the circle. Those that are left over go to the next `extra` shards
-    after the ones that had them in the setting before.
+    The pairs are assigned from shard `place` on, cyclically. Left-over pairs go to the next `extra` shards after those that
+    had them in the previous setting.
     """
     each, extra = divmod((repetitions + 1) // 2, count)
     first = place * extra % count  # the first shard with one pair more
@@ -39,7 +39,7 @@ def _part(place: int, repetitions: int, index: int, count: int) -> range:
 
 
 def _extras(steps: int, extra: int, count: int) -> int:
-    """How many of the first `steps` shards, round the circle, have one pair more when the first `extra` have."""
+    """How many of the first `steps` shards, cyclically, have one pair more if the first `extra` have."""
     rounds, rest = divmod(steps, count)
     return rounds * extra + min(rest, extra)
 

@@ -1,6 +1,6 @@
-"""Workers as jobs of Slurm, through dask-jobqueue: one worker of one thread per job. Imported by `cluster` only.
+"""Workers as Slurm jobs, through dask-jobqueue: one worker with one thread per job. Imported by `cluster` only.
 
-The scheduler runs in this process. A job that ends while there is work is replaced, whatever ended it; a chunk is not blamed
+The scheduler runs in this process. A job that ends while there is work is replaced, whatever ended it. A chunk is not blamed
 for what Slurm or a person did to its job.
 """
 
@@ -23,19 +23,19 @@ from dpbench.engine.supply import Supply
 from dpbench.errors import Failed, UserError, one_of
 
 LOOK = 10.0  # seconds between two questions to Slurm, which serves many users
-SILENCE = 300.0  # seconds that Slurm may leave us without an answer and without a worker
-STILLBORN = 3  # jobs in a row that end before their worker is there: then something is wrong with all of them
-ROOM = 0.5  # GB of a job beside the limit of what it computes: Python and Dask themselves
+SILENCE = 300.0  # seconds without an answer of Slurm and without a worker before we give up
+STILLBORN = 3  # consecutive jobs that end before their worker starts: then all of them have a problem
+ROOM = 0.5  # GB per job beyond the limit of the computation, for Python and Dask
 COMMANDS = ("sbatch", "scancel", "squeue")
 # States of a job that has not ended.
 ALIVE = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "RESIZING", "STOPPED"})
-ENDING = "COMPLETING"  # then Slurm does not tell yet how it ended
-# States of a job that was ended by what ran in it. Every other end is Slurm's or a person's doing.
+ENDING = "COMPLETING"  # Slurm does not know yet how it ended
+# States of a job that was ended by what ran in it. All other ends are due to Slurm or a person.
 GUILTY = frozenset({"FAILED", "OUT_OF_MEMORY", "COMPLETED", "RUNNING"})
 
 
 def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
-    """Jobs for so many chunks, submitted; they end with `stack`."""
+    """Submit jobs for this many chunks; they end with `stack`."""
     try:
         import psutil
         from dask_jobqueue import SLURMCluster
@@ -44,7 +44,7 @@ def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
             "runner=slurm needs dask-jobqueue, which is not installed: pip install 'dpbench-repro[slurm]'"
         ) from None
     if absent := [name for name in COMMANDS if shutil.which(name) is None]:
-        raise UserError(f"runner=slurm needs a machine with Slurm: the command {absent[0]} is not here")
+        raise UserError(f"runner=slurm needs a machine with Slurm: the command {absent[0]} is missing")
     if config.interface is not None:
         one_of("runner.interface", config.interface, psutil.net_if_addrs())
     os.makedirs(config.logs, exist_ok=True)
@@ -54,7 +54,7 @@ def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
             walltime=config.walltime,
             cores=1,
             processes=1,
-            # Dask's own limit of memory counts the mapped data of a worker: it is left out.
+            # Dask's own memory limit would count the mapped data of a worker, so it is not set.
             memory="1GB",
             job_mem=f"{math.ceil(1024 * ((config.memory or 0) + ROOM))}M",
             job_directives_skip=[] if config.memory else ["--mem="],
@@ -75,11 +75,11 @@ def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
 
 
 def _try(script: str) -> None:
-    """Raise when Slurm would not take such a job."""
+    """Raise if Slurm would reject such a job."""
     done = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True)
     if done.returncode:
         said = " ".join(line.removeprefix("sbatch: error: ") for line in done.stderr.splitlines() if line)
-        raise Failed(f"Slurm does not take the jobs of this run: {said or done.stdout.strip()}")
+        raise Failed(f"Slurm rejects the jobs of this run: {said or done.stdout.strip()}")
 
 
 class Jobs(Supply):
@@ -88,9 +88,9 @@ class Jobs(Supply):
     def __init__(self, cluster: Any, count: int, logs: str) -> None:
         self.cluster, self.count, self.logs = cluster, count, logs
         self.born: dict[str, str] = {}
-        """The job of every worker that ever came, by its address."""
+        """The job of every worker that ever connected, by its address."""
         self.states: dict[str, str] = {}
-        """What Slurm said of our jobs when it was last asked."""
+        """The states of our jobs at the last query."""
         self.stillborn = 0
         self.asked = self.answered = time.monotonic()
         cluster.scale(count)
@@ -101,7 +101,7 @@ class Jobs(Supply):
 
     @property
     def _waiting(self) -> int:
-        """Jobs that are queued or start, and have no worker yet."""
+        """Jobs that are queued or starting, and have no worker yet."""
         arrived = set(self.born.values())
         jobs = self._jobs()
         submitting = self.count - len(jobs) if self.stillborn < STILLBORN else 0
@@ -121,8 +121,8 @@ class Jobs(Supply):
             self._replace()
         elif time.monotonic() - self.answered > SILENCE and not self.cluster.scheduler_info["workers"]:
             raise Failed(
-                f"Slurm has not answered for {SILENCE:.0f} s, and no worker is there; what is finished is stored, and the "
-                "same command goes on from there"
+                f"Slurm has not answered for {SILENCE:.0f} s, and there is no worker; finished trials are stored, and the "
+                "same command continues from there"
             )
 
     def excuse(self, worker: str) -> str:
@@ -130,7 +130,7 @@ class Jobs(Supply):
         if job is None or not self._ask():
             return ""
         state = self.states.get(job, "RUNNING")
-        self.asked = min(self.asked, time.monotonic() - LOOK + 1)  # look again soon: it may have to be replaced
+        self.asked = min(self.asked, time.monotonic() - LOOK + 1)  # ask again soon: it may have to be replaced
         return "" if state in GUILTY else f"Slurm ended its job {job}{'' if state == ENDING else f': {state.lower()}'}"
 
     def _jobs(self) -> dict[str, str]:
@@ -150,7 +150,7 @@ class Jobs(Supply):
                 self.stillborn = 0
 
     def _ask(self) -> bool:
-        """Ask Slurm for the states of our jobs; False when it does not answer."""
+        """Ask Slurm for the states of our jobs; False if it does not answer."""
         self.asked = time.monotonic()
         command = ["squeue", "--noheader", f"--user={os.getuid()}", "--states=all", "--format=%i %T"]
         try:
@@ -164,11 +164,11 @@ class Jobs(Supply):
         return True
 
     def _replace(self) -> None:
-        """Submit a job for each that has ended. Failed when none of them ever brings a worker."""
+        """Submit a job for each that has ended. Raises Failed if none of them ever starts a worker."""
         arrived = set(self.born.values())
         jobs = self._jobs()
         ended = {name: job for name, job in jobs.items() if self.states.get(job, "GONE") not in {*ALIVE, ENDING}}
-        # What could not even be submitted has no number.
+        # A job that could not be submitted has no number.
         unborn = [name for name, job in dict(self.cluster.workers).items() if not job.job_id]
         self.stillborn += sum(job not in arrived for job in ended.values()) + len(unborn)
         if self.stillborn >= STILLBORN:
@@ -176,13 +176,13 @@ class Jobs(Supply):
                 last = max(ended.values(), key=int, default="")
                 told = f"the last was job {last} ({self.states.get(last, 'gone').lower()})" if last else "sbatch failed"
                 raise Failed(
-                    f"{self.stillborn} Slurm jobs in a row ended before their worker was there, {told}: see "
+                    f"{self.stillborn} Slurm jobs in a row ended before their worker started, {told}: see "
                     f"{self.logs}/; does runner.interface name the network that the nodes share?"
                 )
             return
         if ended or unborn:
             with contextlib.suppress(
                 OSError, RuntimeError, TimeoutError
-            ):  # what is not submitted is seen at the next look
+            ):  # what is not submitted is noticed at the next check
                 self.cluster.sync(self.cluster.scale_down, [*ended, *unborn])
             self.cluster.scale(self.count)

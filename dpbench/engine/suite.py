@@ -1,4 +1,4 @@
-"""Runs experiments for other verbs: `claims --run` what it is missing, `check` all of them. Prints nothing itself."""
+"""Runs experiments for other verbs: `claims --run` runs what is missing, `check` all of them. Prints nothing itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUIET: Mapping[str, Value] = {"tracking": "none", "figure": False}
 
 
 def experiments() -> list[str]:
-    """Every experiment there is."""
+    """The names of all experiments."""
     return options("experiment")
 
 
@@ -36,7 +36,7 @@ def run_experiment(
         [experiment], results=results, scale=scale, jobs=jobs, overrides=overrides, folders=folders, say=say
     ):
         return account
-    raise AssertionError("one experiment was asked for")
+    raise AssertionError("one experiment was requested")
 
 
 def run_experiments(

@@ -1,4 +1,4 @@
-"""Where the workers of a cluster come from, as far as the run has a say in it. Imported by `cluster` and `slurm`."""
+"""Where the workers of a cluster come from, if the run controls it. Imported by `cluster` and `slurm`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 
 class Supply:
-    """Workers that come and go by themselves, started by somebody else or once for all."""
+    """Workers that the run does not control: started by somebody else, or once at the beginning."""
 
     cluster: Any = None
-    """The Dask cluster that it made; None when it made none."""
+    """The Dask cluster that it made; None if it made none."""
     expecting = False
-    """Whether workers are on their way, so that it is no mistake when none is there."""
+    """Whether workers are expected, so that it is not an error if there is none yet."""
 
     def look(self) -> None:
-        """Called twice a second: replace what has ended. Failed when workers cannot be had."""
+        """Called twice a second: replace workers that have ended. Raises Failed if no workers can be started."""
 
     def excuse(self, worker: str) -> str:
-        """Why a worker is gone, when it is not the fault of what it computed; else empty."""
+        """Why a worker is gone, if its computation is not to blame; otherwise empty."""
         return ""
 
     def summary(self) -> str:
-        """What is on its way, in a few words; empty when nothing is."""
+        """Which workers are expected, in a few words; empty if none."""
         return ""

@@ -1,7 +1,7 @@
-"""Carries out several plans as one: the same workers, one stream of chunks, and each trial computed once for all of them.
+"""Executes several plans as one: the same workers, one stream of chunks, and each trial computed once for all of them.
 
-Each plan keeps its own account, as if it had run after those before it. Imports the runner; the `run` verb and the suite
-import it.
+Each plan keeps its own account, as if it had run after those before it. Imports the runner; imported by the `run` verb and
+the suite.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpbench.results.store import Store
 
 @dataclass
 class Account:
-    """One of the plans, what came of it, and what it still waits for."""
+    """One of the plans, its results, and what it still waits for."""
 
     plan: Plan
     result: Result = field(default_factory=Result)
@@ -39,9 +39,9 @@ def execute_all(
     advance: Callable[[int], None] = lambda _: None,
     status: Say = lambda _: None,
 ) -> Iterator[Account]:
-    """Compute what is missing of all plans. Each is given back as soon as it is done, while the workers go on.
+    """Compute what is missing of all plans. Each is returned as soon as it is done, while the workers continue.
 
-    `begin` hears of each plan before its first trial is stored.
+    `begin` is called for each plan before its first trial is stored.
     """
     for _, alike in itertools.groupby(plans, key=lambda plan: (plan.config.runner, plan.run.results)):
         yield from _execute([*alike], say, begin, advance, status)
@@ -100,7 +100,7 @@ def _execute(
 
 
 def _share(account: Account, computed: Result, setting: str, trials: Sequence[int]) -> None:
-    """Count what another plan computed: it is found, or has failed for this one too."""
+    """Count what another plan computed: for this plan it counts as found, or as failed too."""
     repetitions = account.plan.run.repetitions_by_id()[setting]
     own = [f for f in computed.failures.get(setting, ()) if f.trial in trials and f.trial < repetitions]
     if own:
@@ -113,7 +113,7 @@ def _name(chunk: Chunk) -> tuple[str, int]:
 
 
 class _Ahead(Store):
-    """The trials of a folder, and those that are on their way: no later plan asks for them again."""
+    """The trials of a folder, and those being computed: no later plan requests them again."""
 
     def __init__(self, results: Path, say: Say) -> None:
         super().__init__(results, say)
@@ -132,7 +132,7 @@ class _Ahead(Store):
         self.sent.setdefault(chunk.setting.id, []).append(chunk)
 
     def awaited(self, setting: str, repetitions: int) -> set[tuple[str, int]]:
-        """The chunks on their way that hold new ones among the first trials of a setting."""
+        """The chunks being computed that hold new ones among the first trials of a setting."""
         known = self.stored.get(setting, set())
         chunks = self.sent.get(setting, ())
         return {_name(c) for c in chunks if any(trial < repetitions and trial not in known for trial in c.trials)}

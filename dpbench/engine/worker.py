@@ -1,7 +1,7 @@
-"""What a worker does: open the dataset, release, score, for each trial of a chunk. It is sent names, never arrays.
+"""What a worker does: open the dataset, then release and score for each trial of a chunk. It is sent names, never arrays.
 
-Runs in any process on any machine. A chunk names the code and the data it is about; a worker whose own differ refuses it.
-Imports the registries, identity and the cache, nothing that draws, logs or stores.
+Runs in any process on any machine. A chunk names its code and data; a worker whose own differ refuses it. Imports the
+registries, identity and the cache, and nothing that plots, logs or stores.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Row = Mapping[str, float | int | str | None]
 """One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
 
 
-# The mark of a field without a default is known by its identity: a class of a notebook must find the same one elsewhere.
+# The marker of a field without default is compared by identity, so a notebook's class must find the same object elsewhere.
 copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")  # type: ignore[arg-type, return-value]
 
 OTHER_CODE = "its code is not the code of this run"
@@ -55,49 +55,49 @@ class Chunk:
     trials: tuple[int, ...]
     """In order. Trials 2i and 2i + 1 belong together."""
     lost: tuple[int, ...] = ()
-    """Trials that have just ended another process."""
+    """Trials that just ended another process."""
     session: str = ""
-    """Who asks, where some code cannot be read: its results hold for that process alone."""
+    """The requesting process, if some code has no source: its results are valid only for that process."""
 
     def named(self) -> Chunk:
-        """The same without objects. Only this goes back: a class that came home would be put in the place of itself."""
+        """The same without objects. Only this is sent back: a returned copy of a class would replace the original."""
         mechanism, task = (replace(one, instance=None) for one in (self.setting.mechanism, self.setting.task))
         return replace(self, setting=replace(self.setting, mechanism=mechanism, task=task))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a chunk: the rows of the finished trials, the failures, or the refusal of the whole."""
+    """The result of a chunk: the rows of the finished trials, the failures, or the refusal of the whole chunk."""
 
     chunk: Chunk
     rows: list[Row] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     refused: str = ""
-    """Why this worker does not compute it: its code or its data are others."""
+    """Why this worker refuses it: its code or data differ."""
     worker: str = ""
     setting: str = ""
-    """The id that the worker's own code and data give the setting."""
+    """The setting's id as computed from the worker's own code and data."""
     code: Code | None = None
     """The worker's own code, when that is why it refuses."""
 
 
 def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """The generators of one trial, for the mechanism and for the task: a function of these three numbers alone."""
+    """The generators of one trial, for the mechanism and for the task: they depend only on these three values."""
     children = np.random.SeedSequence([seed, int(key, 16), trial]).spawn(2)
     return np.random.default_rng(children[0]), np.random.default_rng(children[1])
 
 
 class Watch:
-    """Hears of every trial of a chunk. This one does nothing about it."""
+    """Is notified of every trial of a chunk. This base class does nothing."""
 
     def begin(self, trial: int) -> None:
-        """A trial begins: release and score. Heard again when it first repeats its partner."""
+        """A trial begins: release and score. Called again if it first repeats its partner."""
 
     def end(self) -> None:
-        """It is over, well or not."""
+        """The trial is over, successful or not."""
 
     def found(self, result: Row | Failure) -> None:
-        """What came of it."""
+        """The result of the trial."""
 
 
 def run_remote(chunk: Chunk) -> Outcome:
@@ -107,7 +107,7 @@ def run_remote(chunk: Chunk) -> Outcome:
 
 
 def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
-    """All trials of a chunk. An exception ends its trial, never the chunk: it comes back as a record."""
+    """All trials of a chunk. An exception ends its trial, never the chunk; it is returned as a failure."""
     watch = watch or Watch()
     worker = _worker_name()
     _one_thread()
@@ -139,7 +139,7 @@ class Bench:
     def __init__(self, chunk: Chunk, data: Data, mechanism: Any, task: Any, watch: Watch) -> None:
         self.chunk, self.data, self.mechanism, self.task, self.watch = chunk, data, mechanism, task, watch
         self.last: tuple[int, NDArray[np.float64] | None] = (-1, None)
-        """The latest trial and its errors, for its partner."""
+        """The latest trial and its errors, needed for its partner."""
 
     def row(self, trial: int) -> Row:
         """Release and score once; an odd trial is also compared with the one before it."""
@@ -148,7 +148,7 @@ class Bench:
         scores = self.task.score(self.data, release, task_rng)
         row: dict[str, float | int | str | None] = {"trial": trial, "seconds": seconds}
         for name, value in scores.items():
-            # A task that names things, such as titles of items, gives words: they are no metrics.
+            # Text in the scores, such as titles of items, is not a metric.
             row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": float(value)}
         row |= _told("chosen", getattr(release, "chosen", None))
         row |= _told("diagnostic", getattr(release, "diagnostics", None))
@@ -162,7 +162,7 @@ class Bench:
         rng, task_rng = trial_rngs(self.chunk.seed, self.chunk.setting.key, trial)
         began = time.perf_counter()
         form = self.chunk.setting.noise
-        # A stranger's class need not know of forms.
+        # A user's own class may not know about forms of noise.
         chosen = {} if form == FLOAT else {"noise": form}
         release = self.mechanism.release(self.data, epsilon=self.chunk.setting.epsilon, rng=rng, **chosen)
         return release, time.perf_counter() - began, task_rng
@@ -176,7 +176,7 @@ class Bench:
     ) -> dict[str, float | None]:
         """Variance and squared bias of a published number, unbiased, from the two trials of a pair; on the odd one.
 
-        Each pair is a fact of its own: what a run says of them does not depend on its history.
+        Each pair is independent of the others, so a run's mean over pairs does not depend on its history.
         """
         before = self._partner(trial, partner) if trial % 2 else None
         if before is None:
@@ -188,10 +188,10 @@ class Bench:
         }
 
     def _partner(self, trial: int, latest: tuple[int, NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
-        """The errors of the trial before an odd one. None when it failed just now: it will take this one along later.
+        """The errors of the trial before an odd one. None if that trial failed just now: it will take this one along later.
 
-        One that was finished before is repeated. If that fails now, this trial fails too: stored without its pair, it would
-        stay so for ever.
+        A trial that was finished before is repeated. If that fails now, this trial fails too: stored without its pair, it would
+        never be completed.
         """
         number, errors = latest
         if number == trial - 1:
@@ -200,12 +200,12 @@ class Bench:
             return None
         self.watch.begin(trial)
         release, _, task_rng = self._release(trial - 1)
-        self.task.score(self.data, release, task_rng)  # some scores are refused: such a trial has failed
+        self.task.score(self.data, release, task_rng)  # scoring may fail: then the trial has failed
         return self._errors(release)
 
 
 class Refused(Exception):
-    """This worker's code or data are not those of the plan."""
+    """This worker's code or data differ from those of the plan."""
 
     def __init__(self, reason: str, code: Code | None = None) -> None:
         super().__init__(reason)
@@ -217,10 +217,10 @@ _preparing = threading.Lock()
 
 
 def _prepared(chunk: Chunk, watch: Watch) -> tuple[Bench, str]:
-    """All that the trials need, and the id that this worker gives the setting. Refused when it is another one.
+    """Everything that the trials need, and the setting's id as this worker computes it. Raises Refused if it differs.
 
-    The plan could make every part of it. If this worker cannot, then it is the worker that is at fault: it lacks a module, a
-    file or a parameter.
+    The plan could make every part of it. If this worker cannot, the worker is at fault: it lacks a module, a file or a
+    parameter.
     """
     with _preparing:
         identity.join(chunk.session)
@@ -261,7 +261,7 @@ def _data(dataset: DatasetUse) -> Data:
 @functools.lru_cache(maxsize=2)
 def _opened(spec: str, fingerprint: str) -> Opened:
     # A memory map opened and verified once per process serves all settings of the dataset. The fingerprint is part of the
-    # key because a cluster's worker outlives runs and their files. The parent has told of skipped lines.
+    # key because a cluster's worker outlives runs and their files. The parent has reported skipped lines.
     return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, expected=fingerprint, tell=False)
 
 
@@ -271,7 +271,7 @@ _limited = threading.local()
 def _one_thread() -> None:
     """Keep BLAS to one thread: threads split sums differently, and workers already fill the cores.
 
-    OpenMP counts for each thread of ours apart. A library that is loaded later reads its number from the environment.
+    OpenMP has one setting per thread of ours. A library that is loaded later reads it from the environment.
     """
     if getattr(_limited, "done", False):
         return
@@ -284,7 +284,7 @@ def _one_thread() -> None:
 
 
 def _worker_name() -> str:
-    """The worker as a cluster knows it, else host and process."""
+    """The worker's name in a cluster, otherwise host and process."""
     if "distributed" in sys.modules:
         try:
             return str(sys.modules["distributed"].get_worker().address)
@@ -294,7 +294,7 @@ def _worker_name() -> str:
 
 
 def _told(prefix: str, found: Mapping[str, Any] | None) -> dict[str, float | str]:
-    """The numbers and words of a release's `chosen` or `diagnostics`; arrays stay with the release."""
+    """The numbers and texts of a release's `chosen` or `diagnostics`; arrays are not stored."""
     row: dict[str, float | str] = {}
     for name, value in (found or {}).items():
         if isinstance(value, str):

@@ -1,2 +1,2 @@
-"""Shared plot style and the few figure shapes. Reads frames of trials only; imports matplotlib, so only `figures` and
-what draws import it."""
+"""Shared plot style and the few figure types. Reads frames of trials only. Imports matplotlib, so only `figures` and
+other drawing code import it."""

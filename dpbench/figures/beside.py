@@ -10,9 +10,9 @@ from dpbench.results.run import Run
 
 
 def with_files(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The trials of a run on generated data, with those of its runs on original files behind them, and a note on these.
+    """The trials of a run on generated data, followed by those of its runs on original files, and a note on these.
 
-    A script asks for it by `BESIDE_FILES = True`. The datasets of files have `style.FILES` behind their names. A run with other
+    A script requests this by `BESIDE_FILES = True`. Datasets of files have `style.FILES` after their names. A run with other
     parameters is not the same experiment, and is left out.
     """
     if run.original_datasets:

@@ -1,6 +1,6 @@
-"""The figure of one board: regret with intervals, ratios by dataset, and what the error is made of. One page wide.
+"""The figure of one board: regret with intervals, ratios by dataset, and the causes of the error. One page wide.
 
-Mechanisms of the five papers, modern ones and trivial ones differ in marker and in the style of their names, not in colour alone.
+Mechanisms of the five papers, modern ones and trivial ones differ in marker and font style, not only in colour.
 Imported by the scripts of cross and by the `compare` verb; reads tidy numbers only.
 """
 
@@ -21,9 +21,9 @@ from matplotlib.lines import Line2D
 from dpbench.figures import style
 
 WIDTH = 7.0
-"""Inches: the text of a page."""
+"""Width of a page's text, in inches."""
 SMALL = 7.5
-"""Points: the smallest letters."""
+"""Size of the smallest letters, in points."""
 TRIVIAL = frozenset({"zero", "alpa", "lpa", "geometric"})
 PAPERS = frozenset(
     {
@@ -33,7 +33,7 @@ PAPERS = frozenset(
         *("s_dpdp", "s_pbq", "laplace_categories"),
     }
 )
-"""Mechanisms of the five papers; whatever is in neither list is modern."""
+"""Mechanisms of the five papers; those in neither list are modern."""
 SHARES = {
     "bounding": ("#56B4E9", ""),
     "sampling": ("#E69F00", "///"),
@@ -41,14 +41,14 @@ SHARES = {
     "dropping": ("#CC79A7", "xxx"),
     "noise": ("#BBBBBB", ""),
 }
-"""What an error is made of, as `share_NAME` has it: colour and hatch."""
+"""The causes of an error, named as in `share_NAME`: colour and hatch."""
 DARKEST = 1000.0
-"""Ratios above it share the darkest colour: one hopeless mechanism must not take it from all others."""
+"""Ratios above this share the darkest colour, so that one very bad mechanism does not compress the scale for the others."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How the mechanisms of one origin are told apart."""
+    """Marker and colour of the mechanisms of one origin."""
 
     word: str
     marker: str
@@ -116,7 +116,7 @@ def board_figure(
         "markersize": 4,
     }
     handles.append(Line2D([], [], **hollow, label="in some settings"))
-    # Below the regrets, where the names of the other panel's columns leave room.
+    # Below the regrets, where the column names of the other panel leave space.
     where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (-1.9, -0.1)}
     left.legend(handles=handles, **where, ncols=2, fontsize=SMALL, handletextpad=0.2, columnspacing=0.8)
     middle.set_title(f"{measured}, {'below the best' if share else 'times the best'}", fontsize=SMALL + 0.5)
@@ -170,7 +170,7 @@ def _rank(row: object) -> str:
 
 
 def _cells(ax: Axes, cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str], share: bool) -> None:
-    """Ratios as colours and numbers. A dot: surely within the margin of the best in all settings of the cell, or in some."""
+    """Ratios as colours and numbers. A dot: certainly close to the best in all settings of the cell; hollow: in some."""
     table = cells.set_index(["who", "column"])
     shape = len(names), len(columns)
     index = [(name, column) for name in names for column in columns]
@@ -212,7 +212,7 @@ def _number(value: float, share: bool) -> str:
 
 
 def _split(ax: Axes, shares: pd.DataFrame, names: Sequence[str]) -> None:
-    """The mean squared error, split into what each step costs, as stacked bars."""
+    """The mean squared error, split by cause, as stacked bars."""
     table = shares.set_index("who").reindex(names)
     start = np.zeros(len(names))
     for part, (colour, hatch) in SHARES.items():

@@ -1,7 +1,7 @@
 """From stored trials to files: finds an experiment's plotting script, gives it the frame, saves PNG, PDF and CSV.
 
-A run that has no script gets the usual figure.
-Imported by the verbs `run` and `figures`, and by the report, which takes the numbers and the figure instead of files.
+A run that has no script gets the default figure. Imported by the verbs `run` and `figures`, and by the report, which uses the
+numbers and the figure instead of files.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 
 class CannotDraw(Exception):
-    """The stored trials do not have what the experiment's figure shows."""
+    """The stored trials lack what the experiment's figure shows."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What an experiment's script made of its trials; `summary` where the script has one."""
+    """The output of an experiment's script; `summary` if the script has one."""
 
     trials: int
     numbers: pd.DataFrame
     figure: Figure | None
     summary: pd.DataFrame | None = None
     more: Mapping[str, Figure] = field(default_factory=dict)
-    """Further figures, by what is added to their files' names."""
+    """Further figures, by the suffix of their file names."""
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """All of them; the first one, which stands for the experiment, under an empty name."""
+        """All figures; the first one, which represents the experiment, under an empty name."""
         return {**({} if self.figure is None else {"": self.figure}), **self.more}
 
 
 def script(experiment: str) -> Path | None:
     """The plotting script of an experiment: experiments/<id>.py of the user's folder, or ours."""
-    if not valid_name(experiment):  # it may come from somebody else's results
+    if not valid_name(experiment):  # the name may come from somebody else's results
         return None
     for root in (Path.cwd() / "experiments", EXPERIMENTS):
         path = root / f"{experiment}.py"
@@ -86,13 +86,13 @@ def draw(run: Run) -> Drawing:
             for figure in drawing.figures.values():
                 style.note(figure, [*notes(run, marked=not drawing.more), *beside])
     except Exception as error:
-        # A run of other mechanisms or datasets may lack what this figure shows, and a script may be the user's own.
+        # A run with other mechanisms or datasets may lack what this figure shows, and a script may be the user's.
         raise CannotDraw(f"its script cannot draw this run ({type(error).__name__}: {error})") from error
     return drawing
 
 
 def closed(run: Run) -> Figure | None:
-    """The figure of a run for a program: a notebook would show an open one twice, once for itself and once as a value."""
+    """The figure of a run for a program, closed: a notebook would show an open figure twice."""
     from dpbench.figures.style import plt
 
     figure = draw(run).figure
@@ -102,12 +102,12 @@ def closed(run: Run) -> Figure | None:
 
 
 def draw_record(record: Record) -> Drawing:
-    """The figure of an experiment as it is on record; CannotDraw says why not."""
+    """The figure of an experiment from its record; CannotDraw says why not."""
     from dpbench.figures import style
 
     path, numbers = script(record.experiment), record.numbers()
     if path is None:
-        raise CannotDraw("it has no plotting script any more")
+        raise CannotDraw("it no longer has a plotting script")
     try:
         with style.paper_style(), style.marked(record.not_private):
             drawing = _shown(load_script(path), numbers, record.trials * record.settings)
@@ -119,7 +119,7 @@ def draw_record(record: Record) -> Drawing:
 
 
 def record_notes(record: Record, *, marked: bool = True) -> list[str]:
-    """What stands below a figure of the record."""
+    """The notes below a figure of the record."""
     from dpbench.figures.style import MARK, name
 
     trials = "1 trial" if record.trials == 1 else f"up to {record.trials} trials"
@@ -133,13 +133,13 @@ def record_notes(record: Record, *, marked: bool = True) -> list[str]:
 
 
 def _scripted(module: ModuleType, trials: pd.DataFrame, run: Run) -> Drawing:
-    """What a script makes of the trials; of the run as well, where its `numbers` takes that."""
+    """The script's output for the trials; its `numbers` also gets the run if it takes that argument."""
     takes_run = "run" in inspect.signature(module.numbers).parameters
     return _shown(module, module.numbers(trials, run) if takes_run else module.numbers(trials), len(trials))
 
 
 def _shown(module: ModuleType, numbers: pd.DataFrame, trials: int) -> Drawing:
-    """What a script draws: it has `draw`, or `figures` where there are several, of which the first stands for the experiment."""
+    """What a script draws: by `draw`, or by `figures` if there are several; the first one represents the experiment."""
     summary = module.summary(numbers) if hasattr(module, "summary") else None
     if not hasattr(module, "figures"):
         return Drawing(trials, numbers, module.draw(numbers), summary)
@@ -156,9 +156,9 @@ def _usual(run: Run, trials: pd.DataFrame) -> Drawing:
 
 
 def notes(run: Run, *, marked: bool = True) -> list[str]:
-    """What stands below a figure: how it was run, where the data come from, and what is not private.
+    """The notes below a figure: how it was run, where the data comes from, and what is not private.
 
-    marked: the figure marks what is not private. A board has none of that, or nothing else.
+    marked: whether the figure marks what is not private. On a board, all or none of the mechanisms are private.
     """
     from dpbench.figures.style import MARK, name
 
@@ -166,7 +166,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     trials += " per setting" + (" and draw of the data" if len(run.data_seeds) > 1 else "")
     noise = f", {run.noise} noise" if run.noise != FLOAT else ""
     lines = [f"scale {run.scale}, {trials}{noise}; {'; '.join(run.origins())}"]
-    if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
+    if run.name != run.experiment:  # a figure of a paper has a known name; this one must say what it is
         lines.insert(0, run.title or run.name)
         if script(run.experiment or run.name) is None and run.repetitions > 1 and len(run.data_seeds) < 2:
             lines.append("points and bars: means over the trials, with their standard errors")
@@ -178,13 +178,13 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
 
 
 def save(run: Run, drawing: Drawing | None = None) -> tuple[list[Path], list[str]]:
-    """Draw one run into files. Returns the files written, and what to know of the run. `drawing`: what it was drawn into."""
+    """Draw one run into files. Returns the files, and remarks on the run. `drawing`: use it, do not draw again."""
     drawing = drawing or draw(run)
     return _write(drawing, run.results, run.label), commands.remarks(run, drawing.trials)
 
 
 def save_record(record: Record, results: Path) -> list[Path]:
-    """Draw what is on record of an experiment into files of a results folder, under a name that says so."""
+    """Draw the record of an experiment into files of a results folder, under a name that says so."""
     return _write(draw_record(record), results, f"{record.experiment}@record")
 
 
@@ -200,7 +200,7 @@ def _write(drawing: Drawing, results: Path, name: str) -> list[Path]:
     for added, figure in drawing.figures.items():
         with paper_style():
             figure.savefig(file("png", added), metadata={"Software": None})
-            figure.set_layout_engine("none")  # the places are found: to find them again takes as long as drawing
+            figure.set_layout_engine("none")  # the layout is done: repeating it would take as long as drawing
             figure.savefig(file("pdf", added), metadata={"CreationDate": None})
         files += [file("png", added), file("pdf", added)]
         plt.close(figure)

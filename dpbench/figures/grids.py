@@ -1,4 +1,4 @@
-"""Lines of several metrics at once: a column of panels a dataset, a row a metric. Tidy numbers in, a figure out."""
+"""Lines of several metrics: one column of panels per dataset, one row per metric. Tidy numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def by_metric(
     width: float = 2.5,
     height: float = 2.3,
 ) -> tuple[Figure, dict[tuple[Any, str], Axes]]:
-    """Log-log lines over `x`, one a series, with standard errors; `metrics`: column -> label of its row.
+    """Log-log lines over `x`, one per series, with standard errors; `metrics`: column -> label of its row.
 
-    Returns the axes by (panel, metric) too, for what a figure adds to them.
+    Also returns the axes by (panel, metric), so that a figure can add to them.
     """
     kinds, members = ordered(numbers[panel]), ordered(numbers[series])
     figure, flat = style.panels(len(kinds) * len(metrics), columns=len(kinds), width=width, height=height)
@@ -62,7 +62,7 @@ def plain_ticks(ax: Axes, values: list[float], most: int = 6) -> None:
 
 
 def plain_numbers(ax: Axes) -> None:
-    """60 instead of 6 x 10^1 on a logarithmic y axis, and numbers between powers of ten the fewer of them it spans."""
+    """60 instead of 6 x 10^1 on a logarithmic y axis, and more numbers between powers of ten if it spans few of them."""
     low, high = ax.get_ylim()
     digits = "2346" if high <= 20 * low else "3" if high <= 300 * low else ""
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

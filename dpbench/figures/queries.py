@@ -33,14 +33,14 @@ TRANSFORMS = {"none": "", "dyadic": ", dyadic", "haar": ", wavelets", "dyadic_pr
 
 
 def by_mechanism(trials: pd.DataFrame, keys: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Errors by size of the query, one series per mechanism; over a transform it is a series of its own."""
+    """Errors by size of the query, one series per mechanism; a mechanism over a transform is a separate series."""
     if "mechanism.transform" not in trials:
         return by_option(trials, "mechanism", {}, keys)
     return by_option(trials, "mechanism.transform", TRANSFORMS, keys)
 
 
 def by_option(trials: pd.DataFrame, option: str, words: Mapping[Any, str], keys: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Errors by size of the query, one series per mechanism and value of an option; `words`: what a value adds to the name."""
+    """Errors by size of the query, one series per mechanism and value of an option; `words`: the suffix for each value."""
     series = trials["mechanism"].map(style.name) + trials[option].map(lambda value: words.get(value, ""))
     return by_size(trials.assign(series=series), [*keys, "mechanism", "series"])
 
@@ -54,7 +54,7 @@ def by_setting(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def curves(
     numbers: pd.DataFrame, *, x: str, xlabel: str, logx: bool = True, logy: bool = True, relative: bool = True
 ) -> Figure:
-    """Absolute error over `x`, one line a value of `series`, and beside it the relative one."""
+    """Absolute error over `x`, one line per value of `series`, and the relative error beside it."""
     shown = {metric: title for metric, title in ERRORS.items() if relative or metric == "abs_error"}
     parts = []
     for metric, title in shown.items():
@@ -112,8 +112,8 @@ def absolute_by_dataset(numbers: pd.DataFrame, xlabel: str = "range size (cells)
 
 
 def finish(figure: Figure) -> None:
-    """The legend in as many columns as fit over the panels, a single panel larger, no labels between powers of ten on
-    the x axis, where they run into each other, and plain numbers on the y axis of percentages and of hardly a decade."""
+    """Put the legend in as many columns as fit, enlarge a single panel, remove x labels between powers of ten, where they
+    would overlap, and use plain numbers on the y axis of percentages and of axes with hardly one power of ten."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
     for legend in list(figure.legends):
@@ -128,7 +128,7 @@ def finish(figure: Figure) -> None:
 
 
 def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    """Error of filters over dyadic ranges with and without consistency checks; `saved`: what they take off it."""
+    """Error of filters over dyadic ranges with and without consistency checks; `saved`: by how much they reduce it."""
     trials = trials.assign(places=trials["dataset.places"]) if "dataset.places" in trials else trials.assign(places="")
     keys = ["places", "mechanism", "mechanism.consistent"]
     table = by_size(trials, keys)

@@ -1,4 +1,4 @@
-"""What the figures of analytics share: its choice of l by dataset, its names, and a panel a measure."""
+"""What the figures of analytics share: its choice of l by dataset, its names, and one panel per measure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dpbench.results.frame import summarise
 
 L = 10
 L_BY_DATASET = {"movielens": 30}
-"""l of the samples where it is not 10 (analytics, Section 6)."""
+"""l of the samples if it is not 10 (analytics, Section 6)."""
 
 
 MOST_BARS = 24
-"""In a panel that stands beside others."""
+"""Font size in a panel beside others."""
 
 
 def label(mechanism: object) -> str:
-    """The paper calls FPA by the transform it uses. `raw` is no mechanism: the data as they are."""
+    """The paper's name of a mechanism: it calls FPA by its transform. `raw` is not a mechanism but the data itself."""
     return style.name(mechanism, {"fpa": "DFT (FPA)", "raw": "Raw data"}.get(str(mechanism), ""))
 
 
@@ -40,12 +40,12 @@ def paper_settings(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_dataset(trials: pd.DataFrame) -> pd.DataFrame:
-    """Means over the trials, a row a dataset and mechanism."""
+    """Means over the trials, one row per dataset and mechanism."""
     return summarise(paper_settings(trials), ["dataset", "mechanism"])
 
 
 def bars(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) -> None:
-    """A group of bars a dataset, one a mechanism, with standard errors."""
+    """One group of bars per dataset, one bar per mechanism, with standard errors."""
     groups, members = ordered(numbers["dataset"]), ordered(numbers["mechanism"])
     width = 0.84 / len(members)
     table = numbers.set_index(["dataset", "mechanism"])
@@ -68,7 +68,7 @@ def bars(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) ->
 
 
 def utility(numbers: pd.DataFrame, prefix: str = "") -> Figure:
-    """Figures 7 and 8: mean squared error, KL divergence and precision of the top 10, a panel each."""
+    """Figures 7 and 8: mean squared error, KL divergence and precision of the top 10, one panel each."""
     crowded = numbers["dataset"].nunique() * numbers["mechanism"].nunique() > MOST_BARS
     figure, axes = style.panels(3, *((1, 7.2, 1.9) if crowded else (None, 3.9, 2.8)))
     panels: Sequence[tuple[str, str, float]] = (
@@ -98,7 +98,7 @@ def top_k(numbers: pd.DataFrame, columns: str = "precision_at_") -> pd.DataFrame
 
 
 def precision(numbers: pd.DataFrame, *, series: str, panel: str | None = None) -> Figure:
-    """Figures 5 and 9: the rows of `top_k` as lines against K, 0 to 100 % with room for the markers."""
+    """Figures 5 and 9: the rows of `top_k` as lines against K, 0 to 100 % with space for the markers."""
     figure = shapes.lines(
         numbers,
         panel=panel,

@@ -1,4 +1,4 @@
-"""What the figures of sensitivity share: its two errors against epsilon, with DPSense in both ways of limiting rows."""
+"""What the figures of sensitivity share: its two errors against epsilon, with both variants of DPSense."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ERRORS = {"mae": "MAE", "mre": "MRE"}
 
 
 def error_numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    """Means over the trials, one row per dataset, mechanism and epsilon; DPSense that samples rows as one of its own."""
+    """Means over the trials, one row per dataset, mechanism and epsilon; DPSense with sampled rows is separate."""
     trials = trials.assign(mechanism=trials["mechanism"].mask(trials["mechanism.limit"] == "sample", SAMPLED))
     return summarise(trials, ["dataset", "mechanism", "epsilon"])
 

@@ -1,4 +1,4 @@
-"""The few shapes that the papers' figures have: grouped bars, lines, and tables. Tidy numbers in, a figure out."""
+"""The few types of the papers' figures: grouped bars, lines, and tables. Tidy numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpbench.figures import style
 from dpbench.results.frame import DATA_SEED
 
 WIDE = 4.5
-"""Inches of a panel of bars above which panels no longer stand side by side."""
+"""Width of a panel of bars, in inches, above which panels are placed one below the other."""
 
 
 def ordered(values: pd.Series) -> list[Any]:
@@ -35,7 +35,7 @@ def bars(
     percent: bool = False,
 ) -> Figure:
     """One panel per value of `panel`; inside, one group of bars per value of `group`, one bar per series; log scale, error
-    bars. Panels of many bars stand one below the other, so that they can be read on a page."""
+    bars. Panels with many bars are placed one below the other, so that they can be read on a page."""
     kinds = ordered(numbers[panel])
     groups, members = ordered(numbers[group]), ordered(numbers[series])
     width = max(3.0, 0.15 * len(groups) * (len(members) + 1))
@@ -77,7 +77,7 @@ def bars(
 
 
 def dataset_bars(numbers: pd.DataFrame, metric: str, ylabel: str, *, percent: bool = False) -> Figure:
-    """One metric of every mechanism by dataset, a panel an epsilon: Figures 9 and 10 of gs."""
+    """One metric of every mechanism by dataset, one panel per epsilon: Figures 9 and 10 of gs."""
     return bars(
         numbers,
         panel="epsilon",
@@ -112,8 +112,8 @@ def lines(
     zero: bool = False,
     size: tuple[float, float] = (3.1, 2.5),
 ) -> Figure:
-    """Lines over `x`, one per series, with error bars; one panel per value of `panel` when given. `ticks`: x as categories;
-    `zero`: the y axis starts there, so that small differences look small; `size`: of a panel, in inches."""
+    """Lines over `x`, one per series, with error bars; one panel per value of `panel` when given. `ticks`: treat x as categories;
+    `zero`: start the y axis at zero, so that small differences look small; `size`: of a panel, in inches."""
     kinds = ordered(numbers[panel]) if panel else [None]
     members = ordered(numbers[series])
     figure, axes = style.panels(len(kinds), columns, *size)
@@ -123,7 +123,7 @@ def lines(
         places = sorted(part[x].unique())
         for member in members:
             rows = part[part[series] == member].sort_values(x)
-            if logy:  # nought has no place there, and a line to it would fall off the panel
+            if logy:  # a log axis has no zero, and a line to it would leave the panel
                 rows = rows[rows[value] > 0]
             if rows.empty:
                 continue
@@ -161,7 +161,7 @@ def lines(
 def dataset_table(
     columns: dict[str, str], formats: dict[str, str] | None = None
 ) -> tuple[Callable[[pd.DataFrame], pd.DataFrame], Callable[[pd.DataFrame], Figure]]:
-    """`numbers` and `draw` of a table of datasets: those columns, headed so; `formats` by column."""
+    """`numbers` and `draw` of a table of datasets, with these columns and titles; `formats` by column."""
 
     def numbers(trials: pd.DataFrame) -> pd.DataFrame:
         stored = {name: name if name in trials else f"metric.{name}" for name in columns}
@@ -177,7 +177,7 @@ def dataset_table(
 
 
 def table(numbers: pd.DataFrame, title: str = "", formats: dict[str, str] | None = None) -> Figure:
-    """A table as a picture: headings bold, numbers to the right."""
+    """A table as a figure: headings bold, numbers right-aligned."""
     formats = formats or {}
     cells = [[_text(row[c], formats.get(c, "")) for c in numbers.columns] for _, row in numbers.iterrows()]
     heads = [str(c) for c in numbers.columns]

@@ -1,4 +1,4 @@
-"""How our figures look: one colour, marker and name for a mechanism in every figure; sizes of a two-column paper."""
+"""The style of our figures: one colour, marker and name per mechanism in all figures; sizes for a two-column paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import matplotlib
 
-# Figures go to files. Who draws already, or works in a notebook, has chosen how they are shown.
+# Figures are written to files. A program that already draws, or a notebook, has chosen its own backend.
 if "matplotlib.pyplot" not in sys.modules and "IPython" not in sys.modules:
     matplotlib.use("Agg", force=False)
 
@@ -87,7 +87,7 @@ NAMES = {
     "none": "No sampling",
 }
 
-# A palette that colour-blind readers can tell apart (Okabe and Ito's), its lightest yellow left out.
+# A palette for colour-blind readers (Okabe and Ito's), without its lightest yellow.
 COLOURS = (
     "#0072B2",
     "#D55E00",
@@ -106,8 +106,8 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***")
 
 LINES = ("-", "--", ":", "-.")
 
-# Mechanisms of one family have one place each in the palette; figures never mix the two. From the twelfth on the colours come
-# again, with other markers.
+# Mechanisms of one family have fixed places in the palette; figures never mix the two families. From the twelfth on, the
+# colours repeat with other markers.
 _FAMILIES = tuple(
     tuple(names.split())
     for names in (
@@ -121,17 +121,17 @@ _FAMILIES = tuple(
 
 
 MARK = "†"
-"""Behind the name of a mechanism that is not private as it was run."""
+"""Follows the name of a mechanism that is not private as it was run."""
 
 FILES = " (files)"
-"""Behind the name of a dataset that was read from its original files, where the generated one stands beside it."""
+"""Follows the name of a dataset that was read from its original files, if the generated one is beside it."""
 
 _marked: ContextVar[frozenset[str]] = ContextVar("marked", default=frozenset())
 
 
 @contextmanager
 def marked(mechanisms: Iterable[str]) -> Iterator[None]:
-    """Names of these mechanisms carry the mark inside."""
+    """Inside this context, the names of these mechanisms have the mark."""
     before = _marked.set(frozenset(mechanisms))
     try:
         yield
@@ -140,14 +140,14 @@ def marked(mechanisms: Iterable[str]) -> Iterator[None]:
 
 
 def name(key: object, shown: str = "") -> str:
-    """A mechanism, dataset or option as a reader of the papers knows it; `shown`: the words of this figure for it."""
+    """The name of a mechanism, dataset or option as in the papers; `shown`: the name used in this figure."""
     base = str(key).removesuffix(FILES)
     shown = shown or NAMES.get(base, base.replace("_", " ")) + ("\n(files)" if base != str(key) else "")
     return f"{shown}{MARK}" if str(key) in _marked.get() else shown
 
 
 def note(figure: Figure, lines: Iterable[str]) -> None:
-    """Small text below a figure, broken to its width."""
+    """Small text below a figure, wrapped to its width."""
     across = max(40, int(figure.get_size_inches()[0] * 18))
     text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
     figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=6.5, color="#555555")
@@ -162,7 +162,7 @@ def epsilon_name(value: float) -> str:
 
 
 def look(key: object, position: int) -> dict[str, str]:
-    """Colour and marker: a mechanism, by its key or its name, has its own; others go by position in their figure."""
+    """Colour and marker: fixed for a mechanism, given by key or name; by position in the figure for anything else."""
     place = _place(key)
     place = position if place is None else place
     turn = place // len(COLOURS)
@@ -175,8 +175,8 @@ def _place(key: object) -> int | None:
 
 
 def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
-    """The looks of the lines of one figure. `Filter, dyadic` is a variant of `Filter`: its colour, and where both are
-    there, another dash and a hollow marker. What has no place of its own does not take that of a mechanism beside it."""
+    """Colour, marker and dashes of the lines of one figure. `Filter, dyadic` is a variant of `Filter`: it has the same colour
+    and, if both are present, other dashes and a hollow marker. Other series avoid the colours of mechanisms beside them."""
     bases = {member: str(member).replace(MARK, "").partition(",")[0] for member in members}
     taken = {_place(base) for base in bases.values()}
     free = (place for place in itertools.count() if place not in taken)
@@ -193,7 +193,7 @@ def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """The settings every figure is drawn and saved under."""
+    """The matplotlib settings for drawing and saving every figure."""
     settings = {
         "figure.dpi": 110,
         "savefig.dpi": 160,
@@ -231,7 +231,7 @@ def panels(count: int, columns: int | None = None, width: float = 3.1, height: f
 
 
 def legend_above(figure: Figure, axes: list, columns: int = 6) -> None:
-    """One legend for all panels, above them, without repeats; in rows of about equal length, `columns` at most."""
+    """One legend for all panels, above them, without repeats; in rows of about equal length, with at most `columns` entries."""
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -1,5 +1,5 @@
-"""The figure of a run that has no plotting script, by its axes: lines against epsilon where there are several; else lines
-against a parameter with at least three values; else bars.
+"""The default figure of a run without a plotting script, by its axes: lines against epsilon if there are several; otherwise
+lines against a parameter with at least three values; otherwise bars.
 
 One panel per dataset and metric, one line per mechanism with error bars. Imported by `draw`; reads frames of trials only.
 """
@@ -20,13 +20,13 @@ from dpbench.figures.shapes import ordered
 from dpbench.results.frame import DATA_SEED, METRIC, PAIRS, SECONDS, SETTING, metric_names, moments, summarise
 
 EPSILON = "epsilon"
-LEAST_VALUES = 3  # of a parameter that makes an axis
+LEAST_VALUES = 3  # least number of values of a parameter that becomes an axis
 LABELS = ("dataset", "mechanism", "epsilon", "task")
-METRICS = 2  # shown, when the run does not say which
+METRICS = 2  # number of metrics shown if the run does not say which
 MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
-FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
-DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
-CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
+FAR = 20.0  # ratio of errors above which small ones would vanish on a linear axis
+DECADES = 300.0  # ratio below which a log axis shows too few powers of ten
+CATEGORIES = 6  # up to this many epsilons are equally spaced, so that ln 2 and ln 3 can be read
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def metrics_shown(trials: pd.DataFrame, asked: Sequence[str]) -> list[tuple[str, str]]:
-    """The tasks and metrics that have panels: those asked for, or the first ones that each task gives."""
+    """The tasks and metrics with panels: those requested, or the first ones of each task."""
     found = []
     for task, rows in trials.groupby("task", sort=False):
         there = [name for name in metric_names(rows) if rows[METRIC + name].notna().any() and name not in PAIRS]
@@ -50,7 +50,7 @@ def metrics_shown(trials: pd.DataFrame, asked: Sequence[str]) -> list[tuple[str,
 
 
 def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
-    """`numbers` as above. Where there are too many panels or lines the first ones are drawn, and the figure says so."""
+    """Draw `numbers` (see above). If there are too many panels or lines, the first ones are drawn, and the figure says so."""
     axis = x_axis(numbers)
     values, rest = numbers[axis], numbers if axis == EPSILON else numbers.drop(columns=axis)
     table = rest.assign(
@@ -71,7 +71,7 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
     spare = [f"{len(found) - most} more {what}" for found, most, what in _limits(panels, members) if len(found) > most]
     panels, members = panels[:MOST_PANELS], members[:MOST_SERIES]
     table = table[table["series_"].isin(members)]
-    across = len({panel for panel, *_ in panels})  # a row holds one metric on every dataset, if there is room
+    across = len({panel for panel, *_ in panels})  # a row holds one metric on every dataset, if there is space
     across = across if 1 < across <= COLUMNS else COLUMNS - 1
     figure, axes = style.panels(len(panels), across, width=3.4, height=2.7)
     looks = style.looks(members)
@@ -93,7 +93,7 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
 
 
 def x_axis(numbers: pd.DataFrame) -> str:
-    """The column that the figure runs along: epsilon, or where there is one epsilon the number with the most values."""
+    """The column of the x axis: epsilon or, if there is one epsilon, the numeric parameter with the most values."""
     if numbers[EPSILON].nunique() > 1:
         return EPSILON
     counts = {
@@ -125,7 +125,7 @@ def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str
         rows = part[part["series_"] == member].sort_values("x_")
         if rows.empty:
             continue
-        if rows["x_"].isna().all():  # it has no such parameter: the same everywhere
+        if rows["x_"].isna().all():  # it does not have the parameter: the same value everywhere
             look = {**looks[member], "marker": "", "linestyle": "--"}
             ax.axhline(float(rows[metric].iloc[0]), label=member, **look)
             continue
@@ -144,7 +144,7 @@ def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str
 
 
 def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str) -> None:
-    """Bars from zero; points where the small ones would vanish, because a log axis has no natural floor for bars."""
+    """Bars from zero; points if small bars would vanish, because a log axis has no natural baseline for bars."""
     present = [member for member in members if (part["series_"] == member).any()]
     rows = part.drop_duplicates("series_").set_index("series_").loc[present]
     far = _far(rows[metric])
@@ -167,9 +167,7 @@ def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str,
 def _scale(ax: Axes, values: pd.Series) -> None:
     if _far(values):
         ax.set_yscale("log")
-        if (
-            values.max() / values.min() < DECADES
-        ):  # few powers of ten: the ticks between them need names, and short ones
+        if values.max() / values.min() < DECADES:  # few powers of ten: the ticks between them need short labels
             ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             ax.yaxis.set_minor_formatter(NullFormatter())
@@ -187,7 +185,7 @@ def _spread(rows: pd.DataFrame, metric: str) -> np.ndarray | None:
 
 
 def _varying(table: pd.DataFrame, group: str) -> list[dict[str, Any]]:
-    """For each row the name of its dataset or mechanism, and those of its parameters that differ between rows of that name."""
+    """For each row the name of its dataset or mechanism, and its parameters that differ between rows of that name."""
     columns = [c for c in table.columns if c.startswith(f"{group}.")]
     several = {
         (name, c)

@@ -1,4 +1,4 @@
-"""HOW it is published: one folder for each family, reading like the papers' pseudocode. Imports data, privacy and numerics."""
+"""HOW it is published: one folder per family; the code follows the papers' pseudocode. Imports data, privacy and numerics."""
 
 from dpbench.mechanisms.base import MECHANISMS, Bounded, ColumnMechanism, Mechanism, mechanism
 

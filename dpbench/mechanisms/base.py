@@ -21,7 +21,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanism
 ROW = "add or remove one row (user)"
 
 SMALLEST, LARGEST = 1e-50, 1e50
-"""Of epsilon: beyond them noise, or the spread of its mean square over trials, leaves the range of doubles."""
+"""Limits of epsilon: beyond them noise, or the spread of its mean square over trials, leaves the range of doubles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Mechanism:
 
     name: ClassVar[str] = ""
     paper: ClassVar[str] = ""
-    """Paper id (gs, sparse, analytics, sensitivity, epicrec), or a reference for a method of none of them."""
+    """Paper id (gs, sparse, analytics, sensitivity, epicrec), or a reference for other methods."""
     place: ClassVar[str] = ""
     """Section, algorithm, figure or theorem that defines it."""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
@@ -42,9 +42,9 @@ class Mechanism:
     """The guarantee: "ε", "(ε, δ)" or "none"."""
     neighbours: ClassVar[str] = ROW
     reconstructed: ClassVar[str] = ""
-    """What of it is our reading of a part the text does not give; empty when nothing is."""
+    """What we had to reconstruct because the paper does not give it; empty if nothing."""
     preset_of: ClassVar[type[Mechanism] | None] = None
-    """The mechanism that this one is, with other defaults: its settings have the keys, and so the noise, of that one."""
+    """The mechanism of which this is a variant with other defaults: settings share its keys, and so its noise."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -56,11 +56,12 @@ class Mechanism:
     def release(
         self, data: Data, epsilon: float, rng: np.random.Generator | Literal["secure"], noise: str = "float"
     ) -> Release:
-        """Publish `data` once under `epsilon`; every random number comes from `rng`, and `data` is not changed.
+        """Publish `data` once under `epsilon`; all randomness comes from `rng`, and `data` is not changed.
 
-        noise: "float" is for research: doubles have holes, which tell neighbours apart (Mironov 2012). "exact" draws from whole
-        numbers only; `inexact()` says which mechanisms have none. For a real release: noise="exact" and rng="secure", the
-        operating system's generator, whose numbers nobody can draw again. The epsilon that holds is the double given.
+        noise: "float" is for research: floating-point noise has gaps that can reveal which of two neighbours was the input
+        (Mironov 2012). "exact" draws with integers only; `inexact()` says why a mechanism has no exact noise. For a real
+        release use noise="exact" and rng="secure", the operating system's generator, whose numbers cannot be drawn again.
+        The epsilon that holds is the double given.
         """
         budget, steps = parse_epsilon(epsilon), Noise(rng, noise)
         if noise == "exact" and (reason := self.inexact()):
@@ -75,38 +76,38 @@ class Mechanism:
         return release
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Release:
-        """The mechanism itself: what the paper's pseudocode says. All randomness comes from `noise`."""
+        """The mechanism itself: the paper's pseudocode. All randomness comes from `noise`."""
         raise NotImplementedError
 
     def expected_error(self, data: Any, epsilon: float) -> float:
-        """The expected mean absolute error of a release, where there is a closed form; nan where there is none."""
+        """The expected mean absolute error of a release, if a closed form is known, otherwise nan."""
         return math.nan
 
     def unfit(self, data: Data) -> str:
-        """Why this mechanism cannot take `data` (the plan shows it and leaves the cell out); empty when it can."""
+        """Why this mechanism cannot be used on `data`; empty if it can. The plan shows the reason and leaves the setting out."""
         kind = getattr(data, "kind", type(data).__name__)
         if kind not in self.kinds:
             return f"takes {' or '.join(self.kinds)} data, not {kind}"
         return ""
 
     def refusal(self, data: Any, epsilon: float) -> str:
-        """Why it cannot take this budget for `data`, which it takes with others: a release too large for memory, noise beyond
-        its range. The plan shows it and leaves the cell out; empty when it can."""
+        """Why it cannot use this budget on `data`, although others work: a release too large for memory, or noise beyond its
+        range. Empty if it can. The plan shows the reason and leaves the setting out."""
         return ""
 
     def not_private(self) -> str:
-        """Why a release with these parameters is not differentially private; empty when it is."""
+        """Why a release with these parameters is not differentially private; empty if it is."""
         return ""
 
     def stepwise(self) -> Mechanism:
-        """The same law in steps that an audit can replay: itself, unless its steps are a shortcut that follows the data."""
+        """The same distribution in steps that an audit can replay: itself, unless it takes a data-dependent shortcut."""
         return self
 
     def inexact(self) -> str:
-        """Why there is no exact noise for this mechanism with these parameters (noise="exact" is then refused, and the plan
-        leaves it out); empty when there is.
+        """Why there is no exact noise for this mechanism with these parameters; empty if there is. noise="exact" is then
+        refused, and the plan leaves the setting out.
 
-        Here by the steps that its methods name. A class that hides them in functions says it itself.
+        By default determined from the noise steps that the methods call. A class that calls them elsewhere overrides this.
         """
         named = {name for cls in type(self).__mro__ if issubclass(cls, Mechanism) for name in _names(cls)}
         return next((reason for step, reason in INEXACT.items() if step in named), "")
@@ -120,7 +121,7 @@ def _names(cls: type[Mechanism]) -> Iterator[str]:
 
 
 def _check_publish(cls: type[Mechanism]) -> None:
-    """Raise where a class draws its noise from a generator, as mechanisms once did."""
+    """Raise if a class draws its noise from a generator, as mechanisms did in earlier versions."""
     for name in ("publish", "publish_columns"):
         defined = cls.__dict__.get(name)
         if callable(defined) and "rng" in inspect.signature(defined).parameters:
@@ -133,10 +134,9 @@ def _check_publish(cls: type[Mechanism]) -> None:
 class ColumnMechanism(Mechanism):
     """A mechanism for column counts: a subclass defines `publish_columns`, and states in `kinds` what it takes.
 
-    Binary data have one set of counts. Records have two, of items and of edges, which get half the budget each, as
-    analytics, Section 6 applies LPA, DFT and GS. A row is then a user, and what a mechanism samples from a row is a
-    record of the user. Δ is the largest number of records that a user has: the L1 sensitivity of either query (Lemmas 1
-    and 2).
+    Binary data has one set of counts. Records have two, of items and of edges, which get half the budget each, as in
+    analytics, Section 6, for LPA, DFT and GS. A row is then a user, and what a mechanism samples from a row is a record of
+    the user. Δ is the largest number of records of a user: the L1 sensitivity of either query (Lemmas 1 and 2).
     """
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
@@ -158,16 +158,16 @@ class ColumnMechanism(Mechanism):
         raise NotImplementedError
 
     def expected_error(self, data: Any, epsilon: float) -> float:
-        """Of column counts; of records, that of the item counts."""
+        """For column counts; for records, the error of the item counts."""
         return self.columns_error(data.item_columns(), item_budget(data, epsilon))
 
     def columns_error(self, columns: Any, epsilon: float) -> float:
-        """The expected mean absolute error of `publish_columns`, where there is a closed form; nan where there is none."""
+        """The expected mean absolute error of `publish_columns`, if a closed form is known, otherwise nan."""
         return math.nan
 
 
 def item_budget(data: Any, epsilon: float) -> float:
-    """The part of epsilon that the item counts get: half of it where there are edge counts, else all."""
+    """The part of epsilon that the item counts get: half of it if there are edge counts, otherwise all."""
     return epsilon if data.edge_columns() is None else epsilon / 2
 
 
@@ -177,10 +177,10 @@ def _of_edges(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(ColumnMechanism):
-    """A mechanism whose noise grows with Δ, the largest number of ones a row may hold."""
+    """A mechanism whose noise grows with Δ, the largest number of ones that a row may hold."""
 
     bound: int | None = None
-    """Declared largest row. None: the largest observed one, as the papers do, which looks at the data."""
+    """Declared size of the largest row. None: the largest observed one, as in the papers, which looks at the data."""
 
     def __post_init__(self) -> None:
         if self.bound is not None:

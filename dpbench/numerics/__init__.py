@@ -1,1 +1,1 @@
-"""Named kernels below the mechanisms: closed forms and compiled loops that know numbers only, no data kinds."""
+"""Numeric kernels used by the mechanisms: closed forms and compiled loops on numbers, without data kinds."""

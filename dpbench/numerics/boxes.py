@@ -1,7 +1,7 @@
-"""Rectangles of a domain of several attributes, which is laid out on a line, the last attribute fastest.
+"""Rectangles in a domain of several attributes, which is flattened to a line, the last attribute varying fastest.
 
-A rectangle is given by the first and the end coordinate of every attribute, lo <= x < hi. Data and summaries turn one
-into ranges of the line, or a range of the line into rectangles. Nothing has the domain's size.
+A rectangle is given by the first and the end coordinate of every attribute, lo <= x < hi. Data and summaries turn a
+rectangle into ranges of the line, or a range of the line into rectangles. No array is as large as the domain.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from dpbench.errors import UserError
 
 BLOCK = 2**20
-"""Ranges of the line that are written down at a time."""
+"""Ranges of the line processed at a time."""
 
 MOST = 2**28
-"""Most ranges that rectangles may be cut into: some minutes of work."""
+"""Most ranges that rectangles may be cut into: a few minutes of work."""
 
 Box = tuple[NDArray[np.int64], NDArray[np.int64]]
 """lo and hi of some rectangles: one row per rectangle, one column per attribute."""
@@ -28,7 +28,7 @@ RangeSums = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]
 
 
 def checked(lo: ArrayLike, hi: ArrayLike, shape: tuple[int, ...]) -> Box:
-    """Rectangles as two arrays of whole coordinates. Raises unless they lie inside the shape."""
+    """Rectangles as two arrays of integer coordinates. Raises unless they lie inside the shape."""
     low, high = np.broadcast_arrays(np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64))
     if low.ndim == 0 or low.shape[-1] != len(shape):
         given = low.shape[-1] if low.ndim else 0
@@ -39,7 +39,7 @@ def checked(lo: ArrayLike, hi: ArrayLike, shape: tuple[int, ...]) -> Box:
 
 
 def sums(ranges: RangeSums, lo: NDArray[np.int64], hi: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[Any]:
-    """The sum over each rectangle, from those over ranges of the line: one for each of its rows."""
+    """The sum over each rectangle, from the sums over ranges of the line: one range per row of the rectangle."""
     rows = np.prod((hi - lo)[:, :-1], axis=1, dtype=np.float64)
     if rows.sum() > MOST:
         hint = "ask for fewer or smaller ones, or publish with transform='dyadic_product'"
@@ -72,9 +72,9 @@ def _rows(
 
 
 def of_ranges(lo: NDArray[np.int64], hi: NDArray[np.int64], shape: tuple[int, ...]) -> Iterator[Box]:
-    """Rectangles that together are the ranges lo <= cell < hi of the line: at most 2 d - 1 for each, some of them empty.
+    """Rectangles that together make up the ranges lo <= cell < hi of the line: at most 2 d - 1 per range, some empty.
 
-    From the last attribute to the first: what sticks out of whole rows at either end, then the whole rows.
+    From the last attribute to the first: first the partial rows at either end, then the whole rows.
     """
     for attribute in range(len(shape) - 1, 0, -1):
         length = shape[attribute]

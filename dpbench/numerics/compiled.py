@@ -1,7 +1,7 @@
 """`@kernel`: a loop compiled by numba at its first call, so that importing a kernel costs nothing.
 
-numba takes half a second to import; `list` and `--help` never need it. Machine code is kept beside our other caches,
-because the package itself may be installed where nobody may write.
+numba takes half a second to import; `list` and `--help` never need it. Machine code is stored beside our other caches,
+because the package may be installed in a read-only folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LOCK = threading.RLock()
 
 
 class Kernel:
-    """A function that is compiled when first called. Kernels may call kernels of their own module only: numba's disk
+    """A function that is compiled when first called. Kernels may only call kernels of the same module: numba's disk
     cache does not notice a change in another file."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """The numba function. What it calls is compiled, too."""
+        """The numba function. The kernels it calls are compiled, too."""
         if not self._ready:
             with _LOCK:
                 self._compile()
@@ -42,7 +42,7 @@ class Kernel:
 
             self._compiled = numba.njit(cache=True, nogil=True, **self.options)(self.function)
             scope = self.function.__globals__
-            # All at once: another thread must not find a function in place that calls one which is not.
+            # All at once: another thread must not find a compiled function that calls one not yet compiled.
             scope.update({name: value._compile() for name, value in list(scope.items()) if isinstance(value, Kernel)})
         return self._compiled
 

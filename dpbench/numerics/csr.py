@@ -1,6 +1,6 @@
 """Pairs of a row and a column, grouped by row: counted, placed and sorted without temporary copies.
 
-numpy would widen what it counts or indexes by to 8 bytes a number; files of pairs are too long for that.
+numpy would widen counts and indices to 8 bytes per number; files of pairs are too long for that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def rising(rows, columns):  # type: ignore[no-untyped-def]
 
 @kernel()
 def offsets(rows, indptr):  # type: ignore[no-untyped-def]
-    """Fill `indptr`, which is zero, so that the pairs of row r go to the places indptr[r]..indptr[r + 1]."""
+    """Fill `indptr`, which is zero, so that the pairs of row r go to the positions indptr[r]..indptr[r + 1]."""
     for i in range(rows.size):
         indptr[rows[i] + 1] += 1
     for r in range(1, indptr.size):
@@ -28,7 +28,7 @@ def offsets(rows, indptr):  # type: ignore[no-untyped-def]
 
 @kernel()
 def place(rows, columns, contexts, h, free, placed):  # type: ignore[no-untyped-def]
-    """Put each pair's column * h + context (0 where `contexts` is empty) to the first free place of its row.
+    """Put each pair's column * h + context (0 if `contexts` is empty) into the first free position of its row.
 
     `free` starts as the offsets and ends as those of the next row.
     """
@@ -41,7 +41,7 @@ def place(rows, columns, contexts, h, free, placed):  # type: ignore[no-untyped-
 
 @kernel()
 def sort_rows(indptr, placed):  # type: ignore[no-untyped-def]
-    """Sort within each row; a row that is in order already costs one look."""
+    """Sort within each row; a row that is already sorted costs one pass."""
     for r in range(indptr.size - 1):
         for i in range(indptr[r] + 1, indptr[r + 1]):
             if placed[i] < placed[i - 1]:
@@ -51,7 +51,7 @@ def sort_rows(indptr, placed):  # type: ignore[no-untyped-def]
 
 @kernel()
 def drop_repeats(indptr, placed):  # type: ignore[no-untyped-def]
-    """Close up sorted rows so that each column is there once, offsets too; returns how many are left."""
+    """Remove duplicate columns from sorted rows and adjust the offsets; returns how many entries are left."""
     kept, start = 0, 0
     for r in range(indptr.size - 1):
         stop = indptr[r + 1]

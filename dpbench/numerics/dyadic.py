@@ -1,7 +1,7 @@
-"""Dyadic ranges: the binary tree of sums over a domain, padded to a power of two, of which ranges need few nodes.
+"""Dyadic ranges: the binary tree of sums over a domain, padded to a power of two; a range needs only few nodes.
 
-Level 0 are the cells, level h = ⌈log₂ m⌉ is the root. Node i of level l covers the cells [i 2^l, (i+1) 2^l) and stands
-at place `offsets[l] + i`, so the leaves are places 0 to m - 1. Nodes over padding alone are zero and have no place.
+Level 0 are the cells, level h = ⌈log₂ m⌉ is the root. Node i of level l covers the cells [i 2^l, (i+1) 2^l) and is
+at place `offsets[l] + i`, so the leaves are places 0 to m - 1. Nodes that cover only padding are zero and have no place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def range_sum(at: At, size: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 
 
 def cover(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes that make up each [lo, hi): the numbers of the ranges, rising, and the places of their nodes."""
+    """The nodes that make up each [lo, hi): the numbers of the ranges, ascending, and the places of their nodes."""
     found = list(_chosen(lo, hi, size))
     which, places = (np.concatenate([part[i] for part in found]) for i in range(2))
     order = np.argsort(which, kind="stable")
@@ -51,7 +51,7 @@ def cover(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.nda
 
 
 def _chosen(lo: np.ndarray, hi: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Level by level, and at either end: which ranges take a node there, and its place."""
+    """Level by level, and at either end: which ranges use a node there, and its place."""
     hi = to_padded_end(hi, size)
     for start, end in pairwise(offsets(size)):
         open_ = lo < hi
@@ -62,7 +62,7 @@ def _chosen(lo: np.ndarray, hi: np.ndarray, size: int) -> Iterator[tuple[np.ndar
 
 
 def to_padded_end(x: np.ndarray, size: int) -> np.ndarray:
-    """The end of the domain moved to that of the tree: what lies between is zero, and fewer nodes make up the range."""
+    """Move an end at the end of the domain to the end of the tree: the padding is zero, and fewer nodes make up the range."""
     return np.where(x == size, 1 << (size - 1).bit_length(), x)
 
 
@@ -75,7 +75,7 @@ def consistent(places: np.ndarray, size: int) -> np.ndarray:
     parents = places[bounds[-2] : bounds[-1]] - starts[-2]
     for level in range(starts.size - 3, -1, -1):
         index = places[bounds[level] : bounds[level + 1]] - starts[level]
-        # A node whose parent was dropped has an ancestor that is not there, so its parent alone decides.
+        # A parent that lacks an ancestor was dropped itself, so checking the parent is enough.
         kept = contains(parents, index >> 1)
         keep[bounds[level] : bounds[level + 1]] = kept
         parents = index[kept]
@@ -90,7 +90,7 @@ def contains(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 
 def halve(index: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The next level up: siblings added."""
+    """The next level up: sums of siblings."""
     parent = index >> 1
     first = np.flatnonzero(np.diff(parent, prepend=-1))
     return parent[first], np.add.reduceat(total, first) if first.size else total

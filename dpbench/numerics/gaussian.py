@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 LARGE = 500.0
-"""From this ε on e^ε needs care."""
+"""From this ε on, e^ε must be computed with care."""
 
 
 def delta_of(epsilon: float, sigma: float) -> float:
@@ -15,13 +15,13 @@ def delta_of(epsilon: float, sigma: float) -> float:
     from scipy.special import erfcx, log_ndtr, ndtr
 
     near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
-    if epsilon > LARGE:  # far² = near² + 2 ε takes e^ε away before it overflows
+    if epsilon > LARGE:  # far² = near² + 2 ε cancels e^ε before it overflows
         return float(ndtr(near) - math.exp(-(near**2) / 2) * erfcx(-far / math.sqrt(2)) / 2)
     return math.exp(log_ndtr(near)) - math.exp(epsilon + log_ndtr(far))
 
 
 def analytic_sigma(epsilon: float, delta: float) -> float:
-    """The smallest σ that is (ε, δ)-private for sensitivity 1: the root of the exact condition, no loose bound."""
+    """The smallest σ that is (ε, δ)-private for sensitivity 1: the root of the exact condition, not a loose bound."""
     from scipy.optimize import brentq
 
     low, high = 1e-3, 1.0
@@ -36,7 +36,7 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
 def zcdp_rho(epsilon: float, delta: float) -> float:
     """The largest ρ for which every ρ-zCDP mechanism is (ε, δ)-private by Corollary 13 of Canonne, Kamath and Steinke, 2020.
 
-    δ = exp((α-1)(αρ-ε)) (1-1/α)^α / (α-1) holds for every α > 1; solved for ρ, the best α is looked for. Any is right.
+    δ = exp((α-1)(αρ-ε)) (1-1/α)^α / (α-1) holds for every α > 1; solved for ρ and maximised over α. Any α is valid.
     """
     from scipy.optimize import minimize_scalar
 
@@ -56,7 +56,7 @@ def discrete_sigma(epsilon: float, delta: float) -> float:
 
 
 def mean_abs_normal(offset: np.ndarray, deviation: float) -> np.ndarray:
-    """E|s + N(0, σ²)|: the absolute error of a value off by s under noise that is a sum of many terms."""
+    """E|s + N(0, σ²)|: the mean absolute error of a value with bias s under normal noise."""
     from scipy.special import erf
 
     ratio = offset / (deviation * 2**0.5)

@@ -1,8 +1,8 @@
-"""Products of dyadic ranges: the binary trees of several attributes, of which a rectangle needs few nodes (sparse).
+"""Products of dyadic ranges: the binary trees of several attributes. A rectangle needs only few nodes (sparse).
 
 A node is one node of each attribute's tree (`dyadic`) and covers a rectangle. Its place is that of a cell in a domain whose
-attributes have the trees' nodes for values, the last one fastest. One individual is in one node for each combination of
-levels, so the sensitivity is the product of (⌈log₂ m_i⌉ + 1) over the attributes. With one attribute these are the dyadic ranges.
+attributes have the trees' nodes as values, the last one varying fastest. One individual is in one node per combination of
+levels, so the sensitivity is the product of (⌈log₂ m_i⌉ + 1) over the attributes. With one attribute these are dyadic ranges.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpbench.numerics import boxes, dyadic
 from dpbench.numerics.dyadic import At
 
 BLOCK = 2**21
-"""Nodes that are looked up at a time."""
+"""Nodes looked up at a time."""
 
 COMBINATIONS = 2**20
 """Most combinations of levels whose nodes are counted one by one."""
@@ -33,7 +33,7 @@ def levels(shape: tuple[int, ...]) -> int:
 
 
 def most_nodes(nonzeros: int, shape: tuple[int, ...]) -> int:
-    """An upper bound of the nodes above so many non-zero cells."""
+    """An upper bound of the number of nodes above `nonzeros` non-zero cells."""
     crude = min(nonzeros * levels(shape), math.prod(sides(shape)))
     if levels(shape) > COMBINATIONS:
         return crude
@@ -50,10 +50,10 @@ def nodes(
     places, sums = cells, counts
     for attribute, length in enumerate(shape):
         starts = dyadic.offsets(length)
-        stride = math.prod(shape[attribute + 1 :])  # the attributes after this one are cells still
+        stride = math.prod(shape[attribute + 1 :])  # the attributes after this one are still cells
         rest, low = np.divmod(places, stride)
         high, index = np.divmod(rest, length)
-        # With this attribute fastest, siblings stand side by side on every level.
+        # With this attribute varying fastest, siblings are adjacent on every level.
         order = np.lexsort((index, low, high))
         high, low, index, total = high[order], low[order], index[order], sums[order]
         found, held = [], []
@@ -69,7 +69,7 @@ def nodes(
 def _halved(
     high: NDArray[np.int64], low: NDArray[np.int64], index: NDArray[np.int64], total: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], ...]:
-    """The next level up of one attribute: siblings added."""
+    """The next level up of one attribute: sums of siblings."""
     parent = index >> 1
     new = np.ones(parent.size, dtype=bool)
     new[1:] = (np.diff(parent) != 0) | (np.diff(low) != 0) | (np.diff(high) != 0)

@@ -1,9 +1,9 @@
-"""Haar wavelets over a domain padded to a power of two, unnormalised: whole numbers in, whole numbers out.
+"""Haar wavelets over a domain padded to a power of two, unnormalised: integers in, integers out.
 
 The coefficient of a node is the sum of its left half minus that of its right half; the last place holds the total. One
-individual moves one coefficient a level and the total by one each, so the sensitivity is ⌈log₂ m⌉ + 1 with equal noise
-everywhere. This is the weighting of Xiao et al.: a coefficient and its noise over the node's width are their average
-and its noise, inversely proportional to the width.
+individual moves one coefficient per level and the total by one each, so the sensitivity is ⌈log₂ m⌉ + 1 with equal noise
+everywhere. This equals the weighting of Xiao et al.: divided by the node's width, a coefficient and its noise become their
+average and its noise, which is inversely proportional to the width.
 """
 
 from __future__ import annotations

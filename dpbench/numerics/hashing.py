@@ -1,4 +1,4 @@
-"""Seeded hashing of whole numbers: buckets and signs for sketches, and shuffles of domains never written down."""
+"""Seeded hashing of whole numbers: buckets and signs for sketches, and shuffles of domains too large to list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """64 well-mixed bits a number (the finaliser of splitmix64, after adding the seed)."""
+    """64 well-mixed bits per number (the finaliser of splitmix64, after adding the seed)."""
     z = numbers.astype(np.uint64) + np.uint64(seed)
     z = (z ^ (z >> np.uint64(30))) * MIX[0]
     z = (z ^ (z >> np.uint64(27))) * MIX[1]
@@ -20,7 +20,7 @@ def mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 
 def bucket_and_sign(numbers: np.ndarray, buckets: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """h(i) in range(buckets) and g(i) = ±1, of separate bits of one hash."""
+    """h(i) in range(buckets) and g(i) = ±1, from separate bits of one hash."""
     bits = mixed(numbers, seed)
     sign = 1 - 2 * (bits & np.uint64(1)).astype(np.int64)
     return ((bits >> np.uint64(1)) % np.uint64(buckets)).astype(np.int64), sign
@@ -29,7 +29,7 @@ def bucket_and_sign(numbers: np.ndarray, buckets: int, seed: int) -> tuple[np.nd
 def block_bucket_and_sign(
     numbers: np.ndarray, blocks: tuple[int, ...], buckets: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same with a row of buckets in equal parts, one for each block of numbers: `blocks` are their first ones.
+    """The same for a row of buckets split into equal parts, one per block of numbers: `blocks` are the first numbers.
 
     Numbers of different blocks never share a bucket.
     """
@@ -41,7 +41,7 @@ def block_bucket_and_sign(
 
 
 class Shuffle:
-    """A seeded bijection of range(size): odd factors and xor-shifts on the next power of two, walked until inside."""
+    """A seeded bijection of range(size): odd factors and xor-shifts on the next power of two, repeated until inside."""
 
     ROUNDS = 3
 
@@ -79,6 +79,6 @@ class Shuffle:
 
     def _back(self, x: np.ndarray) -> np.ndarray:
         for inverse, term in zip(reversed(self.inverses), reversed(self.terms), strict=True):
-            x = x ^ (x >> self.shift)  # shifted by half the bits or more, so it undoes itself
+            x = x ^ (x >> self.shift)  # a shift by half the bits or more is its own inverse
             x = ((x - term) * inverse) & self.mask
         return x

@@ -7,6 +7,6 @@ from numpy.typing import ArrayLike
 
 
 def mean_abs(offset: ArrayLike, scale: float) -> np.ndarray:
-    """E|s + Lap(b)| = |s| + b exp(-|s|/b): the absolute error of a value off by s and noised with scale b."""
+    """E|s + Lap(b)| = |s| + b exp(-|s|/b): the mean absolute error of a value with bias s and noise of scale b."""
     distance = np.abs(np.asarray(offset, dtype=np.float64))
     return distance + scale * np.exp(-distance / scale)

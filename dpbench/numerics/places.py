@@ -1,4 +1,4 @@
-"""Uniform choice of distinct places in domains too large to write down: cost of what is chosen, not of the domain."""
+"""Uniform choice of distinct places in domains too large to list, at a cost that depends on what is chosen."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ def distinct(size: int, domain: int, rng: np.random.Generator) -> np.ndarray:
     if size > domain // 2:
         rest = distinct(domain - size, domain, rng)
         return absent(rest, np.arange(size))
-    # The first `size` different values of one uniform stream: each round draws just as many as are still missing.
+    # The first `size` distinct values of one uniform stream: each round draws as many as are still missing.
     chosen = np.empty(0, dtype=np.int64)
     while chosen.size < size:
         drawn = np.concatenate([chosen, rng.integers(0, domain, size - chosen.size)])
-        # From the second round on nearly all is in order already, which a stable sort makes use of.
+        # From the second round on, most values are already sorted, which a stable sort exploits.
         drawn.sort(kind="stable" if chosen.size else "quicksort")
         new = np.ones(drawn.size, dtype=bool)
         np.not_equal(drawn[1:], drawn[:-1], out=new[1:])
@@ -36,7 +36,7 @@ def free(size: int, taken: np.ndarray, domain: int, rng: np.random.Generator) ->
 def merge(
     places: np.ndarray, values: np.ndarray, more: np.ndarray, more_values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two sorted lists of places with their values as one."""
+    """Merge two sorted lists of places with their values."""
     at = np.searchsorted(places, more) + np.arange(more.size)
     old = np.ones(places.size + more.size, dtype=bool)
     old[at] = False
@@ -47,8 +47,8 @@ def merge(
 
 
 def cascade(size: int, domain: int, bias: float, rng: np.random.Generator) -> np.ndarray:
-    """`size` distinct numbers of range(domain) that lie close together, sorted: each half of every stretch, taken at
-    random, gets the share `bias` of its numbers, as far as there is room."""
+    """`size` distinct numbers of range(domain) that are clustered, sorted: of each interval's numbers, a randomly chosen half
+    of the interval gets the share `bias`, as far as it has room."""
     index, count = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
     for level in range((domain - 1).bit_length() - 1, -1, -1):
         width = 1 << level

@@ -1,4 +1,4 @@
-"""Kernels over the rows of a CSR matrix that several families of mechanisms share: column counts of weighed rows."""
+"""Kernels over the rows of a CSR matrix shared by several families of mechanisms: column counts of weighted rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpbench.numerics.compiled import kernel
 
 @kernel()
 def weighed_counts(indptr, indices, counts, weights):  # type: ignore[no-untyped-def]
-    """Column counts when row i counts `weights[i]` instead of 1. Only rows of another weight than 1 are touched."""
+    """Column counts when row i counts `weights[i]` instead of 1. Only rows with a weight other than 1 are visited."""
     out = counts.astype(np.float64)
     for row in range(indptr.size - 1):
         loss = 1.0 - weights[row]
@@ -21,7 +21,7 @@ def weighed_counts(indptr, indices, counts, weights):  # type: ignore[no-untyped
 
 @kernel()
 def square_norms(indptr, indices):  # type: ignore[no-untyped-def]
-    """‖x‖₂² of every row: the sum over its columns of how often it holds them, squared."""
+    """‖x‖₂² of every row: the sum over its columns of the squared number of times it holds them."""
     out = np.zeros(indptr.size - 1, np.int64)
     for row in range(indptr.size - 1):
         inside = np.sort(indices[indptr[row] : indptr[row + 1]])

@@ -1,4 +1,4 @@
-"""Closed forms for the error of counts taken from l random records a user (analytics, Theorem 2 and Appendix A)."""
+"""Closed forms for the error of counts from l random records per user (analytics, Theorem 2 and Appendix A)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def model_mse(most: ArrayLike, users: int, popularity: ArrayLike, average: float
 def optimal_l(users: int, popularity: ArrayLike, average: float, epsilon: float) -> float:
     """Equation 22: the l that minimises Equation 21 with noise Lap(l/ε1), for one item or averaged over several.
 
-    At the minimum over several items each p_i and p_i² of the equation is its mean: the sum of the items' derivatives
-    vanishes. `average` is the number of records a user has, the same for all in the model (M of the appendix; real
-    users differ, and the mean stands for them); the result lies below it. `epsilon` is ε1.
+    At the minimum over several items, each p_i and p_i² of the equation is replaced by its mean, because the sum of the
+    items' derivatives vanishes. `average` is the number of records of a user, the same for all in the model (M of the
+    appendix; for real users, their mean). The result is below it. `epsilon` is ε1.
     """
     p = np.asarray(popularity, dtype=np.float64)
     first, second = users * float(p.mean()), users * float(np.mean(p**2))
@@ -33,10 +33,10 @@ def optimal_l(users: int, popularity: ArrayLike, average: float, epsilon: float)
 
 
 def sample_mse(data: Any, most: int, scale: float) -> float:
-    """Expected squared error, averaged over the columns, of counts from `most` random records a row, plus Lap(scale).
+    """Expected squared error, averaged over the columns, of counts from `most` random records per row, plus Lap(scale).
 
-    Exact: a row with a of its n records in a column keeps a hypergeometric number of them. Rows hold repeats, so they
-    are first brought to (row, column, a).
+    Exact: a row with a of its n records in a column keeps a hypergeometric number of them. Rows may hold repeats, so they
+    are first converted to (row, column, a).
     """
     row = np.repeat(np.arange(data.rows, dtype=np.int64), data.row_sizes)
     pairs, times = np.unique(row * data.columns + data.indices, return_counts=True)

@@ -1,6 +1,6 @@
-"""Hashed unary numbers: a number y at a place sets one bit on each of the levels 1 to y, where a hash of place and level says.
+"""Hashed unary numbers: a number y at a place sets one bit on each of the levels 1 to y, chosen by a hash of place and level.
 
-Bits are stored as bytes; level b (from 0) has the bits starts[b] to starts[b+1] - 1. Places share bits: what one sets is set.
+Bits are stored as bytes; level b (from 0) has the bits starts[b] to starts[b+1] - 1. Places may share bits.
 Used by the ALP mechanism, which writes such a table, and by its release, which reads it.
 """
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from dpbench.numerics.compiled import kernel
 
 LAG = 64
-"""Bits by which a walk falls behind its best before the search ends: where under a third of the bits above y are set, it
-catches up less than once in 10^19 times, and reading a place takes the time of its y, not of all levels."""
+"""The search ends when the score is this many bits below its best. If under a third of the bits above y are set, it would
+catch up less than once in 10^19 times. So reading a place takes time proportional to its y, not to all levels."""
 
 
 @kernel()
 def _bit(place, level, starts, seed):  # type: ignore[no-untyped-def]
-    """Where the bit of a place is on a level: splitmix64 from the seed, one step of it for each level."""
+    """The position of a place's bit on a level: splitmix64 from the seed, one step per level."""
     z = np.uint64(place) + seed + np.uint64(level + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -62,17 +62,17 @@ def _at(starts, places, levels, seed):  # type: ignore[no-untyped-def]
 
 
 def bits_at(starts: NDArray[np.int64], places: NDArray[Any], levels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Where the bit of each place is on the level given for it."""
+    """The position of each place's bit on the level given for it."""
     return np.asarray(_at(starts, places.astype(np.int64), levels, np.uint64(seed)))
 
 
 def write(starts: NDArray[np.int64], places: NDArray[Any], heights: NDArray[np.int64], seed: int) -> NDArray[np.uint8]:
-    """The table in which each place has set its bits of the first `heights` levels."""
+    """The table in which each place sets its bits on the first `heights` levels."""
     bits = np.zeros(int(starts[-1]), dtype=np.uint8)
     _write(bits, starts, places.astype(np.int64), heights, np.uint64(seed))
     return bits
 
 
 def estimate(bits: NDArray[np.uint8], starts: NDArray[np.int64], places: NDArray[np.int64], seed: int) -> NDArray[Any]:
-    """The y of each place that agrees with most bits, set up to y and not set above: the mean of all such y."""
+    """For each place, the y that agrees with most of its bits (set up to y, not set above); the mean if there are several."""
     return _read(bits, starts, places, np.uint64(seed))

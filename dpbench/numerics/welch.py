@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 ROUNDING = 1e-9
-"""Relative spread below which numbers are the same but for their last digits."""
+"""Relative spread below which numbers count as equal up to rounding."""
 
 
 def welch(one: ArrayLike, other: ArrayLike) -> float:
-    """Two-sided p of Welch's t test. Without any spread in either, the exact permutation test's p instead: a metric of
-    few values, such as a precision, is often the same in a handful of trials, and the t test takes that for certainty.
+    """Two-sided p-value of Welch's t test. If neither side has any spread, the p-value of the exact permutation test: a
+    metric with few values, such as a precision, is often constant over a few trials, and the t test would take that for
+    certainty.
 
-    With a single trial on either side nothing can be told: 1.
+    With a single trial on either side nothing can be concluded: 1.
     """
     from scipy.stats import ttest_ind
 
@@ -35,7 +36,7 @@ def welch(one: ArrayLike, other: ArrayLike) -> float:
 
 @contextmanager
 def nearly_equal() -> Iterator[None]:
-    """Numbers that differ in their last digits only are no news here: what is left of them is enough for a decision."""
+    """Silence scipy's warning about nearly equal numbers: the remaining precision is enough for a decision."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Precision loss", category=RuntimeWarning)
         yield

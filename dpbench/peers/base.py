@@ -1,7 +1,7 @@
-"""What the adapters of other libraries share: class facts, the bound on rows, and what to say when a library is missing.
+"""What the adapters of other libraries share: class facts, the bound on rows, and the message for a missing library.
 
-An adapter is a plain class with `release`, as a stranger's is: it draws from the library's own randomness, not from `noise`, so
-an audit tests its releases. Imports data, errors and the base of mechanisms only; named by the YAML of its mechanism.
+An adapter is a plain class with `release`, like a user's own class: it uses the library's randomness, not `noise`, so an
+audit tests its releases. Imports data, errors and the base of mechanisms only; used through the YAML of its mechanism.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOADING = threading.Lock()
 
 @cache
 def missing(library: str) -> str:
-    """Why a library cannot be used; empty when it can."""
+    """Why a library cannot be used; empty if it can."""
     if find_spec(library) is None:
         return f"{library} is not installed: pip install 'dpbench-repro[peers]'"
     try:
@@ -46,8 +46,8 @@ def load(library: str) -> ModuleType:
 def _loaded(library: str) -> ModuleType:
     """The package, whole.
 
-    diffprivlib imports its models first, which its last version (0.6.6) cannot do with new versions of scikit-learn. What is used
-    here needs none of them, so its parts are then imported without the package's own opening.
+    diffprivlib imports its models first, which its last version (0.6.6) cannot do with new versions of scikit-learn. They are
+    not needed here, so its modules are then imported without the package's `__init__`.
     """
     if library == "opendp":
         module = importlib.import_module("opendp.prelude")
@@ -72,7 +72,7 @@ class Peer:
     """A mechanism of another library for column counts, with noise for rows of at most `bound` ones."""
 
     bound: int | None = None
-    """Declared largest row. None: the largest observed one, which looks at the data."""
+    """Declared size of the largest row. None: the largest observed one, which looks at the data."""
 
     library: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)

@@ -1,4 +1,4 @@
-"""diffprivlib's mechanisms on column counts, one number at a time, as the library has it. Seeded by the trial."""
+"""diffprivlib's mechanisms on column counts, one number at a time, as the library works. Seeded by the trial."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Gaussian(DeltaPeer):
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Peer):
-    """`tools.histogram` of all pairs of row and column. It protects one pair: a row of Δ of them needs ε/Δ for each."""
+    """`tools.histogram` of all pairs of row and column. It protects one pair, so a row of Δ pairs needs ε/Δ for each."""
 
     library = "diffprivlib"
 

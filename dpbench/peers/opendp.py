@@ -1,4 +1,4 @@
-"""OpenDP's mechanisms on column counts. OpenDP draws from the operating system: the same run gives other numbers each time."""
+"""OpenDP's mechanisms on column counts. OpenDP draws from the operating system: each run gives different numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _gaussian(sensitivity: int, epsilon: float, delta: float) -> Any:
     def made(scale: float) -> Any:
         return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale)), delta)
 
-    # Its own accounting says which scale is enough.
+    # OpenDP's accounting determines the scale.
     return made(dp.binary_search_param(made, d_in=math.sqrt(sensitivity), d_out=(epsilon, delta), T=float))
 
 
@@ -62,7 +62,7 @@ class Geometric(Peer):
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(DeltaPeer):
-    """`make_gaussian` on the counts as whole numbers, with the scale that OpenDP's accounting asks for."""
+    """`make_gaussian` on the counts as whole numbers, with the scale that OpenDP's accounting requires."""
 
     library = "opendp"
 

@@ -1,4 +1,4 @@
-"""The randomness that privacy rests on, and the budget it spends. Imported by mechanisms and audits; imports numerics."""
+"""The random steps on which privacy depends, and the budget they spend. Imported by mechanisms and audits; imports numerics."""
 
 from dpbench.privacy.budget import Budget
 from dpbench.privacy.noise import FORMS, INEXACT, SECURE, Law, Noise

@@ -1,6 +1,6 @@
-"""Exponentials of rationals between bounds, in whole numbers of any length: what exact noise is compared with.
+"""Lower and upper bounds of exponentials of rationals, in integers of any length. Exact noise is compared with them.
 
-Nothing here is rounded without saying in which direction. Used by the samplers of exact noise only.
+Every rounding has a stated direction. Used by the samplers of exact noise only.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from fractions import Fraction
 from dpbench.errors import UserError
 
 SIGNIFICANT = 36
-"""Bits that a scale keeps. Scales that differ only by how their doubles were rounded become one, with one table."""
+"""Significant bits of a scale. Scales that differ only by floating-point rounding become equal and share one table."""
 
 ROUNDING = Fraction(1, 1 << 40)
-"""Relative error that is allowed in the doubles a scale was computed in: thousands of roundings of 2^-53 each."""
+"""Relative error allowed for the double in which a scale was computed: thousands of roundings of 2^-53 each."""
 
 LARGEST = 1 << 54
-"""From there on noise leaves the range of 64-bit integers."""
+"""From this scale on, noise leaves the range of 64-bit integers."""
 
 Bounds = tuple[int, int]
 
@@ -25,7 +25,7 @@ Bounds = tuple[int, int]
 def raised(number: float | Fraction) -> Fraction:
     """A rational that is not below the true value of a positive number, and above it by less than one part in 10^10.
 
-    A double is taken to be off by up to 2^-40 of itself. A Fraction is exact, and kept if it is short.
+    A double is assumed to have a relative error of up to 2^-40. A Fraction is exact, and is kept if it is short.
     """
     if isinstance(number, Fraction) and max(number.numerator, number.denominator).bit_length() <= 64:
         return number
@@ -64,7 +64,7 @@ def exp_minus(x: Fraction, bits: int) -> Bounds:
 
 
 def settled(bounds: Callable[[int], Bounds], bits: int) -> int:
-    """floor(2^bits p), for a p that `bounds` encloses as closely as it is asked to. An irrational p ends the search."""
+    """floor(2^bits p), for a p that `bounds` encloses to any precision. The search ends because p is irrational."""
     more = 64
     while True:
         low, high = bounds(bits + more)

@@ -1,6 +1,6 @@
 """Compiled look-ups of random words in the tables of exact noise. Used by exact.py only.
 
-A kernel never decides what a word alone does not decide: it notes the place, and the caller resolves it.
+If a word alone does not determine the outcome, the kernel notes its position and the caller resolves it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dpbench.numerics.compiled import kernel
 
 @kernel()
 def look_up(words, entries, guide, shift, out, open_places):  # type: ignore[no-untyped-def]
-    """Two-sided draws from one table of |x|: 63 bits for it, and the last bit for the sign. A negative zero is zero.
+    """Two-sided draws from one table of |x|: 63 bits for |x|, and the last bit for the sign. A negative zero is zero.
 
-    Returns how many places are left open.
+    Returns how many positions are unresolved.
     """
     left = 0
     for i in range(words.size):
@@ -33,10 +33,10 @@ def look_up(words, entries, guide, shift, out, open_places):  # type: ignore[no-
 
 @kernel()
 def look_up_large(words, head, head_guide, head_shift, digits, guides, shift, each, sign, out, open_places):  # type: ignore[no-untyped-def]
-    """Two-sided draws as G or -1 - G, G made of a head and of digits of `each` bits, all looked up apart.
+    """Two-sided draws as G or -1 - G, where G consists of a head and digits of `each` bits, each looked up separately.
 
     `words` has one row per draw: the first word for the head, half a word for the sign, half a word for each digit.
-    Returns how many places are left open.
+    Returns how many positions are unresolved.
     """
     left, half = 0, np.uint64(32)
     low = np.uint64((1 << 32) - 1)

@@ -1,8 +1,8 @@
-"""Geometric laws by their exact distribution functions, and the tables that a random word is looked up in.
+"""Geometric distributions by their exact distribution functions, and the tables in which a random word is looked up.
 
-A word u of B bits stands for a real number U in [u, u + 1) / 2^B, whose further bits are not drawn yet. The outcome is
-the first k with U < F(k). With T_k = floor(2^B F(k)), u < T_k and u > T_k decide; only when u = T_k are more bits drawn,
-and compared with more digits of F. The end of a table is such a case, too. So the law is exact, whatever B is.
+A word u of B bits stands for a real number U in [u, u + 1) / 2^B, whose further bits are not drawn yet. The outcome is the
+first k with U < F(k). With T_k = floor(2^B F(k)), u < T_k or u > T_k decides. Only if u = T_k are more bits drawn and
+compared with more digits of F; the end of a table is such a case, too. So the distribution is exact, whatever B is.
 Used by the samplers of exact noise only.
 """
 
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from dpbench.privacy._bounds import Bounds, exp_minus, settled
 
 WIDTH = 320
-"""Bits in which tables are computed: 96 digits, of which a table's last entry still has more than 45 that are right."""
+"""Precision of the computation of tables, in bits (96 digits). More than 45 digits of a table's last entry are correct."""
 
 SURE = 150
-"""Bits of a table's numbers that are right, whatever was lost on the way. A floor that they do not decide is taken anew."""
+"""Bits of a table's numbers that are certainly correct. A floor that they do not determine is computed again."""
 
 More = Callable[[], int]
 """64 fresh bits."""
@@ -31,9 +31,9 @@ More = Callable[[], int]
 
 @dataclass(frozen=True)
 class Law:
-    """A law on 0, 1, 2, ... with F(k) = (1 - d a^(k+1)) c, a = exp(-1/scale).
+    """A distribution on 0, 1, 2, ... with F(k) = (1 - d a^(k+1)) c, a = exp(-1/scale).
 
-    "magnitude": |x| of the two-sided geometric law, d = 2/(1+a), c = 1. "geometric": P[k] = (1-a) a^k, d = c = 1.
+    "magnitude": |x| of the two-sided geometric distribution, d = 2/(1+a), c = 1. "geometric": P[k] = (1-a) a^k, d = c = 1.
     "digit": the same given k < m, d = 1, c = 1/(1 - a^m).
     """
 
@@ -44,14 +44,14 @@ class Law:
     m: int = 0
 
     def floor(self, k: int, bits: int) -> int:
-        """floor(2^bits F(k)), exactly. e to a rational power is transcendental, so F(k) never lies on a border."""
+        """floor(2^bits F(k)), exactly. e to a rational power is transcendental, so 2^bits F(k) is never an integer."""
         if self.kind == "digit" and k >= self.m - 1:
             return 1 << bits
         return settled(lambda wide: self._bounds(k, wide), bits)
 
     def _bounds(self, k: int, bits: int) -> Bounds:
         """2^bits F(k), from below and from above."""
-        # A digit's 1 - a^m may be as small as m/scale: as many bits more.
+        # For a digit, 1 - a^m may be as small as m/scale, which needs that many more bits.
         extra = 32 + max(0, self.scale.numerator.bit_length() - self.scale.denominator.bit_length())
         wide = bits + 2 * extra
         one = 1 << wide
@@ -67,7 +67,7 @@ class Law:
 
     @cached_property
     def entries(self) -> NDArray[np.uint64]:
-        """T_0, T_1, ... up to where the next one would be 2^B - 1 or more, and the largest number as a stop."""
+        """T_0, T_1, ... until the next would be 2^B - 1 or more, then the largest number as end mark."""
         most, one = (1 << self.bits) - 1, 1 << WIDTH
         power = a = exp_minus(1 / self.scale, WIDTH)[0]
         if self.kind == "magnitude":
@@ -77,12 +77,12 @@ class Law:
         found: list[int] = []
         while True:
             if self.kind == "digit" and len(found) == self.m - 1:
-                found.append(most)  # F = 1: every word that is left
+                found.append(most)  # F = 1: all remaining words
                 break
             value = (one - power) * whole >> WIDTH if self.kind == "digit" else one - power
             value >>= WIDTH - SURE
             entry = value >> drop
-            # Where the digits do not decide the floor, it is computed with as many as are needed.
+            # If the digits do not determine the floor, it is computed with as many as needed.
             if value & border in (0, border):
                 entry = self.floor(len(found), self.bits)
             if entry >= most:
@@ -92,12 +92,12 @@ class Law:
         return np.array([*found, (1 << 64) - 1], dtype=np.uint64)
 
     def guide(self, bits: int) -> NDArray[np.int32]:
-        """For each beginning of a word, the first k that it can mean."""
+        """For each prefix of a word, the first k that it can lead to."""
         starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(self.bits - bits)
         return np.searchsorted(self.entries, starts).astype(np.int32)
 
     def resolve(self, word: int, more: More) -> int:
-        """The outcome of a word, with as many more bits as it takes."""
+        """The outcome of a word, with as many more bits as needed."""
         bits = self.bits
         k = bisect.bisect_left(self._sorted, word)
         if self.kind == "digit" and k == self.m - 1:
@@ -120,7 +120,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Sign:
-    """Whether a draw is G, with probability 1/(1+a), or -1 - G: so zero is as likely as it should be."""
+    """Whether a draw is G, with probability 1/(1+a), or -1 - G: so zero has the right probability."""
 
     scale: Fraction
     bits: int = 32

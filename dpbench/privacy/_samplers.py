@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 1 << 18
-"""Numbers noised at a time, so that the noise of a large table stays in the processor's cache."""
+"""Numbers processed at a time, so that the noise of a large table stays in the processor's cache."""
 
 
 def add_geometric(values: NDArray[Any], alpha: float, rng: np.random.Generator) -> NDArray[Any]:
-    """`values` plus two-sided geometric noise: the difference of two one-sided draws. The type of the values stays."""
+    """`values` plus two-sided geometric noise: the difference of two one-sided draws. The type of the values is kept."""
     noisy = np.empty(values.shape, values.dtype)
     flat, out = values.reshape(-1), noisy.reshape(-1)
     for start in range(0, flat.size, BLOCK):
@@ -31,9 +31,9 @@ def cube(d: int, epsilon: float, rng: np.random.Generator) -> NDArray[np.float64
 
 
 def counts_ball(d: int, epsilon: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Density ∝ exp(-ε (max x⁺ + max x⁻)), the norm whose unit ball holds every x and -x with x in {0, 1}^d.
+    """Density ∝ exp(-ε (max x⁺ + max x⁻)), the norm whose unit ball is the smallest that contains x and -x for all x in {0, 1}^d.
 
-    How many of the numbers are positive is uniform from 0 to d, and given that number both sides are independent
+    The number of positive entries is uniform on 0 to d; given that number, both sides are independent
     (Joseph and Yu, 2023).
     """
     positive = int(rng.integers(0, d, endpoint=True))
@@ -44,9 +44,9 @@ def counts_ball(d: int, epsilon: float, rng: np.random.Generator) -> NDArray[np.
 
 
 def poisson_rows(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The rows of range(n) that are in a sample which takes each with probability `rate`, ascending.
+    """A sample of range(n) that contains each row independently with probability `rate`, ascending.
 
-    The gaps between them are geometric, drawn one after the other: where the rows end changes none of the rows before.
+    The gaps between rows are geometric and drawn in order, so a larger n changes none of the earlier rows.
     """
     if rate <= 0 or n == 0:
         return np.empty(0, dtype=np.int64)
@@ -58,7 +58,7 @@ def poisson_rows(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.in
     while last < n:
         expected = (n - last) * rate
         size = int(expected + 4 * math.sqrt(expected)) + 16
-        # A gap beyond the end is cut to n + 1, so that the sums stay whole and finite.
+        # A gap beyond the end is limited to n + 1, so that the sums stay finite integers.
         with np.errstate(over="ignore"):
             gaps = np.floor(np.minimum(rng.standard_exponential(size) / decay, n)) + 1
         parts.append(last + np.cumsum(gaps))

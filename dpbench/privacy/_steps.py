@@ -1,6 +1,6 @@
-"""The steps of `Noise` in their exact form: what values, scales and scores become before whole numbers are drawn.
+"""The steps of `Noise` in their exact form: how values, scales and scores are rounded before integers are drawn.
 
-Used by noise.py only. What goes in are doubles, as mechanisms compute them; every rounding here is to the side of privacy.
+Used by noise.py only. The input are doubles, as mechanisms compute them; every rounding here is in favour of privacy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpbench.privacy import exact
 from dpbench.privacy._words import Words
 
 LARGEST_WHOLE = 2.0**53
-"""From there on doubles are no longer all the whole numbers."""
+"""From this size on, doubles do not represent every integer."""
 
 FINE = 10
 """The rounding of real values adds at most 2^-10 to their sensitivity."""
@@ -26,16 +26,16 @@ SCORES = 20
 """Scores are rounded to a power of two that is below 2^-20 of their sensitivity."""
 
 LOST = 2.0**-50
-"""Relative to the largest of them, what the doubles of scores may be off by."""
+"""Assumed rounding error of the scores, relative to the largest score."""
 
 SHORTEST = 2.0**-50
-"""What is added to α: its double is off by less."""
+"""Added to α: more than the rounding error of its double."""
 
 
 def laplace(
     values: NDArray[Any], scales: NDArray[np.float64], parts: ArrayLike | None, sensitivity: float | None, words: Words
 ) -> NDArray[np.float64]:
-    """values + discrete Laplace noise, of steps 1 for integers, of 1/parts or of a power of two for others."""
+    """values + discrete Laplace noise, in steps of 1 for integers, and of 1/parts or a power of two for other values."""
     if parts is not None and sensitivity is not None:
         raise ValueError("parts and sensitivity are both given: expected one of them")
     if sensitivity is not None:
@@ -65,19 +65,19 @@ def laplace(
 def _rounding(
     values: NDArray[Any], scales: NDArray[np.float64], sensitivity: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """The power of two that real values are rounded to, and the scales for what that does to the sensitivity."""
+    """The power of two that real values are rounded to, and the scales enlarged by what the rounding adds to the sensitivity."""
     if not 0 < sensitivity < math.inf:
         raise ValueError(f"sensitivity={sensitivity!r} is not valid: expected a positive number")
     if scales.ndim:
         raise ValueError("scale is one for each value: then a rounding has no single sensitivity; give one number")
     most = sensitivity / max(1, values.size)
     unit = 2.0 ** (math.floor(math.log2(most)) - FINE)
-    # Each of two neighbouring values moves by half a unit: together one unit for each value.
+    # On either of two neighbouring inputs a value moves by up to half a unit: together one unit per value.
     return unit, scales * ((sensitivity + values.size * unit) / sensitivity)
 
 
 def geometric(values: NDArray[Any], alpha: float, words: Words) -> NDArray[Any]:
-    """values + two-sided geometric noise; α is raised by a little, never lowered. The type of the values stays."""
+    """values + two-sided geometric noise; α is raised slightly, never lowered. The type of the values is kept."""
     rate = -math.log1p(-(1 - alpha - SHORTEST)) if alpha < 1 - 16 * SHORTEST else 0.0
     if not rate:
         raise UserError(f"alpha={alpha!r} is too near to 1 for exact noise: expected at most 1 - {16 * SHORTEST:.2g}")
@@ -94,7 +94,7 @@ def gaussian(values: NDArray[Any], sigma: float, words: Words) -> NDArray[np.flo
 
 
 def choose(scores: NDArray[np.float64], epsilon: float, sensitivity: float, monotone: bool, words: Words) -> int:
-    """A place with probability ∝ exp(ε s / (2 Δ)), or without the 2, the scores rounded and Δ enlarged for it."""
+    """An index with probability ∝ exp(ε s / (2 Δ)), or without the 2. Scores are rounded and Δ enlarged accordingly."""
     if not np.all(np.isfinite(scores)):
         raise ValueError("a score is not a finite number")
     unit = Fraction(2) ** (math.floor(math.log2(sensitivity)) - SCORES)
@@ -105,13 +105,13 @@ def choose(scores: NDArray[np.float64], epsilon: float, sensitivity: float, mono
         )
     whole = np.rint(scores / float(unit)).astype(np.int64)
     enlarged = exact.raised(sensitivity) + 4 * unit
-    # ε is not raised but lowered: 1/ε is what may not be too small.
+    # 1/ε is raised, so ε is lowered: that is the safe side.
     exponent = 1 / (exact.raised(1 / epsilon) * enlarged * (1 if monotone else 2))
     return exact.draw_one(whole.max() - whole, exponent * unit, words)
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Whole numbers that may come as doubles."""
+    """Integers, which may be given as doubles."""
     if np.issubdtype(values.dtype, np.integer):
         return values.astype(np.int64, copy=False)
     if np.any(values != np.rint(values)) or np.any(np.abs(values) >= LARGEST_WHOLE):
@@ -120,7 +120,7 @@ def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _add(values: NDArray[np.int64], scales: NDArray[np.float64], words: Words) -> NDArray[np.int64]:
-    """values + discrete Laplace noise of one scale, or of one for each value."""
+    """values + discrete Laplace noise with one scale, or one per value."""
     if not np.ndim(scales):
         return values + _draw(values.size, float(scales), words).reshape(values.shape)
     flat, noisy = np.ravel(scales), values.reshape(-1).copy()

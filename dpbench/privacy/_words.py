@@ -1,4 +1,4 @@
-"""Where exact noise takes its random bits from: words of 64 bits. Used by exact.py and noise.py only."""
+"""The sources of random bits for exact noise: words of 64 bits. Used by exact.py and noise.py only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 SEEDED, SYSTEM = "seeded generator", "operating system"
-"""What a release says of its randomness."""
+"""The names by which a release states its source of randomness."""
 
 
 class Words(Protocol):
     """A source of words, each uniform on 0 .. 2^64 - 1 and independent of all others."""
 
     def take(self, number: int) -> NDArray[np.uint64]:
-        """That many words."""
+        """Draw `number` words."""
         ...
 
 
@@ -31,7 +31,7 @@ class Seeded:
 
 
 class System:
-    """Words of the operating system: nobody can draw them again. For a real release."""
+    """Words from the operating system, which cannot be drawn again. For a real release."""
 
     def take(self, number: int) -> NDArray[np.uint64]:
         return np.frombuffer(os.urandom(8 * number), dtype=np.uint64)

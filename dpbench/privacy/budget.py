@@ -1,4 +1,4 @@
-"""`Budget`: the parts into which a mechanism splits its epsilon, and no more than all of it."""
+"""`Budget`: splits a mechanism's epsilon into shares, and refuses to hand out more than all of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROUNDING = 1e-12
 
 
 class Budget:
-    """An epsilon to hand out in shares.
+    """An epsilon that is handed out in shares.
 
     >>> budget = Budget(1.0)
     >>> budget.take(0.1), budget.take(0.9)
@@ -21,15 +21,15 @@ class Budget:
             raise ValueError(f"epsilon={epsilon!r} is not valid: expected a positive number")
         self.epsilon = float(epsilon)
         self.taken = 0.0
-        """The share that was handed out so far, from 0 to 1."""
+        """The share handed out so far, from 0 to 1."""
 
     @property
     def left(self) -> float:
-        """The epsilon that nobody has taken yet."""
+        """The epsilon that is left."""
         return max(0.0, 1.0 - self.taken) * self.epsilon
 
     def take(self, share: float) -> float:
-        """That share of the whole epsilon. Raises when more than all of it would have been handed out."""
+        """A share of the whole epsilon. Raises if the shares would add up to more than 1."""
         if not 0 < share <= 1:
             raise ValueError(f"share={share!r} is not valid: expected a number above 0 and up to 1")
         if self.taken + share > 1 + ROUNDING:
@@ -38,5 +38,5 @@ class Budget:
         return share * self.epsilon
 
     def rest(self) -> float:
-        """All that is left of it. Raises when that is nothing."""
+        """All that is left. Raises if nothing is left."""
         return self.take(1.0 - self.taken)

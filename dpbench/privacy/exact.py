@@ -1,8 +1,8 @@
-"""Exact noise: discrete laws drawn from whole numbers only, so that no output has a wrong probability.
+"""Exact noise: discrete distributions drawn with integers only, so that every output has exactly its probability.
 
-Doubles have holes: noise made from them tells neighbours apart (Mironov 2012). Here every random word is compared with the
-exact distribution function, with more bits and more digits where the first ones do not decide. Scales are rationals: those of
-a mechanism, which computes in doubles, are raised by a little, never lowered (`raised`).
+Floating-point noise has gaps that can reveal which of two neighbours was the input (Mironov 2012). Here every random word
+is compared with the exact distribution function, with more bits and more digits if the first ones do not decide. Scales are
+rationals. Those of a mechanism, which computes in doubles, are raised slightly, never lowered (`raised`).
 Used by noise.py. Nothing here knows what the noise is for.
 """
 
@@ -23,7 +23,7 @@ from dpbench.privacy._words import Words
 __all__ = ["DiscreteLaplace", "below", "discrete_gaussian", "discrete_laplace", "draw_one", "noise_scale", "raised"]
 
 ONE_TABLE = 1024
-"""Largest scale whose whole law is one table. Above it, G = m A + B with tables for A and for the digits of B."""
+"""Largest scale whose distribution fits one table. Above it, G = m A + B with tables for A and for the digits of B."""
 
 HEAD = 256
 """Largest scale of A."""
@@ -32,7 +32,7 @@ DIGIT = 10
 """Most bits of a digit of B."""
 
 FINER = 4
-"""Bits by which the guide of a digit is finer than the digit: then it nearly always points at the right one."""
+"""How many bits finer the guide of a digit is than the digit, so that it nearly always gives the right one."""
 
 BLOCK = 1 << 14
 """Draws at a time, so that their words stay in the processor's cache."""
@@ -47,12 +47,12 @@ def discrete_laplace(size: int, scale: Fraction, words: Words) -> NDArray[np.int
 
 @functools.lru_cache(maxsize=64)
 def law(scale: Fraction) -> DiscreteLaplace:
-    """The tables of a scale, made once."""
+    """The tables of a scale, computed once."""
     return DiscreteLaplace(scale)
 
 
 class DiscreteLaplace:
-    """The two-sided geometric law of one scale."""
+    """The two-sided geometric distribution with a given scale."""
 
     def __init__(self, scale: Fraction) -> None:
         self.scale = scale
@@ -66,7 +66,7 @@ class DiscreteLaplace:
             self.each = -(-shift // number)
             shift = number * self.each
             self.head = Law("geometric", scale / (1 << shift), 64)
-            # The highest first, as they are put together.
+            # The highest digit first, in the order in which they are combined.
             places = [self.each * at for at in reversed(range(number))]
             self.digits = [Law("digit", scale / (1 << place), 32, 1 << self.each) for place in places]
             self.sign = Sign(scale)
@@ -76,7 +76,7 @@ class DiscreteLaplace:
         self._guide, self._shift = self.head.guide(bits), np.uint64(self.head.bits - bits)
 
     def draw(self, size: int, words: Words) -> NDArray[np.int64]:
-        """That many independent draws."""
+        """`size` independent draws."""
         out = np.empty(size, dtype=np.int64)
         open_places = np.empty(BLOCK, dtype=np.int64)
         for start in range(0, size, BLOCK):
@@ -89,7 +89,7 @@ class DiscreteLaplace:
     def _look_up(
         self, part: NDArray[np.int64], open_places: NDArray[np.int64], words: Words
     ) -> tuple[NDArray[np.uint64], int]:
-        """The draws that are decided by their words, the words, and how many are not."""
+        """The draws as far as their words decide them, the words, and the number of undecided draws."""
         if not self.digits:
             given = words.take(part.size)
             return given, kernels.look_up(given, self.head.entries, self._guide, self._shift, part, open_places)
@@ -111,11 +111,11 @@ class DiscreteLaplace:
 
     @property
     def _row(self) -> int:
-        """Words of one draw: one for the head, half a one for the sign and for each digit."""
+        """Words per draw: one for the head, half a word for the sign and for each digit."""
         return 2 + len(self.digits) // 2
 
     def _resolve(self, given: NDArray[np.uint64], words: Words) -> int:
-        """One draw from its words and as many more as it takes."""
+        """One draw from its words and as many more as needed."""
         more = functools.partial(_more, words)
         first = int(given[0])
         if not self.digits:
@@ -151,11 +151,11 @@ def discrete_gaussian(size: int, sigma: Fraction, words: Words) -> NDArray[np.in
 
 
 UNSURE = 2.0**-44
-"""Far above the error of a double's exp(-γ), computed from a γ that is off by a few units of its last place."""
+"""Far above the error of exp(-γ) in doubles, if γ is off by a few units in its last place."""
 
 
 def _kept(drawn: NDArray[np.int64], sigma: Fraction, t: int, words: Words) -> NDArray[np.bool_]:
-    """An exact coin for each draw: doubles decide all but one of 10^13, whole numbers the rest."""
+    """An exact coin for each draw: doubles decide all but one in 10^13, integers the rest."""
     s = float(sigma)
     distance = (np.abs(drawn) - s * s / t) / s
     chance = np.exp(-distance * distance / 2)
@@ -183,7 +183,7 @@ def _coin(x: Fraction, word: int, words: Words) -> bool:
 
 
 def below(n: int, rate: float, words: Words) -> NDArray[np.int64]:
-    """The rows of range(n), each with probability `rate`, ascending. The rate is lowered by a little, never raised.
+    """The rows of range(n), each with probability `rate`, ascending. The rate is lowered slightly, never raised.
 
     One word per row, in order: one more row at the end changes nothing for the others.
     """
@@ -194,10 +194,10 @@ def below(n: int, rate: float, words: Words) -> NDArray[np.int64]:
 
 
 def draw_one(exponents: NDArray[np.int64], unit: Fraction, words: Words) -> int:
-    """Place i with probability ∝ exp(-unit e_i), for whole e_i ≥ 0 of which the least is 0."""
+    """Index i with probability ∝ exp(-unit e_i), for integers e_i ≥ 0 whose minimum is 0."""
     with np.errstate(under="ignore"):
         ends = np.cumsum(np.exp(-float(unit) * exponents))
-    # Every weight is off by less than 2^-50, every sum by as much for each weight and for each rounding of a number up to n.
+    # Every weight is off by less than 2^-50; a sum by that much per weight and per rounding of a number up to n.
     error = float(exponents.size) * (exponents.size + 8) * 2.0**-49
     word, bits = _more(words), 64
     target = word * 2.0**-64 * ends[-1]
@@ -208,7 +208,7 @@ def draw_one(exponents: NDArray[np.int64], unit: Fraction, words: Words) -> int:
         wide = bits + 64
         weights = [exp_minus(unit * int(e), wide) for e in exponents]
         low, high = sum(w[0] for w in weights), sum(w[1] for w in weights)
-        # U lies in [word, word + 1) / 2^bits, and U times the sum of all weights between these.
+        # U lies in [word, word + 1) / 2^bits, and U times the sum of all weights lies between these.
         first, last = word * low >> bits, -(-(word + 1) * high >> bits)
         begin = [0, 0]
         for place, (less, more) in enumerate(weights):

@@ -1,11 +1,12 @@
-"""`Noise`: the only place that draws privacy-relevant randomness. Every such step of a mechanism is one call of it.
+"""`Noise`: the only place that draws privacy-relevant randomness. Every such step of a mechanism is one call.
 
 Each step has a generator of its own, keyed by 128 bits drawn once for the release, by the step's name and by how often
-that name occurred before. So a step's noise does not depend on how many numbers the steps before it drew, and a release
+that name occurred before. So the noise of a step does not depend on how many numbers earlier steps drew, and a release
 can be replayed on neighbouring data step by step.
 
-Noise of the form "float" is for research: doubles have holes, which tell neighbours apart (Mironov 2012). The form "exact"
-draws from whole numbers only (exact.py), and with rng="secure" from the operating system's generator: for a real release.
+Noise of the form "float" is for research: floating-point noise has gaps that can reveal which of two neighbours was the
+input (Mironov 2012). The form "exact" draws with integers only (exact.py) and, with rng="secure", from the operating
+system's generator: for a real release.
 Imported by mechanisms and audits.
 """
 
@@ -32,22 +33,22 @@ Outcome = TypeVar("Outcome")
 
 
 class Law(Protocol[Outcome]):
-    """A distribution that a mechanism draws from as a whole: which columns, which entries, which synthetic table."""
+    """A distribution that a mechanism draws one outcome from: a list of columns, of entries, or a synthetic table."""
 
     def draw(self, rng: np.random.Generator) -> Outcome:
         """One outcome."""
         ...
 
     def log_probability(self, outcome: Outcome) -> float:
-        """The logarithm of its probability (NotImplementedError with the reason where no closed form is known)."""
+        """The logarithm of the outcome's probability. Raises NotImplementedError with the reason if no closed form is known."""
         ...
 
 
 class Noise:
     """The random steps of one release.
 
-    Every step takes `step`, a name of its own for audits; without it the kind of the step is its name. What goes in is
-    never changed, what comes out is a fresh array.
+    Every step takes `step`, its name for audits; by default the kind of the step is its name. Inputs are never changed,
+    outputs are new arrays.
     """
 
     def __init__(self, rng: np.random.Generator | Literal["secure"], form: str = "float") -> None:
@@ -56,7 +57,7 @@ class Noise:
         if isinstance(rng, str):
             one_of("rng", rng, (SECURE,))
             if form != "exact":
-                why = "float noise is for research, its holes tell neighbours apart (Mironov 2012)"
+                why = "float noise is for research, its gaps can reveal the input (Mironov 2012)"
                 raise UserError(f'rng="secure" is for a real release, which needs noise="exact": {why}')
         elif not isinstance(rng, np.random.Generator):
             raise UserError(f'rng={rng!r} is not valid: expected a numpy Generator, or "secure"')
@@ -67,7 +68,7 @@ class Noise:
 
     @property
     def randomness(self) -> str:
-        """Where the random numbers come from, in words."""
+        """Where the random numbers come from, as text."""
         return SYSTEM if self.secure else SEEDED
 
     def laplace(
@@ -79,11 +80,11 @@ class Noise:
         sensitivity: float | None = None,
         step: str = "",
     ) -> NDArray[np.float64]:
-        """values + Lap(scale), independently; `scale` is one number, or one for each value.
+        """values + Lap(scale), independently; `scale` is one number, or one per value.
 
-        What exact noise must know of values that are not integers, and float noise passes over: `parts`, if they are whole
-        numbers divided by `parts` (averages of `parts` columns, say); or else `sensitivity`, by how much one row moves them in
-        L1: they are then rounded to a power of two, and the scale grows by what the rounding adds to it.
+        For values that are not integers, exact noise needs one of two facts, which float noise ignores: `parts`, if the values
+        are integers divided by `parts` (such as averages of `parts` columns); or `sensitivity`, the L1 distance by which one
+        row can move them. With `sensitivity` they are rounded to a power of two, and the scale grows accordingly.
         """
         given, scales = np.asarray(values), np.asarray(scale, dtype=np.float64)
         if scales.ndim and scales.shape != given.shape:
@@ -97,7 +98,7 @@ class Noise:
         return noisy
 
     def geometric(self, values: ArrayLike, *, alpha: float, step: str = "") -> NDArray[Any]:
-        """values + two-sided geometric noise, P[x] = (1-α)/(1+α) α^|x|. Whole numbers, as integers or as floats."""
+        """values + two-sided geometric noise, P[x] = (1-α)/(1+α) α^|x|. Values are whole numbers, as integers or floats."""
         if not 0 < alpha < 1:
             raise ValueError(f"alpha={alpha!r} is not valid: expected a number between 0 and 1")
         given = np.asarray(values)
@@ -107,9 +108,9 @@ class Noise:
         return samplers.add_geometric(given, alpha, self._generator(step or "geometric"))
 
     def gaussian(self, values: ArrayLike, *, sigma: float, shared: float = 0.0, step: str = "") -> NDArray[np.float64]:
-        """values + N(0, sigma²) independently, and one more N(0, shared²) that all of them have in common.
+        """values + N(0, sigma²) independently, plus one draw of N(0, shared²) that is added to all of them.
 
-        Exact: the discrete Gaussian on whole numbers, without `shared`. It has the same ρ = Δ₂²/2σ² of zCDP, and not the same
+        Exact: the discrete Gaussian on integers, without `shared`. It has the same zCDP parameter ρ = Δ₂²/2σ² but not the same
         δ: take sigma from `dpbench.numerics.gaussian.discrete_sigma`.
         """
         if not (sigma >= 0 and shared >= 0):
@@ -126,8 +127,8 @@ class Noise:
         return noisy
 
     def ball(self, values: ArrayLike, *, norm: str, epsilon: float, step: str = "") -> NDArray[np.float64]:
-        """values + noise of density ∝ exp(-ε ‖x‖): "inf", the largest |x|; "counts", max x⁺ + max x⁻, by which no row
-        of zeros and ones moves counts by more than 1. The radius is part of the noise: it must never be shown."""
+        """values + noise of density ∝ exp(-ε ‖x‖). norm "inf": the largest |x|; "counts": max x⁺ + max x⁻. In either norm a row
+        of zeros and ones moves counts by at most 1. The radius is part of the noise and must never be shown."""
         one_of("norm", norm, NORMS)
         _positive("epsilon", epsilon)
         if self.form == "exact":
@@ -139,11 +140,11 @@ class Noise:
         return noisy
 
     def choose(self, scores: ArrayLike, *, epsilon: float, sensitivity: float, monotone: bool, step: str = "") -> int:
-        """The exponential mechanism: place i of the (flattened) scores with probability ∝ exp(ε s_i / (2 Δ)), without
-        the 2 where a row moves all scores in one direction (monotone). By Gumbel noise, so nothing overflows.
+        """The exponential mechanism: index i of the (flattened) scores with probability ∝ exp(ε s_i / (2 Δ)), without
+        the 2 if a row moves all scores in one direction (monotone). Uses Gumbel noise, so nothing overflows.
 
-        Exact: the scores are rounded to about a millionth of the sensitivity, which grows by 4 such units: for the rounding, and
-        for that of the doubles in which the scores were computed."""
+        Exact: the scores are rounded to about a millionth of the sensitivity, which is enlarged by 4 such units to cover this
+        rounding and that of the doubles in which the scores were computed."""
         _positive("epsilon", epsilon)
         _positive("sensitivity", sensitivity)
         given = np.asarray(scores, dtype=np.float64).reshape(-1)
@@ -153,13 +154,13 @@ class Noise:
         return int(np.argmax(exponent * given + self._generator(step or "choose").gumbel(size=given.size)))
 
     def draw(self, law: Law[Outcome], *, step: str = "") -> Outcome:
-        """One outcome of a law."""
+        """Draw one outcome of a distribution."""
         if self.form == "exact":
             raise _inexact("draw", INEXACT["draw"])
         return law.draw(self._generator(step or "draw"))
 
     def rows(self, n: int, *, rate: float, step: str = "") -> NDArray[np.int64]:
-        """Each of n rows independently with probability `rate`, ascending: privacy is amplified by sampling. One more
+        """A sample that contains each of n rows independently with probability `rate`, ascending: it amplifies privacy. One more
         row at the end changes nothing for the others."""
         if not 0 <= rate <= 1:
             raise ValueError(f"rate={rate!r} is not valid: expected a number from 0 to 1")
@@ -170,8 +171,8 @@ class Noise:
     def stream(self, name: str) -> np.random.Generator:
         """A generator for choices that cost no budget: which column of a row, ties, rounding, tuning.
 
-        Whoever takes it must consume it row by row, so that one more row at the end leaves the choices for all others
-        the same. Nothing that hides a row may come from it.
+        Consume it row by row, so that one more row at the end leaves the choices for all other rows the same. Nothing that
+        protects a row may come from it.
         """
         return self._generator(f"stream {name}")
 
@@ -182,14 +183,14 @@ class Noise:
     def _generator(self, name: str) -> np.random.Generator:
         occurrence = self._occurred.get(name, 0)
         self._occurred[name] = occurrence + 1
-        # As an array of 32-bit words: a list of the same numbers takes numpy five times as long to mix.
+        # As an array of 32-bit words: numpy takes five times as long for a list of the same numbers.
         key = np.array([*self._bits, *keyed.key(name), occurrence], dtype=np.uint32)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
 
 
 INEXACT = {
     "ball": "noise on a ball is drawn from real numbers",
-    "draw": "a law is drawn with floating-point numbers",
+    "draw": "the distribution is drawn with floating-point numbers",
 }
 """The steps that have no exact form, and why."""
 

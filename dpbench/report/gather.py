@@ -1,6 +1,6 @@
 """The facts of a report, from the store: experiments with their numbers and pictures, verdicts, datasets, environment.
 
-Draws every figure. Imported by the verb `report`; the views turn the facts into what the page says.
+Draws every figure. Imported by the verb `report`; the views turn the facts into the content of the page.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ PAPERS = {
     "cross": "Across the papers: what none of them compares",
 }
 COMPARED = "cross"
-"""Where mechanisms are ranked against each other."""
+"""Experiments in which mechanisms are ranked."""
 OWN = "own"
-"""Where runs with names of their own stand: variations of experiments, and ad-hoc ones."""
-OWN_TITLE = "Runs of your own: variations, and chosen datasets and mechanisms. No figures of a paper"
+"""The group of runs with their own names: variations of experiments, and ad-hoc runs."""
+OWN_TITLE = "Your own runs: variations, and chosen datasets and mechanisms. Not figures of a paper"
 DPI = 140
-COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
+COLOURS = 128  # colours of an embedded picture; line drawings lose nothing and shrink to a third
 
 
 @dataclass
 class Experiment:
-    """One figure or table: what was run of it, its numbers and its picture."""
+    """One figure or table: its run, its numbers and its picture."""
 
     id: str
-    """The label of its run: an experiment's id, with the datasets read from files behind it, or a name of its own."""
+    """The label of its run: an experiment's id, followed by the datasets read from files, or its own name."""
     title: str
     command: str
-    """What runs it, as it is defined."""
+    """The command that runs it as defined."""
     run: RunFacts | None = None
     trials: int = 0
     """Stored."""
@@ -69,16 +69,16 @@ class Experiment:
     problem: str = ""
     """Why it cannot be drawn."""
     remarks: list[str] = field(default_factory=list)
-    """How this run differs from the experiment as it is defined."""
+    """How this run differs from the experiment's definition."""
     verdicts: list[Verdict] = field(default_factory=list)
     kept: Record | None = None
-    """What is on record, when it was not run here,"""
+    """Its record, if it was not run here,"""
     recorded: str = ""
     """and where that comes from: "recorded at COMMIT"."""
     own: bool = False
     """A variation or an ad-hoc run."""
     audited: Mapping[str, str] = field(default_factory=dict)
-    """By mechanism, what the audit found: where mechanisms are compared."""
+    """The audit's findings by mechanism, if mechanisms are compared."""
 
     @property
     def paper(self) -> str:
@@ -87,7 +87,7 @@ class Experiment:
 
 @dataclass
 class Dataset:
-    """A dataset's card, and how the runs used it: each way once, with the scale."""
+    """A dataset's card, and how the runs used it: each use once, with the scale."""
 
     name: str
     card: Card
@@ -96,7 +96,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class MechanismFacts:
-    """What an installed mechanism says about itself."""
+    """What an installed mechanism states about itself."""
 
     name: str
     origin: str
@@ -104,7 +104,7 @@ class MechanismFacts:
     kinds: str
     guarantee: str
     not_private: str
-    """Why it is not private with its default parameters; empty when it is."""
+    """Why it is not private with its default parameters; empty if it is."""
     reconstructed: str
 
 
@@ -120,7 +120,7 @@ class Facts:
     results: Path
     written: str
     audit: list[Stored] = field(default_factory=list)
-    """What the last audit of the mechanisms found; empty when there was none."""
+    """What the last audit of the mechanisms found; empty if there was none."""
 
     @property
     def missing(self) -> list[Experiment]:
@@ -128,7 +128,7 @@ class Facts:
 
 
 def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Facts:
-    """All facts; draws every figure from the stored trials. UserError when there are none."""
+    """All facts; draws every figure from the stored trials. UserError if there are none."""
     on_record = record.read_all()
     if not on_record:
         commands.stored(results, scale)
@@ -165,12 +165,12 @@ def _rank(paper: str) -> int:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """fig9 before fig10."""
+    """A sort key that puts fig9 before fig10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _title(run: Run) -> str:
-    """What a run shows; with the datasets that were read from original files, which tell it from the run beside it."""
+    """The title of a run, with the datasets read from original files, to distinguish it from the run beside it."""
     title = text(run.title) or (catalogue.title(run.name) if run.name in options("experiment") else "") or run.name
     files = ", ".join(run.original_datasets)
     return f"{title} ({text(files)}: original files)" if files else title
@@ -186,7 +186,7 @@ def _draw(experiment: Experiment, run: Run) -> None:
 
     try:
         drawn = draw(run)
-    except CannotDraw as problem:  # the rest of the page still stands
+    except CannotDraw as problem:  # the rest of the page is still made
         experiment.problem = text(problem)
         return
     experiment.trials = drawn.trials
@@ -195,7 +195,7 @@ def _draw(experiment: Experiment, run: Run) -> None:
 
 
 def _draw_record(experiment: Experiment, kept: Record) -> None:
-    """What is on record of an experiment that was not run here."""
+    """Fill in the record of an experiment that was not run here."""
     from dpbench.figures.draw import CannotDraw, draw_record
 
     experiment.kept, experiment.recorded = kept, source_of(kept)
@@ -217,7 +217,7 @@ def _take(experiment: Experiment, drawn: Drawing) -> None:
 
 
 def _png(figures: Sequence[Any]) -> bytes:
-    """One picture; several figures stand below each other in it."""
+    """One picture; several figures are placed below each other."""
     from PIL import Image
 
     pages = []

@@ -1,4 +1,4 @@
-"""Which names in an experiment's tables must carry a privacy mark, and what the experiment's facts say about privacy.
+"""Which names in an experiment's tables get a privacy mark, and the notes on privacy of an experiment.
 
 Imported by the views.
 """
@@ -22,7 +22,7 @@ NAMING = ("mechanism", "series", "variant")
 
 @dataclass(frozen=True)
 class Note:
-    """One line on privacy: what is the matter, then which mechanisms and why, those with one reason together."""
+    """One line on privacy: the problem, then which mechanisms and why, grouped by reason."""
 
     what: str
     groups: tuple[tuple[tuple[str, ...], str], ...]
@@ -40,7 +40,7 @@ class Marks:
         self._only = list(uses) if len({use.name for use in uses}) == 1 else []
 
     def head(self, column: str) -> Mark | None:
-        """Some tables have one column for each mechanism."""
+        """The mark of a column's title: some tables have one column per mechanism."""
         return _mark(self._uses.get(column, []))
 
     def cell(self, column: str, row: Mapping[str, Any]) -> Mark | None:
@@ -59,7 +59,7 @@ class Marks:
 
 
 def notes(uses: Sequence[MechanismUse]) -> list[Note]:
-    """What a run's facts say about privacy: what is not private, what states no guarantee, what has a weaker one."""
+    """The notes on privacy of a run: what is not private, what states no guarantee, what has a weaker one."""
     not_private: dict[str, list[str]] = {}
     guarantees: dict[str, list[str]] = {}
     for name in dict.fromkeys(use.name for use in uses):
@@ -81,11 +81,11 @@ def notes(uses: Sequence[MechanismUse]) -> list[Note]:
 
 
 def audit_notes(uses: Sequence[MechanismUse], audited: Mapping[str, str]) -> list[Note]:
-    """What the audit found about the mechanisms of a comparison, those with one verdict together."""
+    """What the audit found about the mechanisms of a comparison, grouped by verdict."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(use.name for use in uses):
         words = audited.get(name, "not audited")
-        # How many pairs stands in the section of the audit.
+        # The number of pairs is given in the section of the audit.
         groups.setdefault(words.partition(" on ")[0] if words.startswith("holds") else words, []).append(name)
     if not audited or not groups:
         return []
@@ -107,7 +107,7 @@ def _mark(uses: Sequence[MechanismUse]) -> Mark | None:
 
 
 def _narrowed(uses: list[MechanismUse], row: Mapping[str, Any]) -> list[MechanismUse]:
-    """Those with the parameters that a row shows. A column that fits none of them is something else of the same name."""
+    """The mechanisms with the parameters that a row shows. A column that fits none of them means something else."""
     for name in dict.fromkeys(name for use in uses for name in use.params):
         for column in (f"mechanism.{name}", name):
             if column in row:

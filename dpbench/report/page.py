@@ -1,7 +1,7 @@
 """From facts to HTML: fills the Jinja2 templates with the view model. Imported by the verb `report`.
 
-Everything is escaped by default. Only what `prose`, `markdown` and `asset` return is markup, and they escape what they are
-given (`asset` reads our own files).
+Everything is escaped by default. Only what `prose`, `markdown` and `asset` return is markup, and they escape their input
+(`asset` reads our own files).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def page(facts: Facts) -> str:
 
 
 def write(facts: Facts, path: Path) -> None:
-    """Write the page aside and rename it: a link that somebody left at `path` is replaced, not followed."""
+    """Write the page to a temporary file and rename it: a link at `path` is replaced, not followed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
@@ -40,7 +40,7 @@ def write(facts: Facts, path: Path) -> None:
 
 
 def table_html(table: Table) -> str:
-    """One table as the page has it."""
+    """One table as HTML."""
     return str(environment().get_template("macros.html").module.data_table(table))  # type: ignore[attr-defined]
 
 
@@ -59,12 +59,12 @@ def environment() -> Environment:
 
 
 def prose(value: object) -> Markup:
-    """Text in which `code` stands between backticks."""
+    """Text with `code` between backticks."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(value))))
 
 
 def markdown(source: str) -> Markup:
-    """A text of ours, under the headings of the page; HTML inside it is shown, not obeyed."""
+    """A text of ours, under the headings of the page; HTML inside it is shown as text."""
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(source)
@@ -74,5 +74,5 @@ def markdown(source: str) -> Markup:
 
 
 def asset(name: str) -> Markup:
-    """The style sheet or the script, which stand in the page as they are."""
+    """The style sheet or the script, inserted into the page unchanged."""
     return Markup((HERE / name).read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ class MechanismUse:
     guarantee: str
     """`ε`, `(ε, δ)` or `not stated`."""
     not_private: str
-    """Why it is not private as run; empty when it is."""
+    """Why it is not private as run; empty if it is."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RunFacts:
     title: str
     scale: str
     trials: int
-    """Planned for each setting."""
+    """Trials planned per setting."""
     seed: int
     settings: int
     written: str
@@ -56,12 +56,12 @@ def run_facts(run: Run) -> RunFacts:
 
 
 def text(value: object) -> str:
-    """A stored text on one line without control characters, which would reach the user's terminal."""
+    """A stored text on one line without control characters, which could affect the user's terminal."""
     return "".join(c if c.isprintable() else " " for c in str(value))
 
 
 def _mechanisms(run: Run) -> list[MechanismUse]:
-    """Each mechanism once for each choice of its parameters."""
+    """Each mechanism once per choice of its parameters."""
     found: dict[str, MechanismUse] = {}
     for setting in run.settings:
         variant = setting.mechanism
@@ -72,7 +72,7 @@ def _mechanisms(run: Run) -> list[MechanismUse]:
 
 
 def default_caveat(cls: type[Any]) -> str:
-    """Why an installed mechanism is not private with its default parameters; empty when it is or has none."""
+    """Why an installed mechanism is not private with its default parameters; empty if it is, or if it has no defaults."""
     try:
         return str(cls().not_private())
     except TypeError:  # it has parameters without a default

@@ -1,4 +1,4 @@
-"""Tables of the page as data: heads, rows and cells with what they sort by. Imported by the views; templates draw them."""
+"""Tables of the page as data: heads, rows and cells with their sort keys. Imported by the views; rendered by templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mark:
-    """A warning that stands beside a name: `text` is shown, `reason` explains it."""
+    """A warning beside a name: `text` is shown, `reason` explains it."""
 
     text: str
     reason: str = ""
@@ -33,7 +33,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. `sort` is what its column sorts by; None: by the text."""
+    """One cell. `sort` is its sort key; None: the text."""
 
     text: str
     sort: str | float | None = None
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose columns sort. `caption` is for people who do not see the page; `tall`: it scrolls inside its box."""
+    """A table whose columns sort. `caption` is for screen readers; `tall`: it scrolls inside its box."""
 
     id: str
     caption: str
@@ -87,7 +87,7 @@ def table(
     head_mark: Callable[[str], Mark | None] = lambda _: None,
     cell_mark: Callable[[str, Mapping[str, Any]], Mark | None] = lambda *_: None,
 ) -> Table:
-    """A table of plain values. The marks are asked by the column's name, those of cells with the whole row too."""
+    """A table of plain values. Marks are looked up by the column's name, and for cells also by the whole row."""
     made = []
     for values in rows:
         labels = dict(zip(names, values, strict=True))

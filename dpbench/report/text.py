@@ -10,12 +10,12 @@ def slug(value: object) -> str:
 
 
 def anchor(kind: str, name: object) -> str:
-    """The id on the page of the thing of that kind and name."""
+    """The HTML id of an element by its kind and name."""
     return f"{kind}-{slug(name)}"
 
 
 def number(value: float) -> str:
-    """Four significant digits, commas between thousands, an exponent only where it is needed."""
+    """Four significant digits, commas between thousands, an exponent only if needed."""
     if not math.isfinite(value):
         return "" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if float(value).is_integer() and abs(value) < 1e12:

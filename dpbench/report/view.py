@@ -1,4 +1,4 @@
-"""The view model: all that the page says, as typed data without any markup. Built from the facts; templates draw it.
+"""The view model: the whole content of the page, as typed data without markup. Built from the facts; rendered by templates.
 
 A section is one field of `PageView`, one entry of SECTIONS and one template in templates/sections. Imported by `page`.
 """
@@ -23,12 +23,12 @@ TITLE = "Publishing counts under differential privacy: five papers, run again"
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its template and its field of the page are called like its id."""
+    """A part of the page: its template and its field of `PageView` are named like its id."""
 
     id: str
     title: str
     short: str = ""
-    """In the navigation."""
+    """Its name in the navigation."""
 
 
 SECTIONS = (
@@ -45,7 +45,7 @@ SECTIONS = (
 
 @dataclass(frozen=True)
 class HeaderView:
-    """What the page opens with."""
+    """The head of the page."""
 
     done: int
     experiments: int
@@ -67,7 +67,7 @@ class DatasetView:
     name: str
     title: str
     uses: tuple[tuple[bool, str], ...]
-    """For each way it was used: whether from original files, and all of it in words."""
+    """For each use: whether from original files, and a description."""
     statistics: Table | None
     card: str
     """Markdown."""
@@ -162,7 +162,7 @@ def _data(datasets: Sequence[Dataset]) -> str:
     original = [d.name for d in datasets if any(use.original for _, use in d.uses)]
     generated = [d.name for d in datasets if any(not use.original for _, use in d.uses)]
     if not original:
-        return "All data are generated, none are the original files."
+        return "All data is generated, none is from original files."
     read = f"Read from original files: {', '.join(original)}."
     return f"{read} Generated: {', '.join(generated)}." if generated else read
 
@@ -178,7 +178,7 @@ def _use(scale: str, origin: str, given: str) -> str:
 
 
 def _statistics(d: Dataset) -> Table | None:
-    """Those of the data in the runs beside those of the paper and of the original files, as the card has them."""
+    """The statistics of the data in the runs, beside those of the paper and of the original files from the card."""
     columns: dict[str, Mapping[str, Any]] = {}
     for scale, use in d.uses:
         if use.statistics:

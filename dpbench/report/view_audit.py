@@ -1,4 +1,4 @@
-"""What the page says about the audit: one row for each mechanism, and all choices of parameters folded away.
+"""The section on the audit: one row per mechanism, and all choices of parameters collapsed.
 
 Imported by `view`. Nothing is audited here: the facts come from the file that the `audit` verb wrote.
 """
@@ -17,7 +17,7 @@ from dpbench.results.commands import audit_command
 
 @dataclass(frozen=True)
 class AuditRow:
-    """A mechanism, with what its deciding choice of parameters showed."""
+    """A mechanism, with the result of its deciding choice of parameters."""
 
     mechanism: str
     method: str
@@ -26,13 +26,13 @@ class AuditRow:
     loss_sort: float
     verdict: str
     pairs: str
-    """On how many pairs the verdict rests."""
+    """Number of pairs behind the verdict."""
     pair: str
     step: str
     parameters: str
     reason: str
     declared: str
-    """Choices of parameters that are not private, as declared and found."""
+    """Choices of parameters that are declared not private, and were found so."""
     known: bool
     """Whether the table of mechanisms has it."""
 

@@ -1,4 +1,4 @@
-"""What the page says about claims: all of them, their counts by paper, those beside a figure, and the errata.
+"""The sections on claims: all of them, their counts by paper, those beside a figure, and the errata.
 
 Imported by `view`.
 """
@@ -20,12 +20,12 @@ from dpbench.report.tables import Head, heads
 from dpbench.report.text import anchor
 from dpbench.results.commands import RESULTS
 
-FEW = 3  # up to this many untestable claims stand beside a figure, more are folded away
+FEW = 3  # up to this many untestable claims are shown beside a figure, more are collapsed
 
 
 @dataclass(frozen=True)
 class ClaimView:
-    """A claim with its verdict. What ends in `_sort` is what its column sorts by, whatever unit is shown."""
+    """A claim with its verdict. Fields ending in `_sort` are sort keys, independent of the unit shown."""
 
     id: str
     paper: str
@@ -101,7 +101,7 @@ class ClaimsView:
 
 @dataclass(frozen=True)
 class Beside:
-    """The claims of one experiment, for its figure: those listed, and those folded away because this run cannot test them."""
+    """The claims of one experiment, for its figure: those listed, and those collapsed because this run cannot test them."""
 
     listed: tuple[ClaimView, ...]
     folded: tuple[ClaimView, ...]
@@ -109,15 +109,15 @@ class Beside:
 
 @dataclass(frozen=True)
 class ErrataView:
-    """The section of what is wrong in the papers, and of what we do differently."""
+    """The section on errors in the papers, and on what we do differently."""
 
     known: tuple[ClaimView, ...]
     heads: tuple[Head, ...]
     others: tuple[ClaimView, ...]
-    """Contradicted here, and not known as an erratum."""
+    """Contradicted here, but not a known erratum."""
     differences_title: str
     differences: str
-    """Markdown; empty when there is none."""
+    """Markdown; empty if there is none."""
 
 
 def claims_view(facts: Facts) -> ClaimsView:
@@ -158,7 +158,7 @@ def claim_view(v: Verdict) -> ClaimView:
 
 
 def _border(v: Verdict) -> float | str:
-    """The border of where the paper expects the value, or the lower one of two."""
+    """The border of the expected region, or the lower one of two."""
     if not v.claim.expect:
         return ""
     region = v.claim.region
@@ -172,7 +172,7 @@ def _shares(paper: str, verdicts: Sequence[Verdict]) -> PaperShares:
 
 
 def _too_small(facts: Facts) -> TooSmall | None:
-    """Many untestable claims need nothing but a larger run: the page says so once, with the command."""
+    """Many untestable claims only need a larger run: the page says so once, with the command."""
     waiting = [v for v in facts.verdicts if v.verdict == UNTESTABLE and "needs scale=" in v.reason]
     if not waiting:
         return None

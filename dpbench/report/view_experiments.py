@@ -1,4 +1,4 @@
-"""What the page says about experiments: each figure with its facts, claims and numbers, and what was not run.
+"""The sections on experiments: each figure with its facts, claims and numbers, and what was not run.
 
 Imported by `view`.
 """
@@ -18,9 +18,9 @@ from dpbench.report.view_claims import Beside, beside
 from dpbench.results.record import Record
 from dpbench.results.setting import origins
 
-MOST_ROWS = 400  # of one table of numbers
-WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
-PER_PIXEL = 1.45  # pixels of the picture for one of the page: sharp on dense screens, with text as large as the page's
+MOST_ROWS = 400  # most rows of a table of numbers
+WIDE = 2.2  # a picture with a larger ratio of width to height is placed above its claims, not beside them
+PER_PIXEL = 1.45  # picture pixels per page pixel: sharp on dense screens, with text as large as the page's
 LEADERBOARD = COMPARED
 
 
@@ -45,7 +45,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The table of an experiment's numbers, shortened when it is long."""
+    """The table of an experiment's numbers, shortened if it is long."""
 
     table: Table
     total: int
@@ -100,7 +100,7 @@ class PaperView:
 
 
 def papers_view(experiments: Sequence[Experiment]) -> tuple[PaperView, ...]:
-    """All papers, without what goes across them."""
+    """All papers, without the comparisons across papers."""
     names = dict.fromkeys(e.paper for e in experiments if e.paper != LEADERBOARD)
     return tuple(paper_view(name, experiments) for name in names)
 
@@ -114,7 +114,7 @@ def paper_view(paper: str, experiments: Sequence[Experiment]) -> PaperView:
 
 
 def _view(e: Experiment) -> ExperimentView | None:
-    """What was run, or else what is on record; None when there is neither."""
+    """The run, or else the record; None if there is neither."""
     if e.run is not None:
         return experiment_view(e, _facts(e.run), e.run.mechanisms, e.run.left_out)
     if e.kept is None:

@@ -1,4 +1,4 @@
-"""The bundle that an artifact reviewer asks for: an appendix, the environment, data, figures, tables. Imported by the verb.
+"""The bundle for an artifact reviewer: an appendix, the environment, data, figures, tables. Imported by the verb.
 
 Everything in it comes from the record, the ledger of claims and the cards of the datasets. Nothing is run.
 """
@@ -29,7 +29,7 @@ from dpbench.sources.cards import Card, load
 
 HERE = Path(__file__).parent
 MOST_ROWS = 60
-"""Of a table in LaTeX: longer ones are curves, and stand in the figures and in CSV files."""
+"""Most rows of a table in LaTeX: longer ones are curves, which are in the figures and in CSV files."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Row:
     command: str
     record: Record | None
     current: bool
-    """Whether the code that was recorded is the code that is here."""
+    """Whether the recorded code is the current code."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Decided:
     claim: Claim
     command: str
     verdict: Verdict | None
-    """None when its experiment is not on record, or no experiment decides it."""
+    """None if its experiment has no record, or no experiment decides it."""
 
 
 def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scale: str) -> Iterator[Path]:
-    """Write the bundle, file by file. Own runs of `results` are drawn where there are any, else the record."""
+    """Write the bundle, file by file. Draws the runs in `results` if there are any, otherwise the record."""
     rows = [_row(name, scale) for name in experiments]
     decided = list(_decided(rows, scale))
     facts = {
@@ -95,7 +95,7 @@ def _templates() -> Environment:
 
 
 def _cell(value: object) -> str:
-    """A text that stands in one cell of a Markdown table."""
+    """A text for one cell of a Markdown table."""
     return " ".join(str(value).split()).replace("|", "\\|")
 
 

@@ -1,4 +1,4 @@
-"""Runs the experiments of some papers together and makes the record of each as soon as it is done. Imported by the verb."""
+"""Runs the experiments of some papers together and records each as soon as it is done. Imported by the verb."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Reproduced:
-    """One experiment that was carried out."""
+    """One experiment that was run."""
 
     run: Run
     record: Record | None
-    """None when it could not be drawn, or trials failed."""
+    """None if it could not be drawn, or trials failed."""
     numbers: pd.DataFrame | None
     files: tuple[Path, ...] = ()
     problem: str = ""
 
 
 def experiments_of(asked: Sequence[str]) -> list[str]:
-    """The experiments of some papers, or those that are named themselves; of the five papers when nothing is asked for."""
+    """The experiments of papers, or experiments named directly; those of the five papers by default."""
     every = catalogue.options("experiment")
     by_paper = {paper: [name for name in every if name.startswith(f"{paper}/")] for paper in (*PAPERS, CROSS)}
     found: dict[str, None] = {}
@@ -54,7 +54,7 @@ def experiments_of(asked: Sequence[str]) -> list[str]:
 def plans_of(
     experiments: Sequence[str], *, scale: str, results: Path, jobs: int, overrides: Mapping[str, Value], say: Say
 ) -> Iterator[Plan | UserError]:
-    """The plan of each experiment, its data built; an error where there is nothing to run, such as files that are not here."""
+    """The plan of each experiment, its data built; an error if there is nothing to run, for example because files are missing."""
     settings = {"results": results, "runner.jobs": jobs, **QUIET, **overrides}
     for name in experiments:
         try:
@@ -68,7 +68,7 @@ def plans_of(
 
 
 def carry_out(plans: Sequence[Plan], *, say: Say, advance: Callable[[int], None]) -> Iterator[Reproduced]:
-    """Compute what is missing of all plans, settings that several share once. Each is drawn as soon as it is done."""
+    """Compute what is missing of all plans; shared settings are computed once. Each is drawn as soon as it is done."""
     began: dict[str, float] = {}
 
     def begin(plan: Plan) -> None:

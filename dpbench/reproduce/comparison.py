@@ -1,6 +1,6 @@
-"""Compares the numbers of a run with the record: equal where seed, data and code are, statistically elsewhere.
+"""Compares the numbers of a run with the record: exactly if seed, data and code are equal, statistically otherwise.
 
-Imported by the verbs `reproduce` and `check`. Knows numbers only; runs nothing.
+Imported by the verbs `reproduce` and `check`. Works on numbers only; runs nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dpbench.reproduce.take import is_label
 from dpbench.results.record import Record
 
 TOLERANCE = 1e-9
-"""Relative difference of numbers that the same code computes from the same seed."""
+"""Relative tolerance for numbers that the same code computes from the same seed."""
 ALPHA = 0.01
-"""Chance that a comparison of equal laws by other seeds finds any difference at all."""
+"""Probability that a comparison of equal distributions with other seeds finds any difference."""
 ERROR = "_se"
 """A column `m_se` is the standard error of the mean in the column `m`,"""
 TRIALS = "trials"
@@ -28,7 +28,7 @@ TRIALS = "trials"
 
 @dataclass(frozen=True)
 class Difference:
-    """One number that is not the recorded one."""
+    """One number that differs from the record."""
 
     experiment: str
     where: str
@@ -36,7 +36,7 @@ class Difference:
     recorded: float
     found: float
     p: float = 0.0
-    """Of the test; 0 where the numbers should have been equal."""
+    """p-value of the test; 0 if the numbers should have been equal."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Comparison:
     tested: int = 0
     """Numbers that were tested."""
     untested: int = 0
-    """Numbers without a standard error, of which other seeds tell nothing."""
+    """Numbers without a standard error, which cannot be tested with other seeds."""
     differences: list[Difference] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """Why an experiment could not be compared."""
@@ -102,7 +102,7 @@ def compare(pairs: Iterable[Pair]) -> Comparison:
 
 
 def _aligned(numbers: pd.DataFrame) -> pd.DataFrame:
-    """The numeric columns, indexed by the labels and, where rows share them, by their order."""
+    """The numeric columns, indexed by the labels and, if rows share them, by their order."""
     labels = [str(column) for column in numbers.columns if is_label(str(column))]
     labels += [c for c in numbers.columns if c not in labels and not pd.api.types.is_numeric_dtype(numbers[c])]
     shown = pd.DataFrame({label: numbers[label].map(_label) for label in labels}, index=numbers.index)
@@ -119,7 +119,7 @@ def _label(value: object) -> str:
 def _unequal(name: str, one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> Iterator[Difference]:
     for column in columns:
         x, y = one[column].to_numpy(), other[column].to_numpy()
-        # What is near zero by cancellation is held against the largest of its column.
+        # Values near zero by cancellation are compared relative to the largest of their column.
         size = max(np.nanmax(np.abs(y), initial=0.0), 0.0)
         close = np.isclose(x, y, rtol=TOLERANCE, atol=TOLERANCE * size * 1e-3, equal_nan=True)
         for place in np.flatnonzero(~close):
@@ -143,21 +143,21 @@ def _tests(
 
 
 def difference_p(x: float, x_error: float, n: int, y: float, y_error: float, m: int) -> float:
-    """Two-sided p of Welch's test, from means, standard errors and numbers of trials; nan where nothing can be told."""
+    """Two-sided p-value of Welch's test, from means, standard errors and numbers of trials; nan if undecidable."""
     from scipy.stats import t
 
     if n < 2 or m < 2 or not np.isfinite([x, x_error, y, y_error]).all():
         return math.nan
     spread = math.hypot(x_error, y_error)
     if spread <= TOLERANCE * max(abs(x), abs(y)):
-        # All trials alike: the exact permutation test, not certainty.
+        # All trials equal: use the exact permutation test, do not assume certainty.
         return 1.0 if math.isclose(x, y, rel_tol=TOLERANCE, abs_tol=1e-300) else 2.0 / math.comb(n + m, n)
     freedom = spread**4 / (x_error**4 / (n - 1) + y_error**4 / (m - 1))
     return float(2 * t.sf(abs(x - y) / spread, freedom))
 
 
 def _significant(tests: list[Difference]) -> Iterator[Difference]:
-    """Those that are significant together, by Holm's step-down rule."""
+    """The significant ones, by Holm's step-down rule."""
     for i, test in enumerate(sorted(tests, key=lambda test: test.p)):
         if test.p > ALPHA / (len(tests) - i):
             return

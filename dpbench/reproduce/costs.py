@@ -1,4 +1,4 @@
-"""What a run costs: the memory of a process with all its workers, and the disk that its files take. Imported by `carry_out`."""
+"""What a run costs: the memory of a process with all its workers, and the disk space of its files. Imported by `carry_out`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dpbench.results.run import Run
 from dpbench.results.store import Store
 
 SECONDS = 1.0
-"""Between two looks at the memory."""
+"""Seconds between two measurements of memory."""
 PROC = Path("/proc")
 
 
 class Meter:
-    """Looks once per second how much memory this process and its workers hold together. Measures on Linux only."""
+    """Measures once per second the memory of this process and its workers together. Linux only."""
 
     def __init__(self) -> None:
         self._peak: int | None = None
@@ -32,7 +32,7 @@ class Meter:
         self._thread.join()
 
     def peak(self) -> int | None:
-        """The largest number of bytes since this was last asked; None where it cannot be measured."""
+        """The peak in bytes since the last call; None if it cannot be measured."""
         self._look()
         found, self._peak = self._peak, None
         return found
@@ -48,7 +48,7 @@ class Meter:
 
 
 def memory_of(pid: int) -> int | None:
-    """Bytes of memory of a process and all its descendants; pages that several of them map are counted once, in parts."""
+    """Bytes of memory of a process and all its descendants; shared pages are counted once, in parts."""
     sizes = [size for one in (pid, *_descendants(pid)) if (size := _proportional(one)) is not None]
     return sum(sizes) if sizes else None
 

@@ -1,4 +1,4 @@
-"""The exact versions of everything that dpbench needs, as installed here: what a lock file holds. Imported by `artifact`."""
+"""The exact versions of everything that dpbench needs, as installed: the content of a lock file. Imported by `artifact`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAME = "dpbench-repro"
 
 
 def locked(name: str = NAME) -> dict[str, str]:
-    """Name and version of each distribution that `name` needs, directly or not, in order of names. Extras are left out."""
+    """Name and version of each distribution that `name` needs, directly or indirectly, sorted by name. Extras are left out."""
     found: dict[str, str] = {}
     waiting = [name]
     while waiting:
@@ -23,7 +23,7 @@ def locked(name: str = NAME) -> dict[str, str]:
 
 
 def _needed(requirement: str) -> list[str]:
-    """The distribution that a requirement names, where it holds here and is installed."""
+    """The distribution that a requirement names, if it applies here and is installed."""
     try:
         parsed = Requirement(requirement)
         if parsed.marker is not None and not parsed.marker.evaluate({"extra": ""}):
@@ -34,6 +34,6 @@ def _needed(requirement: str) -> list[str]:
 
 
 def lock_file(name: str = NAME) -> str:
-    """The text of a requirements.lock, which `pip install --constraint` takes."""
+    """The text of a requirements.lock for `pip install --constraint`."""
     head = f"# The versions that {name} ran with. Use: pip install --constraint requirements.lock {name}\n"
     return head + "".join(f"{package}=={version}\n" for package, version in locked(name).items())

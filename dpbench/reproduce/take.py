@@ -1,4 +1,4 @@
-"""The record of a finished run, with its long curves thinned. Imported by `carry_out` and the comparison."""
+"""Makes the record of a finished run, with long curves thinned. Imported by `carry_out` and the comparison."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dpbench.sources.cache import folder
 POINTS = 500
 """Most points of one curve."""
 LABELS = ("dataset", "mechanism", "epsilon", "task", "data_seed", "noise")
-"""Columns of a script's numbers that name what a row is about; so does every column `dataset.*`, `mechanism.*`, `task.*`."""
+"""Columns of a script's numbers that are labels of a row, as are all columns `dataset.*`, `mechanism.*`, `task.*`."""
 
 
 def is_label(column: str) -> bool:
-    """Whether a column of a script's numbers names what a row is about."""
+    """Whether a column of a script's numbers is a label."""
     group, dot, _ = column.partition(".")
     return column in LABELS or (bool(dot) and group in ("dataset", "mechanism", "task"))
 
 
 def take(run: Run, numbers: pd.DataFrame, *, seconds: float | None, memory: int | None) -> Record:
-    """The record of a run that is finished; `numbers` are those of its script."""
+    """The record of a finished run; `numbers` are those of its script."""
     trials = run.trials()
     computing = float(trials.drop_duplicates([SETTING, TRIAL])[SECONDS].sum())
     data = {folder(setting.dataset.spec) for setting in run.settings}
@@ -64,13 +64,13 @@ def identity_of(run: Run) -> str:
 
 
 def verdicts(run: Run) -> tuple[RecordedVerdict, ...]:
-    """What comes of the claims that this run decides."""
+    """The verdicts on the claims that this run decides."""
     judge = Judge(run.results, run.scale, record=None)
     return tuple(recorded.of(judge.verdict(claim)) for claim in ledger() if claim.experiment == run.name)
 
 
 def thinned(numbers: pd.DataFrame, points: int = POINTS) -> pd.DataFrame:
-    """The same with at most about `points` rows of each curve: half of them evenly spaced, half by ratio, and both ends.
+    """The same with at most about `points` rows of each curve: half of them linearly spaced, half logarithmically, and both ends.
 
     A curve is a group of rows with the same labels.
     """

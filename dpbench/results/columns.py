@@ -1,8 +1,8 @@
-"""Rows of trials as Arrow tables: numbers as doubles, words as strings. Imported by the store and the frame.
+"""Rows of trials as Arrow tables: numbers as doubles, text as strings. Imported by the store and the frame.
 
-A release may tell a number in one trial and a word in another. Then the column holds words, numbers spelled out; on reading,
-a column in which every word is a number is one of numbers again. So the type of a column depends on the trials that are
-read, not on which of them were stored together.
+A release may give a number in one trial and a text in another. Then the stored column is text, with numbers spelled out. On
+reading, a column in which every text is a number becomes numeric again. So the type of a column depends on the trials that
+are read, not on which of them were stored together.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Row = Mapping[str, Cell]
 
 
 def table(rows: Sequence[Row]) -> pa.Table:
-    """Every number but the trial is a double, so that files of one setting fit together."""
+    """Every number except the trial is a double, so that files of one setting fit together."""
     types: dict[str, pa.DataType] = {}
     for row in rows:
         for name, value in row.items():
             kind = pa.int64() if name == "trial" else pa.string() if isinstance(value, str) else pa.float64()
-            if types.get(name) != pa.string():  # a word in one trial makes the column one of words
+            if types.get(name) != pa.string():  # a text in one trial makes the whole column text
                 types[name] = kind
     columns = {name: [_spelled(row.get(name), kind) for row in rows] for name, kind in types.items()}
     return pa.table(columns, schema=pa.schema(types.items()))
 
 
 def are_plain(schema: pa.Schema) -> bool:
-    """Whether a table is of the types that `table` gives, each column once, and its metrics are numbers."""
+    """Whether a table has the types that `table` writes, no duplicate columns, and numeric metrics."""
     kinds = {field.name: field.type for field in schema}
     if len(kinds) < len(schema) or kinds.pop("trial", None) != pa.int64():
         return False
@@ -38,7 +38,7 @@ def are_plain(schema: pa.Schema) -> bool:
 
 
 def as_words(given: pa.Table, names: Iterable[str]) -> pa.Table:
-    """The same table with these columns, as far as it has them, as words."""
+    """The same table with these columns, if present, as text."""
     for name in {*names} & {*given.column_names}:
         if given.schema.field(name).type != pa.string():
             spelled = [_spelled(value, pa.string()) for value in given[name].to_pylist()]
@@ -47,7 +47,7 @@ def as_words(given: pa.Table, names: Iterable[str]) -> pa.Table:
 
 
 def settled(given: pa.Table, keep: Iterable[str]) -> pa.Table:
-    """The same table with every column of spelled numbers as numbers, and without empty columns other than `keep`."""
+    """The same table with every column of spelled-out numbers as numbers, and without empty columns except `keep`."""
     for field in given.schema:
         if given[field.name].null_count == given.num_rows and field.name not in keep:
             given = given.drop_columns(field.name)
@@ -60,7 +60,7 @@ def settled(given: pa.Table, keep: Iterable[str]) -> pa.Table:
 
 
 def same(one: Cell, other: Cell) -> bool:
-    """Whether two copies of a cell agree: a number with its spelling, and NaN with NaN."""
+    """Whether two copies of a cell agree: a number equals its spelling, and NaN equals NaN."""
     if isinstance(one, str) or isinstance(other, str):
         return _spelled(one, pa.string()) == _spelled(other, pa.string())
     return one == other or (one != one and other != other)
@@ -73,7 +73,7 @@ def _spelled(value: Cell, kind: pa.DataType) -> Cell:
 
 
 def _number(word: str | None) -> Cell:
-    """The number that a word spells, exactly as `_spelled` does; else the word."""
+    """The number that a text spells exactly as `_spelled` does; otherwise the text."""
     try:
         return word if word is None or str(float(word)) != word else float(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What to tell a user about a run and how to go on from it: remarks, and the commands that make or complete it."""
+"""Remarks about a run for the user, and the commands that make or complete it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from dpbench.results.folder import is_old
 from dpbench.results.run import Run, Value
 from dpbench.results.store import Store
 
-RESULTS = Path("results")  # where runs write unless told otherwise, as conf/run.yaml says
+RESULTS = Path("results")  # the default of runs, as in conf/run.yaml
 
 
 def run_command(experiment: str | None, results: Path, scale: str | None = None) -> str:
-    """What to type to have this experiment (None: the first one) in this folder."""
+    """The command that runs this experiment (None: the first one) into this folder."""
     words = [f"{key}={value}" for key, value in (("experiment", experiment), ("scale", scale)) if value]
     words += [f"results={results}"] if results != RESULTS else []
     return shlex.join(["python", "-m", "dpbench", "run", *words])
 
 
 def audit_command(results: Path) -> str:
-    """What to type to have the audit of all mechanisms in this folder."""
+    """The command that audits all mechanisms into this folder."""
     words = ["--results", str(results)] if results != RESULTS else []
     return shlex.join(["python", "-m", "dpbench", "audit", *words])
 
 
 def own_command(run: Run) -> str:
-    """What to type to have this run again: an experiment with the files that were read, or what an ad-hoc run is made of."""
+    """The command that repeats this run: an experiment with the files that were read, or the parts of an ad-hoc run."""
     words = shlex.split(run_command(run.experiment, run.results, run.scale))
     settings = run.settings
     if not run.experiment:
@@ -50,7 +50,7 @@ def own_command(run: Run) -> str:
 
 
 def _data_seeds(run: Run) -> Iterator[str]:
-    """The seeds of generated data as words."""
+    """The seeds of generated data as command-line words."""
     if run.data_seeds and run.data_seeds[0]:
         yield f"data_seed={run.data_seeds[0]}"
     if len(run.data_seeds) > 1:
@@ -58,7 +58,7 @@ def _data_seeds(run: Run) -> Iterator[str]:
 
 
 def _parameters(group: str, found: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[str]:
-    """Parameters as words; one with several values is an axis."""
+    """Parameters as command-line words; one with several values is an axis."""
     values: dict[str, dict[str, None]] = {}
     for name, params in found:
         for key, value in params.items():
@@ -71,7 +71,7 @@ def _parameters(group: str, found: Sequence[tuple[str, Mapping[str, Value]]]) ->
 def remarks(run: Run, trials: int | None = None) -> list[str]:
     """What a reader of a run's figure must know: that it is not the experiment as defined, or not finished.
 
-    `trials`: how many are stored, where the caller knows.
+    `trials`: how many are stored, if the caller knows.
     """
     found = []
     again = run_command(run.experiment, run.results, run.scale)
@@ -86,20 +86,20 @@ def remarks(run: Run, trials: int | None = None) -> list[str]:
         wanted = run.repetitions_by_id()
         trials = sum(len([t for t in store.done(name) if t < most]) for name, most in wanted.items())
     if trials < run.planned:
-        on = f"`{again}` goes on from there" if as_defined else "the same command goes on from there"
+        on = f"`{again}` continues from there" if as_defined else "the same command continues from there"
         found.append(f"not finished: {trials} of {run.planned} trials are stored; {on}")
     return found
 
 
 def several_draws(run: Run) -> str:
-    """What means and standard errors of a run with several draws of its generated data are."""
+    """What the means and standard errors of a run with several draws of its generated data are."""
     draws = len(run.data_seeds)
     what = "means over the draws of the data, with their standard errors"
     return f"{what}: {draws} draws, so {draws - 1} degree{'s' * (draws > 2)} of freedom"
 
 
 def stored(results: Path, scale: str | None = None) -> dict[str, Run]:
-    """The newest run of every label, for a verb that makes something of them: a folder without any is wrong use."""
+    """The newest run of every label, for verbs that use them. A folder without runs is a UserError."""
     if found := Run.each(results, scale):
         return found
     raise nothing_stored(results, None, scale)
@@ -115,7 +115,7 @@ def nothing_stored(results: Path, experiment: str | None, scale: str | None) -> 
     if not results.is_dir():
         problem = "does not exist"
     elif is_old(results):
-        problem = "was written by an earlier version of dpbench, whose files are not read any more"
+        problem = "was written by an earlier version of dpbench, whose files are no longer read"
     elif experiment and others:
         problem = f"holds no run of {experiment}"
     elif others:

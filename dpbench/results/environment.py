@@ -1,4 +1,4 @@
-"""Where a run was made: versions, commit and machine. Imported by `run` only; looks at nothing but this process."""
+"""Where a run was made: versions, commit and machine. Imported by `run` only; looks only at this process."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Environment:
-    """What else may have a part in numbers and times."""
+    """What else may influence numbers and times."""
 
     python: str = ""
     platform: str = ""
     processor: str = ""
     cores: int = 0
     commit: str = ""
-    """Of dpbench's own checkout; empty for an installed wheel."""
+    """Commit of dpbench's checkout; empty for an installed wheel."""
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def here(cls) -> Environment:
-        """That of this process."""
+        """The environment of this process."""
         return cls(
             python=platform.python_version(),
             platform=platform.platform(),
@@ -74,7 +74,7 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _commit() -> str:
-    """The checkout's commit, with a plus where files differ from it."""
+    """The checkout's commit, with a plus if files differ from it."""
     if not (PACKAGE.parent / ".git").exists():
         return ""
     try:

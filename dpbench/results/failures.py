@@ -1,7 +1,7 @@
 """The tracebacks in a results folder: one text file per distinct failure, in failures/. Imported by the runner and `run`.
 
-The files are for people. Each also lists the trials that failed, so that it goes away when they are finished or no longer
-part of the run, whichever process finishes them.
+The files are for people. Each also lists the trials that failed, so that it is removed when they are finished or no longer
+part of the run, by whichever process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpbench.results.folder import inside, write_aside
 from dpbench.results.run import Run
 
 FOLDER = "failures"
-LONGEST = 5_000_000  # characters of a file that are read
+LONGEST = 5_000_000  # most characters of a file that are read
 LISTED = re.compile(r"^  ([0-9a-f]{8,64}) .*: trials? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)$", re.MULTILINE)
 
 Trials = Mapping[str, Iterable[int]]
@@ -48,7 +48,7 @@ class Problem:
 
 
 def write(run: Run, problems: Iterable[Problem], finished: Callable[[str], set[int]]) -> None:
-    """One file per problem. What another process has noted of the same problem is kept; what is finished is not.
+    """One file per problem. Entries of other processes about the same problem are kept, except finished trials.
 
     `finished`: the stored trials of a setting.
     """
@@ -56,7 +56,7 @@ def write(run: Run, problems: Iterable[Problem], finished: Callable[[str], set[i
     if not found and not root.is_dir():
         return
     done = {setting.id: finished(setting.id) for setting in run.settings}
-    for problem in found:  # what fails in another way now fails no longer in the old one
+    for problem in found:  # a trial that now fails in another way no longer fails in the old one
         for name, trials in problem.trials.items():
             done[name] = done[name].union(trials)
     for problem in found:
@@ -79,7 +79,7 @@ def _text(run: Run, problem: Problem, failed: Trials) -> str:
         _title(run),
         "",
         problem.error,
-        f"at {problem.place}" if problem.place else "at a place that is not known",
+        f"at {problem.place}" if problem.place else "at an unknown place",
         "",
     ]
     settings = {setting.id: setting for setting in run.settings}
@@ -89,7 +89,7 @@ def _text(run: Run, problem: Problem, failed: Trials) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of a file; nothing of a link, or of what is no file."""
+    """The text of a file; empty for a link, or for anything that is not a file."""
     if path.is_symlink() or not path.is_file():
         return ""
     with path.open(encoding="utf-8", errors="replace") as file:

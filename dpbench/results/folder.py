@@ -1,4 +1,4 @@
-"""The layout of a results folder, and how files come into it and are set aside. Imported by whoever writes into one.
+"""The layout of a results folder, and how files are written into it and set aside. Imported by everything that writes into one.
 
 runs/EXPERIMENT@SCALE.json      what was run (sealed)
 trials/AB/ID/FIRST-LAST.CHECKSUM.parquet   the trials of one setting
@@ -22,8 +22,8 @@ from pathlib import Path
 
 from dpbench.errors import Failed
 
-LARGEST = 256 << 20  # bytes of one stored file: more is none of ours, and could fill the memory of whoever opens it
-OLD_AGE = 24 * 3600.0  # seconds after which what is left aside is nobody's any more
+LARGEST = 256 << 20  # bytes of one stored file: a larger one is not ours, and could fill the memory of its reader
+OLD_AGE = 24 * 3600.0  # seconds after which temporary files are considered abandoned
 
 
 def run_files(results: Path) -> list[Path]:
@@ -62,7 +62,7 @@ def is_old(results: Path) -> bool:
 
 
 def read_whole(path: Path) -> bytes:
-    """The bytes of a stored file. ValueError: it is a pipe or the like, which never ends, or larger than any of ours."""
+    """The bytes of a stored file. ValueError: it is not a regular file, or is larger than any of ours."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("it is not a file")
@@ -72,7 +72,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def write_aside(path: Path, content: bytes) -> None:
-    """Write a whole file: under a name of its own first, then renamed into place."""
+    """Write a file atomically: under a temporary name first, then renamed."""
     if len(content) > LARGEST:
         raise Failed(f"{path} would have {len(content)} bytes: expected at most {LARGEST}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,20 +89,20 @@ def write_aside(path: Path, content: bytes) -> None:
 
 
 def set_aside(results: Path, path: Path) -> Path | None:
-    """Move a file that does not hold what it should to `damaged/`; None where nothing may be moved."""
+    """Move a file that does not hold what it should to `damaged/`; None if it cannot be moved."""
     target = results / "damaged" / f"{path.parent.name}-{path.name[:150]}-{uuid.uuid4().hex[:6]}"
     if not (is_inside(results, target.parent) and is_inside(results, path.parent)):
         return None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, target)
-    except OSError:  # a folder that one may only read
+    except OSError:  # a read-only folder
         return None
     return target
 
 
 def sweep(results: Path) -> None:
-    """Remove what processes that are gone left aside anywhere in a results folder."""
+    """Remove temporary files that dead processes left anywhere in a results folder."""
     for root in (results / "runs", results / "trials", results / "failures"):
         if root.is_dir() and is_inside(results, root):
             for folder, _, names in os.walk(root):  # follows no links
@@ -120,7 +120,7 @@ def _sweep(folder: Path, names: list[str]) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process of this machine runs. One that is dead and not yet waited for does not."""
+    """Whether a process of this machine runs. A zombie does not count."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

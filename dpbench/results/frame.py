@@ -23,12 +23,12 @@ METRIC, CHOSEN, DIAGNOSTIC = "metric.", "chosen.", "diagnostic."
 SETTING, TRIAL, SECONDS = "setting", "trial", "seconds"
 DATA_SEED, DATA_SEEDS = "data_seed", "data_seeds"
 PAIRS = {"pair_variance": "variance", "pair_bias2": "bias2"}
-"""What odd trials measure together with the one before, and what its mean over a run is called."""
+"""What odd trials measure together with the previous trial, and the name of its mean over a run."""
 
 
 def trials(run: Run) -> pd.DataFrame:
-    """All stored trials of a run. Columns: the labels, `data_seed` (a whole number; of original files, which no seed changes,
-    the one the run was given), `setting`, `trial`, `seconds`, and what the trials hold."""
+    """All stored trials of a run. Columns: the labels, `data_seed` (an integer; for original files, which do not depend on a
+    seed, the one the run was given), `setting`, `trial`, `seconds`, and the columns stored with the trials."""
     store = Store(run.results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))
     tables: list[pa.Table] = []
     labels: list[dict[str, Value]] = []
@@ -54,7 +54,7 @@ def joined(labels: Sequence[Mapping[str, Value]], tables: Sequence[pa.Table]) ->
 
 
 def _stacked(tables: Sequence[pa.Table]) -> pd.DataFrame:
-    """The rows of all settings; a column of words in one and of numbers in another keeps both as they are."""
+    """The rows of all settings; a column with text in one and numbers in another keeps both as they are."""
     import pandas as pd
     import pyarrow as pa
 
@@ -74,7 +74,7 @@ def _stacked(tables: Sequence[pa.Table]) -> pd.DataFrame:
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:
-    """The metrics of a frame of trials, without their prefix, in stored order; those of pairs of trials aside."""
+    """The metrics of a frame of trials, without their prefix, in stored order, except those of pairs of trials."""
     names = [c.removeprefix(METRIC) for c in frame.columns if c.startswith(METRIC)]
     return [name for name in names if name not in PAIRS]
 
@@ -82,9 +82,9 @@ def metric_names(frame: pd.DataFrame) -> list[str]:
 def moments(frame: pd.DataFrame, by: list[str], columns: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The means of some columns in each group, and the standard errors of these means.
 
-    Trials on one draw of the data are repeats of each other; trials on different draws are not. Where a group holds several
+    Trials on one draw of the data are repetitions; trials on different draws are not. If a group holds several
     data seeds, its mean is the mean of the seeds' means, each with equal weight, and its standard error is that of the K seed
-    means: the noise and the spread between draws together. It has K - 1 degrees of freedom, so with a handful of seeds it is
+    means: the noise and the spread between draws together. It has K - 1 degrees of freedom, so with few seeds it is
     itself uncertain: an interval needs Student's t with K - 1, not a factor of 2. One dataset per group is expected.
     """
     groups = frame.groupby(by, sort=False, dropna=False)
@@ -105,11 +105,11 @@ def _draws(frame: pd.DataFrame, by: list[str]) -> pd.Series:
 
 
 def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Mean, standard error and 95th percentile of every metric over trials, and bias apart from variance.
+    """Mean, standard error and 95th percentile of every metric over trials, and bias separate from variance.
 
-    Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`. Where the task gives errors, `variance` and `bias2`
+    Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`. If the task gives errors, `variance` and `bias2`
     (the means over complete pairs of trials, unbiased, so that `bias2` may come out below zero) with `_se`, and `bias`, the
-    root of `bias2`. Where a group holds several draws of the data, there is also `data_seeds`, their number; see `moments` for
+    root of `bias2`. If a group holds several draws of the data, there is also `data_seeds`, their number; see `moments` for
     what means and standard errors are then. The percentile is that of all trials.
     """
     import pandas as pd
@@ -127,7 +127,7 @@ def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         columns += [mean[at].rename(name), error[at].rename(f"{name}_se"), high[at].rename(f"{name}_p95")]
     for at, name in pairs.items():
         columns += [mean[at].rename(name), error[at].rename(f"{name}_se")]
-    table = pd.concat(columns, axis=1).copy()  # as one block: pandas warns of hundreds of them
+    table = pd.concat(columns, axis=1).copy()  # as one block: pandas warns if there are hundreds
     if "bias2" in table:
         table["bias"] = table["bias2"].clip(lower=0) ** 0.5
     return table.reset_index()

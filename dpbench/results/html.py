@@ -12,7 +12,7 @@ MOST = 60  # rows shown
 
 
 def page(run: Run) -> str:
-    """The table as HTML, without scripts and styles of its own."""
+    """The table as HTML, without scripts or styles."""
     summary = run.summary()
     if summary.empty:
         return f"<p>{html.escape(repr(run))}: no trial is finished</p>"

@@ -8,7 +8,7 @@ LARGE, SMALL = 1e9, 1e-4  # beyond these, powers of ten are easier to read than 
 
 
 def with_error(value: float | None, error: float | None = None) -> str:
-    """A mean and its standard error: the error with two digits, and the mean cut at the same place."""
+    """A mean and its standard error: the error with two digits, and the mean rounded to the same digit."""
     if value is None or math.isnan(value):
         return ""
     if error is None or math.isnan(error) or not math.isfinite(value):
@@ -28,7 +28,7 @@ def with_error(value: float | None, error: float | None = None) -> str:
 
 
 def plain(value: float, digits: int = 6) -> str:
-    """A number alone, with so many digits."""
+    """A number alone, with this many significant digits."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
     if abs(value) >= LARGE or abs(value) < SMALL:

@@ -1,7 +1,7 @@
 """The record: the reproduction as it was run once at paper size, kept as text beside the code.
 
-Two files per experiment: EXPERIMENT.json says how it was run, what it cost and which verdicts came of it, and is sealed;
-EXPERIMENT.csv has the numbers of its figure. Written by `reproduce`; figures, claims and report read it where an experiment has
+Two files per experiment: EXPERIMENT.json (sealed) says how it was run, what it cost and which verdicts it gave;
+EXPERIMENT.csv has the numbers of its figure. Written by `reproduce`; figures, claims and report read it if an experiment has
 not been run.
 """
 
@@ -29,38 +29,38 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Costs:
-    """What a run took, on the machine that the environment names."""
+    """What a run cost, on the machine that the environment names."""
 
     seconds: float | None = None
-    """From the first trial to the last; None when it went on from an earlier run."""
+    """From the first trial to the last; None if it continued an earlier run."""
     computing: float = 0.0
     """Seconds of all releases together, whatever the number of workers."""
     memory: int | None = None
-    """Largest number of bytes that the process and its workers held together; None where that cannot be measured."""
+    """Peak memory of the process and its workers together, in bytes; None if it cannot be measured."""
     disk: int = 0
     """Bytes of the stored trials and of the cached data."""
 
 
 @dataclass(frozen=True)
 class RecordedVerdict:
-    """What came of one claim."""
+    """The verdict on one claim."""
 
     claim: str
     verdict: str
     expect: str = ""
-    """What the paper was read to expect."""
+    """What we expect according to the paper."""
     value: float | None = None
-    """Of the measure, in the group of settings that decided; None where nothing was measured."""
+    """The measured value in the group of settings that decided; None if nothing was measured."""
     low: float | None = None
     high: float | None = None
     where: str = ""
     """Which group of settings decided, out of how many."""
     reason: str = ""
     files: tuple[str, ...] = ()
-    """The datasets of original files that it is about; empty: generated data decide."""
+    """The datasets of original files that it is about; empty: it was decided on generated data."""
     trials: int = 0
     error: float = 0.0
-    """How often such a verdict may be wrong by the mechanisms' noise alone."""
+    """Probability that such a verdict is wrong because of the mechanisms' noise."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Record:
     title: str
     scale: str
     trials: int
-    """Of each setting and data seed; a mechanism may have fewer, as the numbers say."""
+    """Trials per setting and data seed; a mechanism may have fewer, as the numbers show."""
     seed: int
-    """Of the noise."""
+    """Seed of the noise."""
     data_seeds: tuple[int, ...]
     settings: int
     identity: str
@@ -81,9 +81,9 @@ class Record:
     code: str
     """One digest of the code alone."""
     classes: Mapping[str, tuple[str, ...]]
-    """The sources, mechanisms and tasks that ran, by registered name: whose code it is."""
+    """The sources, mechanisms and tasks that ran, by registered name."""
     origins: tuple[str, ...]
-    """Where the data come from, in words."""
+    """Where the data comes from, as text."""
     not_private: Mapping[str, str] = field(default_factory=dict)
     """The mechanisms that are not private as run, each with the reason."""
     environment: Environment = field(default_factory=Environment)
@@ -92,7 +92,7 @@ class Record:
     costs: Costs = field(default_factory=Costs)
     verdicts: tuple[RecordedVerdict, ...] = ()
     checksum: str = ""
-    """Of the file of numbers."""
+    """Digest of the file of numbers."""
     folder: Path = field(default=RECORD, compare=False)
     """Where it is stored."""
 
@@ -107,7 +107,7 @@ class Record:
         return dataclasses.replace(self, costs=earlier.costs)
 
     def numbers(self) -> pd.DataFrame:
-        """The numbers of its figure, as its script gave them; long curves have fewer points. UserError when damaged."""
+        """The numbers of its figure, as its script gave them; long curves are thinned. UserError when damaged."""
         import pandas as pd
 
         path = self.folder / f"{self.experiment}.csv"
@@ -116,11 +116,11 @@ class Record:
         except (OSError, UnicodeDecodeError) as problem:
             raise _damaged(path, problem) from None
         if text_digest(text) != self.checksum:
-            raise _damaged(path, "its checksum is another one")
+            raise _damaged(path, "its checksum does not match")
         return pd.read_csv(io.StringIO(text))
 
     def save(self, numbers: pd.DataFrame, folder: Path = RECORD) -> list[Path]:
-        """Write both files, in the place of what is there."""
+        """Write both files, replacing existing ones."""
         text = numbers.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
         body = dataclasses.asdict(self) | {"checksum": text_digest(text)}
         del body["folder"]
@@ -136,7 +136,7 @@ def names(folder: Path = RECORD) -> list[str]:
 
 
 def read(experiment: str, folder: Path = RECORD) -> Record | None:
-    """The record of an experiment; None when there is none. UserError when it is damaged."""
+    """The record of an experiment; None if there is none. UserError if it is damaged."""
     path = folder / f"{experiment}.json"
     if not path.is_file():
         return None

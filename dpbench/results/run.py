@@ -1,7 +1,7 @@
-"""What a run is: its settings, how it was carried out, and where it is written down.
+"""What a run is: its settings, how it was executed, and where it is stored.
 
 `Setting` and `Run` are the types that every package shares, from the plan to the report. `sealed` has the stored form: damage
-is noticed, named and set aside. Reading one imports, calls and opens nothing that is named in it.
+is detected, reported and set aside. Reading a run imports, calls and opens nothing that is named in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
-VALID_NAME = "parts of letters, digits, `_`, `.` and `-`, divided by slashes"
+VALID_NAME = "parts of letters, digits, `_`, `.` and `-`, separated by slashes"
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,12 +32,12 @@ class Run:
     """The experiment's id, or a name of its own: the user's, or that of an ad-hoc run."""
     scale: str
     repetitions: int
-    """Number of trials of each setting, but for `most_trials`."""
+    """Number of trials of each setting, except for `most_trials`."""
     seed: int
-    """Of the noise."""
+    """Seed of the noise."""
     settings: tuple[Setting, ...]
     experiment: str = ""
-    """The experiment that it is, or is a variation of; empty for an ad-hoc run."""
+    """The experiment that it is, or that it modifies; empty for an ad-hoc run."""
     title: str = ""
     metrics: tuple[str, ...] = ()
     """The metrics that the table of the run shows."""
@@ -46,9 +46,9 @@ class Run:
     changes: tuple[str, ...] = ()
     """How it differs from the experiment as it is defined."""
     altered: tuple[str, ...] = ()
-    """Those of the changes after which its numbers mean something else."""
+    """The changes that alter the meaning of its numbers."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
-    """Mechanisms that are repeated less often, each with the number of its trials."""
+    """Mechanisms with fewer trials, each with their number."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was planned (UTC)."""
@@ -61,7 +61,7 @@ class Run:
     def load(cls, results: Path | str, experiment: str, scale: str | None = None, files: Any = None) -> Run:
         """The newest run of an experiment (at a scale, with these datasets read from files).
 
-        Raises UserError when there is none.
+        Raises UserError if there is none.
         """
         from dpbench.results.commands import nothing_stored
         from dpbench.results.sealed import read_all
@@ -80,7 +80,7 @@ class Run:
 
     @classmethod
     def all(cls, results: Path | str, scale: str | None = None) -> dict[str, Run]:
-        """The newest run of every name under a results folder, whatever its data were read from."""
+        """The newest run of every name under a results folder, whatever its data was read from."""
         found = sorted(cls.each(results, scale).values(), key=lambda run: run.written)
         return dict(sorted({run.name: run for run in found}.items()))
 
@@ -97,7 +97,7 @@ class Run:
 
     @property
     def datasets(self) -> dict[str, DatasetUse]:
-        """The datasets by name; of one that occurs with several parameters, the last."""
+        """The datasets by name; if one occurs with several parameters, the last."""
         return {setting.dataset.name: setting.dataset for setting in self.settings}
 
     @property
@@ -120,7 +120,7 @@ class Run:
 
     @property
     def planned(self) -> int:
-        """Number of trials in all; settings that are one and the same count once."""
+        """Total number of trials; identical settings count once."""
         return sum(self.repetitions_by_id().values())
 
     def repetitions_of(self, setting: Setting) -> int:
@@ -128,14 +128,14 @@ class Run:
         return min(self.repetitions, self.most_trials.get(setting.mechanism.name, self.repetitions))
 
     def repetitions_by_id(self) -> dict[str, int]:
-        """Number of trials of every setting, by its id: of one that has several names, the largest."""
+        """Number of trials of every setting, by its id; the largest if one id has several names."""
         found: dict[str, int] = {}
         for setting in self.settings:
             found[setting.id] = max(found.get(setting.id, 0), self.repetitions_of(setting))
         return found
 
     def origins(self) -> list[str]:
-        """Where the data come from, datasets of one origin together, with the seeds of generated ones."""
+        """Where the data comes from: datasets grouped by origin, with the seeds of generated ones."""
         return origins(setting.dataset for setting in self.settings)
 
     @property
@@ -144,7 +144,7 @@ class Run:
         return tuple(sorted({s.dataset.seed for s in self.settings if not s.dataset.original}))
 
     def draws(self) -> list[tuple[Setting, ...]]:
-        """Its settings, those together that differ in nothing but the draw of the data. Each alone when there is one draw."""
+        """Its settings, grouped so that a group differs only in the draw of the data. Each alone if there is one draw."""
         if len(self.data_seeds) < 2:
             return [(setting,) for setting in self.settings]
         found: dict[str, dict[str, Setting]] = {}
@@ -188,7 +188,7 @@ class Run:
         return f"Run({self.name} at scale {self.scale}: {settings}, {self.repetitions} trials each, in {self.results})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of it: the means with their standard errors, and what is to be known of them."""
+        """What a notebook shows of it: the means with their standard errors, and remarks on them."""
         from dpbench.results.html import page
 
         return page(self)
@@ -197,12 +197,12 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """Where it is written down: name, scale, and which datasets were read from files."""
+        """Where it is stored: by name, scale, and which datasets were read from files."""
         return self.results / "runs" / f"{self.name}@{self.scale}{self._files}.json"
 
     @property
     def label(self) -> str:
-        """What tells it from other runs of one scale: its name, and which datasets were read from files."""
+        """What distinguishes it from other runs of the same scale: its name, and which datasets were read from files."""
         return f"{self.name}{self._files}"
 
     @property
@@ -210,7 +210,7 @@ class Run:
         return "".join(f"+{name.replace('/', '.')}" for name in self.original_datasets)
 
     def save(self) -> Path:
-        """Write it down: aside first, then renamed. Raises UserError for names that no reader would accept."""
+        """Store it atomically. Raises UserError for names that no reader would accept."""
         from dpbench.results.sealed import packed
 
         for what, name in names(self):

@@ -1,7 +1,7 @@
 """Runs as sealed files, and what is checked when one is read. Imported by `run` only.
 
-A run file may be damaged, or come from somebody else: every field must be there and of its type, every name a name, and
-control characters, which could drive a terminal, are taken out. Nothing that is named in it is imported, called or opened.
+A run file may be damaged, or come from somebody else: every field must be present and of its type, every name valid, and
+control characters, which could affect a terminal, are removed. Nothing named in it is imported, called or opened.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def packed(run: Run) -> bytes:
 
 
 def read_all(results: Path) -> Iterator[Run]:
-    """Every run under a results folder. What is damaged is named, set aside, and left out."""
+    """Every run under a results folder. Damaged files are reported, set aside, and left out."""
     for path in run_files(results):
         try:
             run = _read(path, results)
-        except FileNotFoundError:  # set aside by another reader in the meantime
+        except FileNotFoundError:  # another reader has set it aside
             continue
-        except OSError as error:  # a passing fault of the disk must not cost a good file
-            warnings.warn(f"{path} cannot be read ({error.strerror}) and is passed over", Damaged, stacklevel=3)
+        except OSError as error:  # a temporary disk error must not cost a good file
+            warnings.warn(f"{path} cannot be read ({error.strerror}) and is skipped", Damaged, stacklevel=3)
         except ValueError as error:
             moved = set_aside(results, path)
             where = f"it is now {moved}" if moved else "it cannot be moved"
-            text = f"{path} is damaged ({error}) and passed over, {where}: run the experiment again"
+            text = f"{path} is damaged ({error}) and skipped, {where}: run the experiment again"
             warnings.warn(text, Damaged, stacklevel=3)
         else:
             yield run
@@ -57,14 +57,14 @@ def _read(path: Path, results: Path) -> Run:
     if not is_inside(results, path):
         raise ValueError("it is a link")
     body = seals.unseal(read_whole(path))
-    if body.pop("schema", None) != SCHEMA or "results" in body:  # where it is stored is not for it to say
-        raise ValueError("it is of another version of dpbench")
+    if body.pop("schema", None) != SCHEMA or "results" in body:  # a file does not say where it is stored
+        raise ValueError("it was written by another version of dpbench")
     run: Run = _made(Run, {**body, "results": results})
     for what, name in names(run):
         if not valid_name(name):
             raise ValueError(f"the {what} {name!r} is not valid")
     if run.path != path:
-        raise ValueError("its name is not the one it was written under")
+        raise ValueError("its name does not match the file name")
     for setting in run.settings:
         if not _ID.fullmatch(setting.id):
             raise ValueError(f"{setting.id!r} is not the id of a setting")
@@ -74,7 +74,7 @@ def _read(path: Path, results: Path) -> Run:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: dataclasses as objects, tuples as lists."""
+    """In JSON form: dataclasses as objects, tuples as lists."""
     if dataclasses.is_dataclass(value):
         return {name: _plain(getattr(value, name)) for name in _stored(value.__class__)}
     if isinstance(value, Mapping):
@@ -83,10 +83,10 @@ def _plain(value: Any) -> Any:
 
 
 def _made(cls: type, body: Any) -> Any:
-    """An instance from its stored form, with every field there, of its type, and no other."""
+    """An instance from its stored form, with every field present and of its type, and no others."""
     hints = _hints(cls)
     if not isinstance(body, dict) or body.keys() != hints.keys():
-        raise ValueError(f"it lacks or adds fields of {cls.__name__}")
+        raise ValueError(f"it has missing or extra fields of {cls.__name__}")
     return cls(**{name: _value(body[name], hint, f"{cls.__name__}.{name}") for name, hint in hints.items()})
 
 
@@ -98,7 +98,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 @functools.cache
 def _stored(cls: Any) -> tuple[str, ...]:
-    """The fields that are written down."""
+    """The fields that are stored."""
     return tuple(field.name for field in dataclasses.fields(cls) if field.metadata.get("stored", True))
 
 
@@ -121,7 +121,7 @@ def _value(value: Any, hint: Any, where: str) -> Any:
         return {_value(key, str, where): _value(item, kind, where) for key, item in value.items()}
     elif origin is types.UnionType:  # a parameter: whatever JSON can hold
         return _cleaned(value)
-    raise ValueError(f"{where} is not of its type")
+    raise ValueError(f"{where} has the wrong type")
 
 
 def _cleaned(value: Any) -> Any:

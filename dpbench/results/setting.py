@@ -1,6 +1,6 @@
 """What a setting is: one dataset, one mechanism, one epsilon, one task, each with its parameters. Plain types.
 
-Imported by everyone from the configuration to the report, and by the workers; see `run` for what a whole run is.
+Imported by all packages from the configuration to the report, and by the workers; see `run` for a whole run.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from dpbench.registry import Registry
 from dpbench.sources.spec import DatasetSpec
 
 Value = str | int | float | bool | None
-"""A parameter's value, as YAML has it."""
+"""A parameter's value, as in YAML."""
 
 DECLARED = "declared"
-"""`bound: declared`: the bound that the dataset declares, whichever dataset it is."""
+"""`bound: declared`: the bound that each dataset declares."""
 
 FLOAT = "float"
-"""The noise of a run unless it is told otherwise."""
+"""The default noise of a run."""
 
 TABLE, GIVEN = "table", "given"
-"""The sources of users' own data: their tables, and objects that a program gave."""
+"""The sources of users' own data: their tables, and objects passed by a program."""
 
 ORIGINAL = "original files"
 
 UNSTATED = "not stated"
-"""The guarantee of a mechanism that says nothing about it."""
+"""The guarantee of a mechanism that states none."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One mechanism or one task, with its parameters: what a worker makes an instance of."""
+    """One mechanism or one task, with its parameters: a worker makes an instance from it."""
 
     name: str
     cls: str
@@ -42,10 +42,10 @@ class Variant:
     declared: tuple[str, ...] = ()
     """Parameters whose values were declared by the dataset (`bound: declared`), not given for this mechanism."""
     instance: Any = field(default=None, compare=False, repr=False, metadata={"stored": False})
-    """The object itself, where a program gave one that no name stands for: it travels to the workers and is never stored."""
+    """The object itself, if a program passed one that has no name: it is sent to the workers and never stored."""
 
     def made(self, registry: Registry[Any]) -> Any:
-        """The mechanism or task: the object that was given, or one made by its name."""
+        """The mechanism or task: the given object, or one made by its name."""
         return registry.make(self.cls, **self.params) if self.instance is None else self.instance
 
     def found(self, registry: Registry[Any]) -> Any:
@@ -55,7 +55,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class DatasetUse:
-    """One dataset of a run: how it is made, and what came out of it."""
+    """One dataset of a run: how it is made, and the result."""
 
     name: str
     kind: str
@@ -64,14 +64,14 @@ class DatasetUse:
     params: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
     given: tuple[str, ...] = ()
-    """The parameters that the user or the experiment gave; they tell settings apart."""
+    """The parameters that the user or the experiment gave; they distinguish settings."""
     original: bool = False
     """Read from files, not generated."""
     fingerprint: str = ""
-    """Of its content; empty while it is not built."""
+    """Identifies its content; empty while it is not built."""
     statistics: Mapping[str, float] = field(default_factory=dict)
     bound: int | None = None
-    """The most columns of one row that its YAML declares. It was not counted from the data."""
+    """The most columns of one row that its YAML declares. It is not computed from the data."""
 
     @property
     def spec(self) -> DatasetSpec:
@@ -80,17 +80,17 @@ class DatasetUse:
 
     @property
     def choice(self) -> str:
-        """The parameters that the run chose, in words."""
+        """The parameters that the run chose, as text."""
         return ", ".join(f"{name}={self.params[name]}" for name in self.given)
 
     @property
     def origin(self) -> str:
-        """Where the data come from, in words."""
+        """Where the data comes from, as text."""
         return next(iter(origins([self]))).partition(": ")[2]
 
     @property
     def own(self) -> str:
-        """Whose table or object it is, when it is a user's own data; else empty."""
+        """The table or object, if it is a user's own data; otherwise empty."""
         if self.source == GIVEN:
             return "own data, given in Python"
         return f"own data, {PurePath(str(self.params.get('path', ''))).name}" if self.source == TABLE else ""
@@ -100,8 +100,8 @@ class DatasetUse:
 class Setting:
     """One dataset, one mechanism, one epsilon, one task.
 
-    `key` names what was asked for and seeds the trials. `id` also names the data and the code, and is where the trials are
-    stored: changed code computes new results, from the same noise.
+    `key` identifies what was requested and seeds the trials. `id` also covers the data and the code; trials are
+    stored under it. Changed code computes new results, from the same noise.
     """
 
     dataset: DatasetUse
@@ -111,11 +111,11 @@ class Setting:
     key: str
     id: str = ""
     guarantee: str = UNSTATED
-    """The privacy that the mechanism states: "ε", "(ε, δ)", or that it states none."""
+    """The privacy that the mechanism states: "ε", "(ε, δ)", or that there is none."""
     not_private: str = ""
-    """Why a release with these parameters is not private, as the mechanism itself declares; empty when it is."""
+    """Why a release with these parameters is not private, as the mechanism declares; empty if it is."""
     neighbours: str = ""
-    """What one individual may change, as the mechanism itself declares."""
+    """What one individual may change, as the mechanism declares."""
 
     noise: str = FLOAT
     """How noise is drawn: "float" or "exact"."""
@@ -132,7 +132,7 @@ class Setting:
 
     @property
     def parameters(self) -> str:
-        """What tells this setting from its neighbours besides dataset, mechanism and epsilon."""
+        """What distinguishes this setting from others, besides dataset, mechanism and epsilon."""
         labels = self.labels().items()
         return ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in labels if "." in k or k == "noise")
 
@@ -143,20 +143,20 @@ class Setting:
 
     @property
     def caveat(self) -> str:
-        """What a reader must know of its privacy; empty when it is private."""
+        """What a reader must know about its privacy; empty if it is private."""
         if self.not_private:
             return self.not_private
         return "" if self.private else "states no guarantee"
 
     def __str__(self) -> str:
         more = f" ({self.parameters})" if self.parameters else ""
-        # Seed 0 is the usual one. Several draws of the data must be told apart.
+        # Seed 0 is the default and not shown. Other draws of the data are shown.
         draw = f", data seed {self.dataset.seed}" if self.dataset.seed and not self.dataset.original else ""
         return f"{self.mechanism.name} on {self.dataset.name}, ε={self.epsilon:.4g}{more}{draw}"
 
 
 def origins(uses: Iterable[DatasetUse]) -> list[str]:
-    """Where data come from, in words: datasets of one origin together, and the draws of a generated one."""
+    """Where data comes from, as text: datasets grouped by origin, and the draws of generated ones."""
     seeds: dict[tuple[str, str], set[int]] = {}
     for use in uses:
         seeds.setdefault((use.name, use.own or (ORIGINAL if use.original else "")), set()).add(use.seed)

@@ -1,7 +1,7 @@
-"""Finished trials on disk: the only truth there is. Imported by the runner and by whatever reads results.
+"""Finished trials on disk. Everything else is derived from them. Imported by the runner and by whatever reads results.
 
 A Parquet file holds some consecutive trials of one setting. Its name holds their range and a checksum of the setting's
-id, of the range and of its bytes; it never changes once it is renamed into place. Reading is the union by trial number, so
+id, the range and the bytes; it never changes once it is renamed into place. Reading takes the union by trial number, so
 that the history of a folder and the number of writers do not matter. The checksum finds accidents, not forgery.
 """
 
@@ -30,7 +30,7 @@ MOST_CELLS = 16_000_000  # numbers in one file, trials times columns
 PLAIN = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 TRIAL, SECONDS = "trial", "seconds"
 PAIR_COLUMNS = frozenset({"metric.pair_variance", "metric.pair_bias2"})
-"""What is null while the other trial of the pair has failed."""
+"""Columns that are null while the other trial of the pair has failed."""
 
 
 class Conflict(Failed):
@@ -69,16 +69,16 @@ class Store:
         return self.root / setting[:2] / setting
 
     def done(self, setting: str) -> set[int]:
-        """The trials of a setting that are stored, every file held against its checksum."""
+        """The trials of a setting that are stored, every file checked against its checksum."""
         return {trial for file, _ in self._whole_files(setting) for trial in file.trials()}
 
     def named(self, setting: str) -> set[int]:
-        """The trials that the names of a setting's files promise: a quick look, without opening any."""
+        """The trials according to the file names of a setting: fast, without opening any file."""
         files = (TrialFile.parse(path) for path in self._paths(setting))
         return {trial for file in files if file is not None for trial in file.trials()}
 
     def read(self, setting: str, trials: int | None = None) -> pa.Table | None:
-        """The stored rows of a setting (of its first `trials` trials), in order of trial; None when there are none."""
+        """The stored rows of a setting (of its first `trials` trials), in order of trial; None if there are none."""
         parts = []
         for file, content in self._whole_files(setting):
             if trials is None or file.first < trials:
@@ -98,7 +98,7 @@ class Store:
         return columns.settled(table, keep=PAIR_COLUMNS) if table.num_rows else None
 
     def write(self, setting: str, rows: Iterable[Row], about: str) -> None:
-        """Store rows: one file per stretch of consecutive trials. `about` describes the setting inside the file."""
+        """Store rows: one file per run of consecutive trials. `about` describes the setting inside the file."""
         folder = inside(self.results, self.folder(setting))
         for stretch in _stretches(rows):
             table = columns.table(stretch)
@@ -113,11 +113,11 @@ class Store:
                 gone = "finished trials are gone with it; run it again"
                 raise Failed(f"{folder} was removed or moved during the run: {gone}") from None
             except OSError as error:
-                going_on = "what is stored already is kept, and the same command goes on from there"
+                going_on = "trials already stored are kept, and the same command continues from there"
                 raise Failed(f"trials cannot be stored in {folder} ({error.strerror}): {going_on}") from None
 
     def _paths(self, setting: str) -> list[Path]:
-        """What stands in a setting's folder. A folder that cannot be read is told, and is as good as none."""
+        """The content of a setting's folder. A folder that cannot be read is reported and treated as empty."""
         folder = self.folder(setting)
         try:
             with os.scandir(folder) as entries:
@@ -131,17 +131,17 @@ class Store:
         return [folder / name for name in names if not name.startswith(".")]
 
     def _whole_files(self, setting: str) -> Iterator[tuple[TrialFile, bytes]]:
-        """The files of a setting that hold what their names say, with their bytes. Others are named and set aside."""
+        """The files of a setting that hold what their names say, with their bytes. Others are reported and set aside."""
         for path in self._paths(setting):
             file, content = TrialFile.parse(path), b""
             try:
                 if file is not None:
                     content = read_whole(path)
-            except ValueError:  # a link, wherever it leads, a pipe, a file without end: none of them is ours
+            except ValueError:  # a link, a pipe or an endless file: none of them is ours
                 file = None
             except FileNotFoundError:
                 continue
-            except OSError as error:  # a passing fault of the disk must not cost good data
+            except OSError as error:  # a temporary disk error must not cost good data
                 self._tell(path, f"{path} cannot be read ({error.strerror}): its trials count as missing")
                 continue
             if file is None or _checksum(setting, file.first, file.last, content) != file.checksum:
@@ -155,16 +155,16 @@ class Store:
         self._tell(path, f"{path} is damaged or foreign: {where}; its trials count as missing and are computed again")
 
     def _tell(self, path: Path, text: str) -> None:
-        """Once for each file: it is looked at several times in a run."""
+        """Warn once per file, although it is read several times in a run."""
         if path not in self._told:
             self._told.add(path)
             self.say(text)
 
 
 def _table(file: TrialFile, content: bytes) -> pa.Table | None:
-    """The rows of a file; None when they are not what a trial file holds, as in one that somebody else made."""
+    """The rows of a file; None if the file is not a trial file, for example one from somebody else."""
     try:
-        # Not `read_table`, which takes three times as long for a small file, most of it in handing work to threads.
+        # Not `read_table`, which takes three times as long for a small file, mostly for thread overhead.
         opened = pq.ParquetFile(pa.BufferReader(content))
         if not _as_written(opened.metadata, len(file.trials())):
             return None
@@ -176,7 +176,7 @@ def _table(file: TrialFile, content: bytes) -> pa.Table | None:
 
 
 def _as_written(found: pq.FileMetaData, trials: int) -> bool:
-    """Whether a file is no larger in memory than on disk. One by somebody else may unpack a few bytes to many gigabytes."""
+    """Whether a file is no larger in memory than on disk. A malicious one may unpack a few bytes to many gigabytes."""
     if found.num_rows != trials or found.num_rows * found.num_columns > MOST_CELLS:
         return False
     groups = (found.row_group(number) for number in range(found.num_row_groups))
@@ -205,7 +205,7 @@ def _stretches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    """Tables of different trials as one; a column that holds words in one of them holds words in all."""
+    """Tables of different trials as one; a column that is text in one of them becomes text in all."""
     words = {field.name for table in tables for field in table.schema if field.type == pa.string()}
     return pa.concat_tables([columns.as_words(table, words) for table in tables], promote_options="default")
 
@@ -213,8 +213,8 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
 def _union(parts: list[tuple[TrialFile, pa.Table]]) -> pa.Table:
     """The rows of files that share trials, each trial once.
 
-    Two copies of a trial may differ in their time, and one may lack what is measured over a pair of trials, because its
-    partner had failed. Anything else is an error.
+    Two copies of a trial may differ in their time, and one may lack the values of a pair of trials because its partner had
+    failed. Any other difference is an error.
     """
     rows: dict[int, dict[str, Cell]] = {}
     origin: dict[int, Path] = {}

@@ -1,8 +1,8 @@
-"""Results to MLflow: one entry per setting, with the mean, the standard error and the number of trials of every metric.
+"""Results in MLflow: one entry per setting, with the mean, the standard error and the number of trials of every metric.
 
-Made from the store by the parent process only, at any time. An entry that is there already is brought up to date, never
-logged twice. Every call has a time limit: a tracking server can neither delay nor end a run. Imports the frame; the verbs
-`run` and `track` import it. mlflow itself takes two seconds to import: only here.
+Written from the store by the parent process only, at any time. An existing entry is updated, never logged twice. Every call
+has a time limit: a tracking server can neither delay nor end a run. Imports the frame; imported by the verbs `run` and
+`track`. mlflow takes two seconds to import, so it is imported only here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SETTING_TAG, TRIALS_TAG, FIGURE_TAG = "dpbench.setting", "dpbench.trials", "dpbench.figure"
-BATCH = 900  # what one log_batch may carry, with some room
+BATCH = 900  # size of one log_batch, below MLflow's limit
 PATIENCE, EACH = 30.0, 0.2  # seconds for the connection, and for each setting, before MLflow is given up
 
 
@@ -45,9 +45,9 @@ def default_uri(results: Path) -> str:
 
 
 def track(run: Run, uri: str | None, figures: Iterable[Path] = ()) -> int:
-    """Log every setting of a run that MLflow does not have with as many trials. Returns how many were logged.
+    """Log every setting of a run that MLflow does not have with this many trials. Returns how many were logged.
 
-    `figures`: files that are kept with the run, as artifacts of an entry of their own.
+    `figures`: files stored with the run, as artifacts of a separate entry.
     """
     frame = trials(run)
     if frame.empty:
@@ -62,7 +62,7 @@ def track(run: Run, uri: str | None, figures: Iterable[Path] = ()) -> int:
     thread.join(patience)
     if thread.is_alive():
         job.stop = True
-        text = f"{job.uri} did not take them within {patience:.0f} s"
+        text = f"{job.uri} did not accept them within {patience:.0f} s"
         raise TrackerDown(f"{text}; {job.logged} settings are logged" if job.logged else text)
     if job.error is not None:
         if isinstance(job.error, UserError | TrackerDown):
@@ -119,7 +119,7 @@ class _Job:
     def _log_settings(
         self, client: Any, experiment: str, waiting: list[tuple[Entry, Setting, dict[str, float]]]
     ) -> None:
-        """New entries many at a time where that can be done; the others one by one."""
+        """New entries many at a time if possible; the others one by one."""
         new = [(setting, numbers) for entry, setting, numbers in waiting if not entry.id]
         quick = bulk.can_log(client)
         for start in range(0, len(new) if quick else 0, bulk.BATCH):
@@ -164,14 +164,14 @@ class _Job:
         now = int(time.time() * 1000)
         count = int(numbers["trials"])
         tags = self._tags(setting)
-        # Parameters cannot change; an entry that was cut off may lack them.
+        # Parameters cannot change; an incomplete entry may lack them.
         params = [] if entry.trials else [Param(key, value) for key, value in _params(setting).items()]
         name = entry.id or client.create_run(experiment, run_name=str(setting)[:250], tags=tags).info.run_id
         metrics = [Metric(_metric_name(key), float(value), now, count) for key, value in numbers.items()]
         *before, last = _batches(metrics)
         for batch in before:
             client.log_batch(name, metrics=batch)
-        # The number of trials with the last batch, which stores its tags at the end: an entry that was cut off has none, and
+        # The number of trials goes with the last batch, which stores its tags at the end: an incomplete entry has none, and
         # is completed the next time.
         closing = {**(tags if entry.id else {}), TRIALS_TAG: str(count)}
         client.log_batch(name, metrics=last, params=params, tags=[RunTag(*tag) for tag in closing.items()])
@@ -196,7 +196,7 @@ class _Job:
             entry = client.create_run(experiment, run_name=f"figure of {self.run.name}", tags=tags).info.run_id
         place = client.get_run(entry).info.artifact_uri
         if self.uri == default_uri(self.run.results) and not self._is_own(place):
-            # The database was moved, or is somebody else's: what it says may be anywhere.
+            # The database was moved, or is somebody else's: its path may point anywhere.
             raise TrackerDown(
                 f"the settings are logged, the figure is not: {self.uri} keeps files elsewhere, in {place}"
             )
@@ -206,7 +206,7 @@ class _Job:
         client.set_terminated(entry)
 
     def _is_own(self, place: str) -> bool:
-        """Whether a place for files is below ours: the dots and links of somebody else's database lead anywhere."""
+        """Whether a path is inside our folder: dots and links in somebody else's database may lead anywhere."""
         below = place.startswith(self._artifacts() + "/")
         return below and is_inside(self.run.results.resolve(), Path(url2pathname(urlsplit(place).path)))
 
@@ -225,7 +225,7 @@ def _client(uri: str) -> Any:
 
 
 def _load() -> None:
-    """Import MLflow, which must not call home, retry for minutes, or tell of its migrations."""
+    """Import MLflow without telemetry, retries for minutes, or messages about migrations."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
@@ -240,9 +240,9 @@ def _load() -> None:
 
 
 def _in_no_hurry(connection: Any, _: Any) -> None:
-    """Let SQLite leave it to the system when to write to the disk: ten transactions per setting would each wait for it.
+    """Let the system decide when SQLite writes to the disk: otherwise ten transactions per setting would each wait for it.
 
-    A killed process loses nothing by it, and after a power cut the entries can be made again from the store.
+    A killed process loses nothing, and after a power cut the entries can be made again from the store.
     """
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous=OFF")
@@ -250,14 +250,14 @@ def _in_no_hurry(connection: Any, _: Any) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of MLflow: its id, and how many trials it tells of (0: there is none, or it was cut off)."""
+    """An entry of MLflow: its id, and its number of trials (0: there is none, or it is incomplete)."""
 
     id: str = ""
     trials: int = 0
 
 
 def _entries(client: Any, experiment: str) -> dict[str, Entry]:
-    """The entries that are there, by setting."""
+    """The existing entries, by setting."""
     found: dict[str, Entry] = {}
     token = None
     while True:
@@ -276,12 +276,12 @@ def _entries(client: Any, experiment: str) -> dict[str, Entry]:
 
 @contextmanager
 def _only_one(results: Path, patience: float) -> Iterator[None]:
-    """One process at a time logs from a results folder: two would each make an entry, and tear a new database apart."""
+    """Only one process at a time logs from a results folder: two would make duplicate entries and damage a new database."""
     import fcntl
 
     until = time.monotonic() + patience
     with ExitStack() as stack:
-        with suppress(OSError):  # a folder that one may only read: then nobody else logs from it either
+        with suppress(OSError):  # a read-only folder: no other process logs from it either
             lock = stack.enter_context(inside(results, results / "mlflow.lock").open("wb"))
             while not _locked(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 if time.monotonic() > until:
@@ -301,20 +301,20 @@ def _locked(lock: IO[bytes], how: int) -> bool:
 
 
 def _means(frame: pd.DataFrame) -> pd.DataFrame:
-    """The mean time and the means of the numbers that releases chose or told, by setting."""
+    """The mean time and the means of chosen parameters and diagnostics, by setting."""
     columns = [c for c in frame.columns if c == SECONDS or c.startswith((CHOSEN, DIAGNOSTIC))]
     numbers = frame[columns].select_dtypes("number").columns
     return frame.groupby(SETTING, sort=False)[list(numbers)].mean()
 
 
 def _params(setting: Setting) -> dict[str, str]:
-    """As many and as long as MLflow takes."""
+    """Parameters within MLflow's limits of number and length."""
     labels = {DATA_SEED: setting.dataset.seed, **setting.labels()}
     return {key: str(value)[:6000] for key, value in [*labels.items()][:100]}
 
 
 def _metric_name(name: str) -> str:
-    """MLflow takes letters, digits and a few signs."""
+    """A name that MLflow accepts: letters, digits and a few signs."""
     return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name.removeprefix(METRIC))
 
 

@@ -1,7 +1,7 @@
 """Many new entries at a time into an MLflow database file, through MLflow's own table definitions.
 
 The public calls make ten transactions per entry, which costs more than the trials of a quick run. This makes one for
-hundreds. Where the installed MLflow has other tables, nothing is written and the caller takes the public calls. Imported by
+hundreds. If the installed MLflow has other tables, nothing is written and the caller uses the public calls. Imported by
 `tracking` only.
 """
 
@@ -42,7 +42,7 @@ def can_log(client: Any) -> bool:
 
 
 def log_new(client: Any, experiment: str, entries: Sequence[NewEntry]) -> bool:
-    """Write the entries, all or none. False when the tables do not take them."""
+    """Write the entries, all or none. False if the tables do not fit."""
     from mlflow.store.tracking.dbmodels import models
     from sqlalchemy import insert
     from sqlalchemy.exc import SQLAlchemyError

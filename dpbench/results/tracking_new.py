@@ -1,7 +1,8 @@
-"""A new MLflow database as a copy of an empty one: MLflow makes it by some forty migrations, longer than a quick run takes.
+"""A new MLflow database as a copy of an empty one: MLflow creates one by about forty migrations, which takes longer than a
+quick run.
 
-The empty one is made once for each version of MLflow and kept in the cache, with its digest in its name. Imported by `tracking`
-only. Whatever goes wrong here, MLflow makes its database itself.
+The empty one is made once per version of MLflow and stored in the cache, with its digest in its name. Imported by `tracking`
+only. If anything goes wrong here, MLflow creates its database itself.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dpbench.results.folder import write_aside
 
 
 def copy_empty(path: Path, artifacts: str) -> None:
-    """Put an empty database at `path`, where there is none. `artifacts`: where its default experiment keeps files."""
+    """Put an empty database at `path` if there is none. `artifacts`: where its default experiment stores files."""
     from sqlalchemy.exc import SQLAlchemyError
 
     with contextlib.suppress(OSError, ImportError, AttributeError, TypeError, sqlite3.Error, SQLAlchemyError):
@@ -46,7 +47,7 @@ def _named(content: bytes) -> str:
 
 
 def _kept() -> bytes:
-    """The empty database of this version; nothing where there is none, or a damaged one."""
+    """The empty database of this version; empty if there is none, or a damaged one."""
     for path in _folder().glob(f"{importlib.metadata.version('mlflow')}-*.db"):
         content = path.read_bytes()
         if path.name == _named(content):
@@ -56,7 +57,7 @@ def _kept() -> bytes:
 
 
 def _made() -> bytes:
-    """An empty database by MLflow itself, kept for the next time."""
+    """An empty database made by MLflow, stored for the next time."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     folder = _folder()

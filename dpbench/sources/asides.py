@@ -1,7 +1,7 @@
-"""Folders that stand aside until they are whole, or until somebody has looked at them; and how old ones are swept.
+"""Folders set aside until they are complete or until somebody has looked at them, and the removal of old ones.
 
-The name tells who made it: `.tmp-HOST-PID-RANDOM`. Another host's processes cannot be asked, so its folders are left
-alone until they are a day old. Imported by the cache and by `data get`.
+The name says which process made the folder: `.tmp-HOST-PID-RANDOM`. Processes of another host cannot be checked, so their
+folders are left alone until they are a day old. Imported by the cache and by `data get`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TEMPORARY, DAMAGED, OLD = ".tmp", ".damaged", ".old"
 
 
 def name(what: str) -> str:
-    """A new name for a folder aside that this process makes."""
+    """A new name for a folder that this process sets aside."""
     return f"{what}-{host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
@@ -36,14 +36,14 @@ def set_aside(folder: Path, what: str = DAMAGED) -> Path | None:
     except FileNotFoundError:
         return None
     with contextlib.suppress(OSError):
-        os.utime(aside)  # its age counts from now on
+        os.utime(aside)  # its age is counted from now
     return aside
 
 
 def sweep(parent: Path) -> None:
-    """Remove what dead processes of this host left in `parent`, and everything aside that is older than a day.
+    """Remove what dead processes of this host left in `parent`, and every set-aside folder older than a day.
 
-    Damaged folders stay for that day, whoever set them aside: somebody may want to see what happened.
+    Damaged folders are kept for that day, whichever process set them aside: somebody may want to see what happened.
     """
     for what in (TEMPORARY, DAMAGED, OLD):
         for path in parent.glob(f"{what}-*"):
@@ -55,7 +55,7 @@ def stale(path: Path) -> bool:
     """Whether neither the folder nor anything directly in it was touched for a day."""
     try:
         newest = max([path.stat().st_mtime, *(entry.stat().st_mtime for entry in os.scandir(path))])
-    except OSError:  # somebody is at work on it
+    except OSError:  # another process is working on it
         return False
     return time.time() - newest > DAY
 
@@ -68,6 +68,6 @@ def _abandoned(made: str) -> bool:
         os.kill(int(parts[1]), 0)
     except ProcessLookupError:
         return True
-    except (ValueError, OSError, OverflowError):  # not ours to ask, or no number
+    except (ValueError, OSError, OverflowError):  # another user's process, or not a number
         return False
     return False

@@ -14,9 +14,9 @@ SOURCES: Registry[type[Source]] = Registry("source", "dpbench.sources", method="
 
 
 class SkippedLines(UserWarning):
-    """Bad lines were left out, as `on_bad_line=skip` asks; the message counts them and names the first.
+    """Bad lines were skipped because of `on_bad_line=skip`. The message says how many and names the first.
 
-    Warned of by `build`. The cache keeps it with the data and tells it again on every use.
+    Issued by `build`. The cache stores the warning with the data and repeats it on every use.
     """
 
 
@@ -24,15 +24,15 @@ class SkippedLines(UserWarning):
 class Source:
     """Base of generators and readers. Fields are parameters; `build` makes the data in memory, the cache stores it.
 
-    Files that `build` opens, and files that parameters name, are remembered with their content: when it changes, the
-    dataset is built again. A class that knows its files better says so by a method `files()` that returns their paths.
+    The content of files that `build` opens, or that parameters name, is recorded: when it changes, the
+    dataset is built again. A class may list its files explicitly with a method `files()` that returns their paths.
     """
 
     name: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
     """Data kinds it can build."""
     untold: ClassVar[tuple[str, ...]] = ("path", "kind")
-    """Parameters that say where the data are found, not what they are like: no table of results shows them."""
+    """Parameters that say where the data is, not what it is. Tables of results do not show them."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -1,7 +1,7 @@
 """Built datasets on disk: made once, verified, memory-mapped, shared by all workers.
 
-A dataset is named by its source, parameters, seed and code, and is built again when a file that it was made from has
-other content. Imported by the engine and by the `data` verb.
+A dataset is identified by its source, parameters, seed and code. It is built again when the content of a file that it was
+made from has changed. Imported by the engine and by the `data` verb.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from dpbench.sources.stored import Damaged, Meta
 from dpbench.sources.streams import data_stream
 
 LAYOUT = 2  # version of the folder's layout
-GIVEN = "given"  # the source that stands for objects of a program
-STREAMS = "dpbench.sources.streams"  # data that were built with other streams are built again
+GIVEN = "given"  # the source of data objects passed by a program
+STREAMS = "dpbench.sources.streams"  # its code is part of the identity of built data
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Opened:
 
     data: Data
     fingerprint: str
-    """Of its content, made from the checksums of its files."""
+    """Identifies the content; computed from the checksums of the files."""
     verified: bool
-    """Whether this process has compared every byte with these checksums: then `fingerprint` is proven."""
+    """Whether this process has checked every byte against these checksums, which proves `fingerprint`."""
     statistics: dict[str, float]
     skipped: tuple[str, ...] = ()
-    """Warnings of lines that were skipped when it was read from files."""
+    """Warnings about lines that were skipped when the files were read."""
 
 
 class OtherData(Exception):
@@ -53,7 +53,7 @@ class OtherData(Exception):
 
 
 def keep(data: Data, name: str = "") -> tuple[DatasetSpec, str]:
-    """Put a dataset that a program made into the cache, under its content; what workers open it by, and its fingerprint.
+    """Store a data object of a program in the cache, under its content. Returns its spec for workers and its fingerprint.
 
     `name` is how it is shown (default: its kind and the beginning of its fingerprint).
     """
@@ -61,7 +61,7 @@ def keep(data: Data, name: str = "") -> tuple[DatasetSpec, str]:
     fingerprint = stored.save(data, aside).fingerprint
     spec = DatasetSpec(name or f"{data.kind}-{fingerprint[:6]}", GIVEN, {"content": fingerprint})
     place = folder(spec)
-    with contextlib.suppress(OSError):  # the same content is there already
+    with contextlib.suppress(OSError):  # the same content is already there
         os.rename(aside, place)
     shutil.rmtree(aside, ignore_errors=True)
     return spec, fingerprint
@@ -72,8 +72,8 @@ def make_source(spec: DatasetSpec) -> Source:
 
 
 def describe(spec: DatasetSpec) -> dict[str, Any]:
-    """What decides the data, canonically. Neither the display name nor the place of files is part of it: the same
-    files elsewhere are the same data, with the same noise, and other files have another fingerprint."""
+    """What determines the data, in canonical form. The display name and the location of files are not part of it: the same
+    files elsewhere are the same data, with the same noise, and different files have a different fingerprint."""
     source = make_source(spec)
     cls = fingerprints.class_path(type(source))
     params = {k: v for k, v in fingerprints.parameters(source).items() if k != "path"}
@@ -98,9 +98,9 @@ def open_dataset(
 ) -> Opened:
     """The dataset, from the cache or built now.
 
-    `verify` compares every byte with its checksum; a process does that once for each file. `expected` is a fingerprint:
-    cached data that has it is taken even when its source's files changed since, and other data raises OtherData.
-    `tell` warns of lines that were skipped when it was built, now or ever before: a worker leaves that to its parent.
+    `verify` checks every byte against its checksum, once per process and file. `expected` is a fingerprint: cached data
+    that has it is used even if the source's files changed since; other data raises OtherData. `tell` repeats the warnings
+    about lines skipped when the data was built; a worker leaves that to its parent.
     """
     place = folder(spec)
     with _lock(place):
@@ -118,7 +118,7 @@ _locks: dict[Path, threading.Lock] = {}
 
 
 def _lock(place: Path) -> threading.Lock:
-    """Threads of one process build a dataset once. Processes may build it at the same time: the first one's is taken."""
+    """Lets the threads of a process build a dataset only once. Several processes may build it: the first result is kept."""
     return _locks.setdefault(place, threading.Lock())
 
 
@@ -137,14 +137,14 @@ def _cached(
             say(f"building {spec.name} again: {change}")
             return None
         if files != meta.files:
-            with contextlib.suppress(OSError):  # next time nothing has to be hashed
+            with contextlib.suppress(OSError):  # so that nothing has to be hashed next time
                 stored.write_meta(place, replace(meta, files=files))
         also(one.path for one in files)
     return _opened(place, meta, data, verify)
 
 
 def _built(spec: DatasetSpec, place: Path, verify: bool, say: Callable[[str], None]) -> Opened:
-    if not place.is_dir():  # else somebody said already that it is built again
+    if not place.is_dir():  # otherwise the user has been told that it is built again
         say(f"building {spec.name}")
     given = spec.params.get("path")
     path = os.path.abspath(os.path.expanduser(given)) if isinstance(given, str) and given else None
@@ -159,7 +159,7 @@ def _opened(place: Path, meta: Meta, data: Data, verified: bool) -> Opened:
 
 
 def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:
-    """The dataset, made in memory; what it warned of lines it skipped, and the files it was made from."""
+    """The dataset in memory, and facts about it: warnings about skipped lines and the files it was made from."""
     with warnings.catch_warnings(record=True) as caught, recording() as recorder:
         warnings.simplefilter("always", SkippedLines)
         source = make_source(spec)
@@ -173,7 +173,7 @@ def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:
 
 
 def peek(spec: DatasetSpec) -> str | None:
-    """The fingerprint of a dataset that is built already, without opening it; None when it must be built."""
+    """The fingerprint of a dataset that is already built, without opening it; None if it must be built."""
     try:
         meta = stored.read_meta(folder(spec))
     except Damaged:
@@ -183,7 +183,7 @@ def peek(spec: DatasetSpec) -> str | None:
 
 
 def statistics(spec: DatasetSpec) -> dict[str, float]:
-    """The statistics of a dataset that is built already; none when it is not."""
+    """The statistics of a dataset that is already built; empty if it is not."""
     try:
         return stored.read_meta(folder(spec)).statistics
     except Damaged:
@@ -191,7 +191,7 @@ def statistics(spec: DatasetSpec) -> dict[str, float]:
 
 
 def origins(name: str) -> set[Path | None]:
-    """Where what is cached of a dataset came from: the files it was read from, as far as they are still there, and None
+    """Where the cached data of a dataset came from: the files it was read from, if they still exist, and None
     for a generator."""
     found: set[Path | None] = set()
     for meta in (cache() / "data").glob(f"{name}-*/{stored.META}"):

@@ -1,14 +1,14 @@
-"""Dataset cards: datasets/NAME.md, a text for people that opens with a few facts for the `data` verb.
+"""Dataset cards: datasets/NAME.md, a text for people that begins with a few facts for the `data` verb.
 
 The facts are YAML between two lines of `---`:
 
     title       what it is, in a few words
-    publisher   who publishes the original; empty: there is none that anybody may have
+    publisher   who publishes the original; empty if it is not available
     page        address of the publisher's page
-    licence     the terms, in a sentence
+    licence     the terms, in one sentence
     files       list of {address, checksum, size}; checksum is algorithm:hexdigits, or unknown; size in words
-    open        what of the downloaded files the reader shall be given (default: the folder)
-    paper       {table: where, and the statistics it states by the names our data kinds use}
+    open        which of the downloaded files the reader opens (default: the folder)
+    paper       {table: where in the paper, and its statistics, named as in our data kinds}
     original    {of: which files were counted, and their statistics}
     ratios      {mechanism: its error on generated data of the files' sizes over that on the files, at ε = ln 2}
 
@@ -28,7 +28,7 @@ from dpbench.paths import CARDS, cache
 from dpbench.seals import Broken, unseal
 
 UNKNOWN = "unknown"
-RECORD = "fetched.json"  # what `data get` writes of the files beside them
+RECORD = "fetched.json"  # written by `data get` beside the files
 RATIOS = "errors on generated data over those on the files, ε = ln 2"
 
 
@@ -70,11 +70,11 @@ class Card:
 
     @property
     def shown_ratios(self) -> str:
-        """The ratios in a line."""
+        """The ratios in one line."""
         return ", ".join(f"{name} {ratio:.2f}" for name, ratio in self.ratios.items())
 
     def markdown(self) -> str:
-        """The card as a page: its text, and the facts as a list below."""
+        """The card as a page: its text, followed by the facts as a list."""
         facts = {"publisher": self.publisher, "page": self.page and f"<{self.page}>", "licence": self.licence}
         lines = [f"- {name}: {fact}" for name, fact in facts.items() if fact]
         lines += [
@@ -85,7 +85,7 @@ class Card:
 
 
 def load(name: str, folder: Path = CARDS) -> Card:
-    """The card of a dataset; an empty one when nobody wrote it yet."""
+    """The card of a dataset; an empty one if there is no card yet."""
     import yaml
 
     path = folder / f"{name}.md"
@@ -112,7 +112,7 @@ def downloads() -> Path:
 
 
 def fetched(name: str) -> Path | None:
-    """What `data get` fetched for a dataset, as its reader wants it; None when it did not, or when it is gone."""
+    """The path that the reader opens of what `data get` fetched; None if nothing was fetched or it is gone."""
     folder = downloads() / name
     if not folder.is_dir():
         return None
@@ -122,11 +122,11 @@ def fetched(name: str) -> Path | None:
 
 
 def _complete(folder: Path) -> bool:
-    """Whether all files are still there: of a folder the reader takes what it finds, and some of them are another dataset."""
+    """Whether all files are still there: with some of them missing, the folder would be read as another dataset."""
     try:
         names = list(unseal((folder / RECORD).read_bytes())["files"])
-    except FileNotFoundError:  # somebody put the files there: any will do
+    except FileNotFoundError:  # the user put the files there: accept them
         return any(path.is_file() for path in folder.rglob("*"))
-    except (OSError, Broken, TypeError, KeyError):  # `data get` says what is wrong with it
+    except (OSError, Broken, TypeError, KeyError):  # `data get` reports what is wrong
         return False
     return all((folder / name).is_file() for name in names)

@@ -1,4 +1,4 @@
-"""The contexts that records have in the papers' data: named once, for the generators and the readers of the same data."""
+"""The contexts of records in the papers' data, defined once for the generators and the readers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`Given`: stands for a data object that a program handed to `dpbench.run`. It is in the cache, named by its content.
+"""`Given`: a data object that a program passed to `dpbench.run`. It is stored in the cache under its content.
 
-Found through the registry of sources; imports the data kinds, whose code is then code of every result made from them.
+Found through the registry of sources. It imports the data kinds, so their code is part of the identity of the results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpbench.sources.base import Source
 
 @dataclass(frozen=True, kw_only=True)
 class Given(Source, name="given"):
-    """Data of a program. Nobody can build it again: a worker needs the cache of the machine that has it."""
+    """A program's data object. It cannot be rebuilt: a worker needs the cache of the machine that stored it."""
 
     content: str
     """The fingerprint of the data."""

@@ -1,8 +1,8 @@
-"""The files a dataset was made from, stored with it by size, times and content; and whether they are still the same.
+"""The files a dataset was made from, stored with it by size, times and content, and whether they have changed since.
 
-They are found in two ways: those that Python opened while the dataset was built (`recording`), and those that the source
-declares: its `files()`, or its parameters and the constants of its module that name files, because readers written in C
-are seen by nobody. A file too many costs a hash; one too few would give old numbers for new data. Imported by the cache.
+They are found in two ways: files that Python opened while the dataset was built (`recording`), and files that the source
+declares by `files()`, or by parameters and module constants that name files, because files opened by C code are not
+recorded. One file too many costs a hash; one too few would give old numbers for new data. Imported by the cache.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dpbench.fingerprints import digest
 from dpbench.seals import file_digest
 from dpbench.sources.recording import Recorder, ignored, inside
 
-MOST_FILES = 50_000  # of a folder that a parameter names; more is a folder that only happens to have that name
-MOST_BYTES = 8 << 30  # that are hashed of files which nobody was seen to open; the others count by their times
-RESULTS = ("trials", "plans", "runs")  # two of these are in a results folder, which is never a dataset
+MOST_FILES = 50_000  # in a folder that a parameter names; a larger folder has that name only by chance
+MOST_BYTES = 8 << 30  # hashed at most of declared files that were not seen to be opened; the rest is compared by times
+RESULTS = ("trials", "plans", "runs")  # a folder with two of these is a results folder, never a dataset
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class Input:
     mtime_ns: int = 0
     ctime_ns: int = 0
     digest: str = ""
-    """Of the content, or of the names in a folder; empty when it is not known: then any new time is a change."""
+    """Digest of the content, or of the names in a folder. Empty if unknown: then any new time counts as a change."""
     folder: bool = False
     declared: bool = False
-    """Whether the source declares it; the others were seen when they were opened."""
+    """Whether the source declares it; otherwise it was recorded when it was opened."""
     relative: str = ""
-    """The path as it was opened, where that depends on the working folder."""
+    """The path as it was opened, if it is relative to the working folder."""
     made: bool = False
-    """Written by the build itself: whatever is in it decides nothing."""
+    """Written by the build itself, so its content does not matter."""
 
     def now(self) -> Input | None:
-        """The same content as it is today, its times brought up to date; None when it changed or is gone."""
+        """This input with its current times if the content is unchanged; None if it changed or is gone."""
         if self.made:
             return self
         try:
@@ -62,7 +62,7 @@ class Input:
         return self if same else dataclasses.replace(self, mtime_ns=found.st_mtime_ns, ctime_ns=found.st_ctime_ns)
 
     def _same_here(self) -> bool:
-        """Whether the working folder of today has the same content under that name, or nothing (a worker elsewhere)."""
+        """Whether the current working folder has the same content under that name, or nothing (a worker elsewhere)."""
         here = os.path.abspath(self.relative)
         if here == self.path or not os.path.isfile(here):
             return True
@@ -70,7 +70,7 @@ class Input:
 
 
 def collect(source: Any, recorder: Recorder, declared: Mapping[str, os.stat_result]) -> tuple[Input, ...]:
-    """The inputs of a dataset that was just built. `declared` as they were before it was."""
+    """The inputs of a dataset that was just built. `declared`: the declared files before the build."""
     own_code = {os.path.abspath(file) for file in _module_files()}
     found, unseen = [], 0
     for path in sorted({*declared, *recorder.read, *recorder.written}):
@@ -92,7 +92,7 @@ def collect(source: Any, recorder: Recorder, declared: Mapping[str, os.stat_resu
 
 
 def _listing(folder: str) -> str:
-    """Digest of the names in a folder that could be data's."""
+    """Digest of the names in a folder that could be data files."""
     names = [name for name in os.listdir(folder) if not name.startswith(".") and not name.endswith((".py", "__"))]
     return digest(sorted(name for name in names if not _holds_results(os.path.join(folder, name))))
 
@@ -101,13 +101,13 @@ def _input(path: str, before: os.stat_result, *, sure: bool, declared: bool, rel
     content = file_digest(path) if sure else ""
     after = os.stat(path)
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        content = ""  # it changed while it was read: the times of before make sure that it is read again
+        content = ""  # it changed while it was read: the earlier times make sure that it is read again
     times = before.st_size, before.st_mtime_ns, before.st_ctime_ns
     return Input(path, *times, digest=content, declared=declared, relative=relative)
 
 
 def compare(inputs: tuple[Input, ...], declared: Mapping[str, Any]) -> tuple[str, tuple[Input, ...]]:
-    """What changed since, in a few words (empty: nothing), and the inputs with the times they have today."""
+    """What has changed, in a few words (empty: nothing), and the inputs with their current times."""
     then = {one.path for one in inputs if one.declared}
     for path in sorted(declared.keys() - then):
         return f"{os.path.basename(path)} is new", inputs
@@ -140,8 +140,8 @@ def declared_by(source: Any) -> dict[str, os.stat_result]:
 
 
 def places_of(source: Any) -> list[str]:
-    """The full paths of all files and folders that parameters of the source name. Of our own sources only `path` does:
-    other words of theirs may be the name of some file by accident."""
+    """The full paths of all files and folders that parameters of the source name. Of our own sources only `path` counts:
+    other parameters may equal the name of some file by accident."""
     fields = [f.name for f in dataclasses.fields(source)] if dataclasses.is_dataclass(source) else list(vars(source))
     fields = ["path"] if type(source).__module__.startswith("dpbench.") else fields
     values = (value for name in fields for value in _words(getattr(source, name, None)))
@@ -166,9 +166,9 @@ def _could_be(word: str) -> bool:
 
 
 def _files_in(folder: str) -> list[str]:
-    """All files of a folder, hidden ones and results apart; none when it is too large to be a dataset."""
+    """All files of a folder, except hidden ones and results; empty if the folder is too large to be a dataset."""
     found: list[str] = []
-    if folder == os.path.dirname(folder):  # the root: a separator, not a place
+    if folder == os.path.dirname(folder):  # the root folder: "/" is a separator here, not a path
         return found
     for place, folders, names in os.walk(folder):
         if _holds_results(place) or ignored(place):
@@ -186,7 +186,7 @@ def _holds_results(folder: str) -> bool:
 
 
 def _constants(cls: type) -> list[str]:
-    """The files that the modules of a user's class name: by a string in the code, or by a value that they hold."""
+    """The files that the modules of a user's class name: by a string in the code, or by a module-level value."""
     found = set()
     for name in {base.__module__ for base in cls.__mro__}:
         module = sys.modules.get(name)
@@ -211,6 +211,6 @@ def _literals(file: str, _mtime: int) -> frozenset[str]:
 
 
 def _module_files() -> list[str]:
-    # Not by getattr: some modules import others when they are asked for an attribute.
+    # Not by getattr: some modules import others on attribute access.
     files = (getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values()))
     return [file for file in files if isinstance(file, str)]

@@ -1,6 +1,6 @@
-"""Which files are opened while a dataset is built: noted by Python's audit hook, without any work of the source's author.
+"""Records which files are opened while a dataset is built, by Python's audit hook. The author of a source does nothing.
 
-What a build opens to run at all (modules, libraries and their own files, our caches) does not count. Files that C code
+Files that a build opens just to run (modules, libraries and their files, our caches) do not count. Files that C code
 opens raise no event: `inputs` finds them by the source's parameters. Imported by the cache.
 """
 
@@ -36,17 +36,17 @@ class Recorder:
         self.written: set[str] = set()
         self.listed: set[str] = set()
         self.relative: dict[str, str] = {}
-        """How a path was given, where that depends on the working folder."""
+        """How a path was given, if it is relative to the working folder."""
 
     def concerns(self, thread: threading.Thread) -> bool:
-        """Whether a thread works for this build: it builds, or was started since."""
+        """Whether a thread works for this build: it runs the build, or was started during it."""
         return thread is self.thread or thread not in self.others
 
     def note(self, event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
-        """Take note of one audit event."""
+        """Record one audit event."""
         given = "." if event in LISTS and args[0] is None else args[0]
         if not isinstance(given, str | bytes | os.PathLike):
-            return  # an open file by its number
+            return  # an already open file, given by its number
         text = os.fsdecode(given)
         path = os.path.abspath(text)
         if event in LISTS:
@@ -55,7 +55,7 @@ class Recorder:
                 self._keep(path, text)
         elif event == "open" and _writes(args[1], args[2]):
             self.written.add(path)
-        elif path in self.read or path in self.written:  # what the build itself wrote is no input
+        elif path in self.read or path in self.written:  # what the build itself wrote is not an input
             return
         elif os.path.isfile(path) and not ignored(path) and _asked_for(frame):
             self.read[path] = os.stat(path)
@@ -68,7 +68,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def recording() -> Iterator[Recorder]:
-    """Note what this thread, and every thread that is started meanwhile, opens inside the block."""
+    """Record what this thread, and every thread started meanwhile, opens inside the block."""
     _install()
     recorder = Recorder()
     _active.append(recorder)
@@ -79,7 +79,7 @@ def recording() -> Iterator[Recorder]:
 
 
 def also(paths: Iterable[str]) -> None:
-    """Files behind cached data that a build takes from the cache count as if it had opened them."""
+    """Count the files behind cached data that a build uses, as if the build had opened them."""
     concerned = [recorder for recorder in list(_active) if recorder.concerns(threading.current_thread())]
     for path in paths if concerned else ():
         if os.path.isfile(path):
@@ -88,7 +88,7 @@ def also(paths: Iterable[str]) -> None:
 
 
 def ignored(path: str) -> bool:
-    """Whether a file is part of the machinery: of the system, of Python, of a library, of ours or of our caches."""
+    """Whether a file is part of the machinery: of the system, Python, a library, dpbench or its caches."""
     if path.endswith(COMPILED) or inside(path, SYSTEM) or inside(path, _own()) or inside(path, _stdlib()):
         return True
     return not INSTALLED.isdisjoint(path.split(os.sep))
@@ -99,19 +99,19 @@ _active: list[Recorder] = []
 
 @functools.cache
 def _install() -> None:
-    """Hooks cannot be removed: one for the process, which costs next to nothing when nothing is being built."""
+    """Install one hook per process, because hooks cannot be removed. It costs almost nothing when nothing is being built."""
     active, busy, events = _active, threading.local(), frozenset(("open", "sqlite3.connect", *LISTS))
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if not active or event not in events or getattr(busy, "now", False):
             return
-        busy.now = True  # what happens in here is no part of the build
+        busy.now = True  # what happens in the hook is not part of the build
         try:
             thread, frame = threading.current_thread(), sys._getframe(1)
             for recorder in list(active):
                 if recorder.concerns(thread):
                     recorder.note(event, args, frame)
-        except Exception:  # it would become an error of the code that opens the file
+        except Exception:  # an exception would become an error of the code that opens the file
             pass
         finally:
             busy.now = False
@@ -120,15 +120,15 @@ def _install() -> None:
 
 
 def _writes(mode: Any, flags: Any) -> bool:
-    """Whether a file is opened to be written only, or anew. `os.open` gives flags and no mode."""
+    """Whether a file is opened only for writing, or truncated. `os.open` gives flags and no mode."""
     if isinstance(mode, str):
         return not set(mode) & {"r", "+"} or "w" in mode
     return isinstance(flags, int) and (flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY or bool(flags & os.O_TRUNC))
 
 
 def _asked_for(frame: FrameType | None, *, listing: bool = False) -> bool:
-    """Whether the user's code (or ours) asked for it, directly or through a library: not the import of a module, and
-    not what a library does while it is imported."""
+    """Whether the user's code (or ours) asked for it, directly or through a library, as opposed to the import of a module
+    or what a library does while it is imported."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith("<frozen importlib") and frame.f_code.co_name != "get_data":
@@ -154,7 +154,7 @@ def _stdlib() -> tuple[str, ...]:
 
 
 def _own() -> tuple[str, ...]:
-    """Our package and what we build. Downloads are somebody's data."""
+    """Our package and our caches. Downloads are not included: they are data."""
     numba = os.environ.get("NUMBA_CACHE_DIR")
     return (str(PACKAGE), str(cache() / "data"), str(cache() / "numba"), *((os.path.abspath(numba),) if numba else ()))
 

@@ -1,6 +1,6 @@
-"""A dataset before it is built, as plain values: what a plan names and a worker is sent.
+"""A dataset before it is built, as plain values: this is what a plan contains and what is sent to a worker.
 
-Imported by configuration and engine; imports nothing of ours. The cache makes data of it.
+Imported by configuration and engine; imports nothing of ours. The cache builds the data from it.
 """
 
 from __future__ import annotations

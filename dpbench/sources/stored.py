@@ -1,6 +1,6 @@
-"""One dataset as a folder: one .npy file per array and `meta.json`, sealed, with the checksum of each.
+"""One dataset as a folder: one .npy file per array and a sealed `meta.json` with the checksum of each.
 
-Written aside and renamed, so a folder that exists is whole. Imported by the cache only.
+Written to a temporary folder and renamed, so a folder that exists is complete. Imported by the cache only.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ META = "meta.json"
 
 
 class Damaged(Exception):
-    """A folder does not hold what was stored; the message says what is wrong with it."""
+    """A folder does not hold what was stored. The message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class StoredArray:
-    """One .npy file: the checksum of all its bytes, header included, and what its header says."""
+    """One .npy file: the checksum of all its bytes, header included, and the content of its header."""
 
     checksum: str
     dtype: str
@@ -46,16 +46,16 @@ class Meta:
     arrays: dict[str, StoredArray]
     statistics: dict[str, float]
     skipped: tuple[str, ...] = ()
-    """Warnings of lines that were skipped when it was read from files."""
+    """Warnings about lines that were skipped when the files were read."""
     path: str | None = None
     """The file or folder that a reader was given."""
     files: tuple[Input, ...] = ()
-    """What it was made from."""
+    """The files it was made from."""
 
     @property
     def fingerprint(self) -> str:
-        """What the data is: its kind, sizes and the arrays that are not derived from others. Never read, always made
-        from the checksums, so that whoever verified them has verified it."""
+        """Identifies the data: its kind, sizes and the arrays that are not derived from others. It is never read from the
+        file but computed from the checksums, so verifying these verifies it too."""
         derived = KINDS[self.kind].derived
         checksums = {name: array.checksum for name, array in self.arrays.items() if name not in derived}
         return fingerprints.digest([self.kind, self.scalars, checksums])
@@ -74,7 +74,7 @@ def read_meta(folder: Path) -> Meta:
         body["files"] = tuple(Input(**one) for one in body["files"])
         meta = Meta(**{**body, "skipped": tuple(body["skipped"])})
         if told != meta.fingerprint:
-            raise Damaged(f"{META}: its fingerprint is not that of its checksums")
+            raise Damaged(f"{META}: its fingerprint does not match its checksums")
     except Broken as problem:
         raise Damaged(f"{META}: {problem}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -83,14 +83,14 @@ def read_meta(folder: Path) -> Meta:
 
 
 def write_meta(folder: Path, meta: Meta) -> None:
-    """Put another description in the place of the one that is there."""
+    """Replace the description of a stored dataset."""
     aside = folder / asides.name(asides.TEMPORARY)
     aside.write_text(meta.text())
     os.replace(aside, folder / META)
 
 
 def save(data: Data, folder: Path, **facts: Any) -> Meta:
-    """Store a dataset, in the place of what is there. `facts` are further fields of Meta."""
+    """Store a dataset, replacing what is there. `facts` are further fields of Meta."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     asides.sweep(folder.parent)
     aside = folder.parent / asides.name(asides.TEMPORARY)
@@ -108,7 +108,7 @@ def save(data: Data, folder: Path, **facts: Any) -> Meta:
         meta = Meta(data.kind, scalars, stored, statistics, **facts)
         (aside / META).write_text(meta.text())
         old = asides.set_aside(folder, asides.OLD) if folder.is_dir() else None
-        with contextlib.suppress(OSError):  # somebody else built the same in the meantime: theirs is as good
+        with contextlib.suppress(OSError):  # another process stored the same data in the meantime
             os.rename(aside, folder)
             _verified[folder] = seen
         if old is not None:
@@ -142,7 +142,7 @@ def load(folder: Path, *, verify: bool) -> tuple[Meta, Data]:
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise Damaged(f"{type(error).__name__}: {error}") from error
     for name in cls.derived:
-        data.__dict__[name] = arrays[name]  # takes the place of the cached property
+        data.__dict__[name] = arrays[name]  # replaces the cached property
     return meta, data
 
 
@@ -151,7 +151,7 @@ _verified: dict[Path, dict[str, Seen]] = {}
 
 
 def _verify(folder: Path, meta: Meta) -> None:
-    """Hash what this process has not hashed before, or what was touched since."""
+    """Hash the files that this process has not hashed yet or that were modified since."""
     known = _verified.setdefault(folder, {})
     for name, stored in meta.arrays.items():
         path = folder / f"{name}.npy"

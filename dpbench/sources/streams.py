@@ -1,4 +1,4 @@
-"""The generator that a dataset is built with. Imported by the cache."""
+"""The random generator with which a dataset is built. Imported by the cache."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dpbench.numerics import keyed
 
 
 def data_stream(described: Mapping[str, Any]) -> np.random.Generator:
-    """Keyed by the data seed, the word "data", and what decides the data besides: the source and its parameters.
+    """Keyed by the data seed, the word "data", and what else determines the data: the source and its parameters.
 
-    `described` is what the cache's `describe` says. Two datasets of one seed share no random numbers, and neither do data
-    and queries.
+    `described` comes from the cache's `describe`. Two datasets with the same seed share no random numbers, and neither do
+    data and queries.
     """
     name = fingerprints.digest([described["source"], described["params"]])
     return keyed.stream(described["seed"], "data", name)

@@ -19,7 +19,7 @@ def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def top_thresholds(counts: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-    """The K-th largest count for each K: whoever reaches it belongs to the top K, ties for the last place included."""
+    """The K-th largest count for each K: a column that reaches it belongs to the top K, ties for the last place included."""
     falling = -np.sort(-counts, axis=0, kind="stable")
     return falling[np.asarray(ks, dtype=np.int64) - 1]
 
@@ -28,7 +28,7 @@ def precision_at(released: np.ndarray, counts: np.ndarray, thresholds: np.ndarra
     """For each K, the share of the K highest released columns that belong to the true top K.
 
     Equal released values have no order, so this is the mean over all orders of them: groups that share a value, as GS
-    publishes, must not profit from the order in which columns happen to be numbered.
+    publishes them, must not profit from the order in which columns happen to be numbered.
     """
     order = np.argsort(-released, kind="stable")
     falling, true = -released[order], counts[order]
@@ -41,7 +41,7 @@ def precision_at(released: np.ndarray, counts: np.ndarray, thresholds: np.ndarra
 
 
 def ranking_precision(top: np.ndarray, counts: np.ndarray, thresholds: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-    """The same of a released ranking `top` of columns, best first: for each K, the share of its first K columns. Places behind
-    the end of a short ranking are wrong."""
+    """The same for a released ranking `top` of columns, best first: for each K, the share of its first K columns. Missing
+    places of a short ranking count as wrong."""
     right = counts[top[:, None]] >= thresholds
     return np.array([right[:k, i].sum() / k for i, k in enumerate(ks)])

@@ -17,20 +17,20 @@ TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks", method="score")
 
 @dataclass(frozen=True)
 class Metric:
-    """What a number is that a task gives: its name, its meaning, and which way is better.
+    """Describes a number that a task computes: its name, its meaning, and which direction is better.
 
-    A name may hold `*` and then stands for a family: `precision_at_*`, `abs_error/*`.
+    A name with `*` stands for a family: `precision_at_*`, `abs_error/*`.
     """
 
     name: str
     description: str
     better: Literal["lower", "higher", "neither"] = "neither"
     noiseless: bool = False
-    """Noise has no part in it: one trial tells all there is to know, whatever the seed."""
+    """It does not depend on noise: one trial is enough, whatever the seed."""
     beside: str = ""
-    """Of a metric that may cancel to nothing: the one in the same unit against which its rounding errors are small."""
+    """For a metric that may cancel to zero: another metric in the same unit, against which its rounding errors are small."""
     largest: float | str | None = None
-    """The largest value it can have, or the task's parameter that gives it; the smallest is then 0. None: no bound is known."""
+    """The largest possible value, or the task's parameter that gives it; the smallest is then 0. None: no known bound."""
 
     @property
     def direction(self) -> int:
@@ -46,12 +46,12 @@ PAIRED = (
         beside="pair_variance",
     ),
 )
-"""What the worker adds for every task that gives `errors`, in odd trials only."""
+"""Added by the worker for every task that has `errors`, in odd trials only."""
 ACROSS = (
     Metric("variance", "variance of a published number across trials, mean over the numbers", "lower"),
     Metric("bias2", "squared bias of a published number, mean over the numbers"),
 )
-"""What a summary makes of the pairs."""
+"""Computed by a summary from the pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Task:
     name: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
     metrics: ClassVar[tuple[Metric, ...]] = ()
-    """Every number that `score` may give."""
+    """Every number that `score` may return."""
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -71,7 +71,7 @@ class Task:
 
     @classmethod
     def metric(cls, name: str) -> Metric | None:
-        """What a metric is, by its name; None when the task does not know it. A family's member gets its own name."""
+        """The metric of a name; None if the task has no such metric. A member of a family is returned with its own name."""
         for known in (*cls.metrics, *PAIRED, *ACROSS):
             if known.name == name:
                 return known
@@ -79,15 +79,15 @@ class Task:
         return None if family is None else replace(family, name=name)
 
     def unfit(self, data: Data) -> str:
-        """Why this task cannot be asked of `data`; empty when it can."""
+        """Why this task cannot be used on `data`; empty if it can."""
         if data.kind not in self.kinds:
-            return f"asks {' or '.join(self.kinds)} data, not {data.kind}"
+            return f"needs {' or '.join(self.kinds)} data, not {data.kind}"
         return ""
 
     def score(self, data: Any, release: Any, rng: np.random.Generator) -> dict[str, float]:
-        """The metrics of one release. `rng` is the trial's own, apart from the mechanism's. Words are stored as diagnostics."""
+        """The metrics of one release. `rng` is separate from the mechanism's. Text is stored as diagnostics."""
         raise NotImplementedError
 
     def errors(self, data: Any, release: Any) -> NDArray[np.float64] | None:
-        """The error of each published number, for the split into bias and variance across trials; None: no split."""
+        """The error of each published number, for the split into bias and variance across trials; None: no such split."""
         return None

@@ -39,7 +39,7 @@ class CategoryAggregates(Task, name="category_aggregates"):
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryNoise(Task, name="category_noise"):
-    """The noise that each category gets, whatever was drawn: the running example of epicrec, Figure 4."""
+    """The noise magnitude of each category, independent of the draw: the running example of epicrec, Figure 4."""
 
     kinds = ("catalogue",)
     metrics = (
@@ -49,6 +49,6 @@ class CategoryNoise(Task, name="category_noise"):
 
     def score(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
         if release.z is None:
-            raise TypeError("the release does not say the noise of each category: its field z is missing")
+            raise TypeError("the release does not state the noise of each category: its field z is missing")
         z = release.z
         return {"noise": float(z.mean()), **{f"noise_{j}": float(value) for j, value in enumerate(z, 1)}}

@@ -14,9 +14,9 @@ from dpbench.tasks.base import Metric, Task
 
 
 def published(release: Release, columns: int) -> np.ndarray:
-    """The published counts, one finite number a column; anything else fails the trial instead of being scored."""
+    """The published counts, one finite number per column. Anything else fails the trial."""
     if isinstance(release, TopK):
-        raise TypeError("the release only says which columns are the largest: the task leaderboard scores that")
+        raise TypeError("the release only says which columns are the largest: use the task leaderboard")
     counts = getattr(release, "counts", None)
     if counts is None:
         raise TypeError(f"the release is {type(release).__name__}, expected Counts")
@@ -34,7 +34,7 @@ class ColumnCounts(Task, name="column_counts"):
     sanity: float = 0.001
     """Sanity bound of the relative error, as a fraction of the number of rows (gs, Section 5)."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("incidence", "records")  # of records the item counts
+    kinds: ClassVar[tuple[str, ...]] = ("incidence", "records")  # for records, the item counts
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("mae", "mean absolute error", "lower"),
         Metric("mre", "mean relative error, the count at least the sanity bound", "lower"),

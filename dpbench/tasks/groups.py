@@ -1,4 +1,4 @@
-"""Which columns were published together: what the groups of gs, Section 3.2, tell."""
+"""Which columns were published together: what the groups of gs, Section 3.2, reveal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpbench.tasks.column_counts import published
 
 @dataclass(frozen=True, kw_only=True)
 class Groups(Task, name="groups"):
-    """Whether two columns share one published number, and so one group: a group's columns do, and no others."""
+    """Whether two columns share one published number. Exactly the columns of one group do."""
 
     one: int = 0
     other: int = 1

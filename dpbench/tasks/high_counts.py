@@ -1,4 +1,4 @@
-"""Errors of the columns with the highest counts, apart from all others: what sensitivity, Section 3.2, says of ALPA."""
+"""Errors of the columns with the highest counts, separate from all others: for what sensitivity, Section 3.2, says about ALPA."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HighCounts(Task, name="high_counts"):
     """The mean absolute error of the highest counts and that of the others."""
 
     top: float = 0.01
-    """The share of the columns that are the highest; at least one column."""
+    """The share of the columns that count as highest; at least one column."""
 
     kinds = ("incidence",)
     metrics: ClassVar[tuple[Metric, ...]] = (

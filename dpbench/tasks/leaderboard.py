@@ -1,4 +1,4 @@
-"""Column counts seen every way the papers see them: as numbers, as a distribution and as a ranking. For comparisons
+"""Column counts, scored in all the ways the papers do: as numbers, as a distribution and as a ranking. For comparisons
 across papers."""
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Leaderboard(ColumnCounts, name="leaderboard"):
     """The errors of gs beside the KL divergence and the top-K precision of analytics.
 
     A mechanism that only names the largest columns (`TopK`) has a precision and nothing else. A K above the number of
-    columns, or above the length of such a list, is left out. Where the list ends before the k that it says it was asked for,
-    the missing places count as wrong.
+    columns, or above the length of such a list, is left out. If the list ends before the k that it was asked for, the
+    missing places count as wrong.
     """
 
     floor: float = 0.01
-    """What counts of zero or less become before the KL divergence."""
+    """Replaces counts of zero or less before the KL divergence."""
 
     kinds: ClassVar[tuple[str, ...]] = ("incidence",)
     metrics: ClassVar[tuple[Metric, ...]] = (

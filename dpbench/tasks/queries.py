@@ -18,12 +18,12 @@ from dpbench.tasks.base import Metric, Task
 
 WEIGHTS = ("adjusted", "plain")
 EXPLICIT = 2**25
-"""Most cells that subset queries are written out to where a release cannot be shuffled as a whole."""
+"""Most cells to which subset queries are expanded, if a release cannot be shuffled as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Queries(Task):
-    """A seeded set of queries, of one size or of a row of sizes; the same for every mechanism and trial."""
+    """A seeded set of queries, of one size or of several sizes; the same for every mechanism and trial."""
 
     share: float = 0.01
     """Size of a query as a share of the domain; the smallest one, when there are several."""
@@ -35,7 +35,7 @@ class Queries(Task):
     queries: int = 1000
     """Queries of each size."""
     seed: int = 1
-    """Of the queries."""
+    """Seed of the queries."""
     weights: str = "adjusted"
     """Answer from adjusted (unbiased) weights or from plain noisy values."""
 
@@ -62,10 +62,10 @@ class Queries(Task):
         if (self.steps > 1) != (self.upto is not None):
             raise UserError(f"steps={self.steps} and upto={self.upto}: several sizes need both, one size neither")
         if max(self.share, self.upto or 0) > 1:
-            raise UserError(f"a query of {max(self.share, self.upto or 0)} times the domain: expected at most 1")
+            raise UserError(f"a query covers {max(self.share, self.upto or 0)} times the domain: expected at most 1")
 
     def lengths(self, data: Contingency) -> np.ndarray:
-        """Sizes of the queries in cells; in a small domain two steps may be one size."""
+        """Sizes of the queries in cells; in a small domain two steps may give the same size."""
         shares = np.geomspace(self.share, self.upto or self.share, self.steps)
         return np.unique(np.maximum(1, np.rint(shares * data.size)).astype(np.int64))
 
@@ -101,8 +101,8 @@ class Queries(Task):
         return self.answers(data, release if self.weights == "adjusted" else release.plain)
 
     def _shares(self, data: Contingency, errors: np.ndarray, release: Any) -> dict[str, float]:
-        """The split of the squared error of the queries; empty where the release does not tell its stages."""
-        stages = getattr(release, "stages", None)  # a stranger's release need not know of them
+        """The split of the squared error of the queries; empty if the release has no stages."""
+        stages = getattr(release, "stages", None)  # a user's own release class may not have them
         if stages is None:
             return {}
         answers = ((stage.part, self._answers(data, stage.answers)) for stage in stages)
@@ -130,7 +130,7 @@ class Queries(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class RangeQueries(Queries, name="range_queries"):
-    """Sums over contiguous ranges of cells, at uniform places."""
+    """Sums over contiguous ranges of cells, at uniformly random positions."""
 
     def exact(self, data: Contingency) -> np.ndarray:
         return data.sum(*self.bounds(data))
@@ -141,16 +141,16 @@ class RangeQueries(Queries, name="range_queries"):
 
 @dataclass(frozen=True, kw_only=True)
 class RectangleQueries(Queries, name="rectangle_queries"):
-    """Sums over rectangles, at uniform places: a query of a share of the domain has the same share of every attribute."""
+    """Sums over rectangles, at uniformly random positions. A query takes the same share of every attribute."""
 
     def unfit(self, data: Data) -> str:
         if reason := super().unfit(data):
             return reason
         assert isinstance(data, Contingency)
-        return "" if len(data.shape) > 1 else "asks data of two attributes or more, not one: ask range_queries"
+        return "" if len(data.shape) > 1 else "needs data of two attributes or more, not one: use range_queries"
 
     def sides(self, data: Contingency) -> np.ndarray:
-        """Sides of the rectangles, one row per size; in a small domain two steps may be one size."""
+        """Sides of the rectangles, one row per size; in a small domain two steps may give the same size."""
         shares = np.geomspace(self.share, self.upto or self.share, self.steps)[:, None]
         sides = np.rint(shares ** (1 / len(data.shape)) * np.array(data.shape))
         return np.unique(np.maximum(1, sides).astype(np.int64), axis=0)
@@ -180,7 +180,7 @@ class RectangleQueries(Queries, name="rectangle_queries"):
 class SubsetQueries(Queries, name="subset_queries"):
     """Sums over random sets of cells.
 
-    Sets of millions of cells are not written out: a seeded shuffle puts the domain in random order, and a set is
+    Sets of millions of cells are not listed: a seeded shuffle puts the domain in random order, and a set is
     a range of that order. One pass over what is published answers all of them.
     """
 
@@ -205,7 +205,7 @@ class SubsetQueries(Queries, name="subset_queries"):
             np.cumsum(running, out=running)
             return running[hi] - running[lo]
         if int((hi - lo).sum()) > EXPLICIT:
-            raise UserError(f"{self.name}: too many cells to ask a {release.transform} release for one by one")
+            raise UserError(f"{self.name}: too many cells to look up one by one in a {release.transform} release")
         shuffle = self.shuffle(data)
         return np.array([release.subset(shuffle.cells(np.arange(*ends))) for ends in zip(lo, hi, strict=True)])
 

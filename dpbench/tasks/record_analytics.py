@@ -29,7 +29,7 @@ class RecordAnalytics(Task, name="record_analytics"):
     ks: tuple[int, ...] = KS
     """Lengths K of the top lists."""
     floor: float = 0.01
-    """What counts of zero or less become before the KL divergence."""
+    """Replaces counts of zero or less before the KL divergence."""
 
     kinds = ("records", "incidence")
     metrics: ClassVar[tuple[Metric, ...]] = (

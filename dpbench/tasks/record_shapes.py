@@ -1,4 +1,4 @@
-"""What the records and the samples of them look like: Figures 1 and 11 of analytics."""
+"""The distribution of records and of samples of them: Figures 1 and 11 of analytics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpbench.tasks.base import Metric, Task
 class ContextShares(Task, name="context_shares"):
     """How records spread over the contexts, such as days of the week: in the data, in the sample, as published.
 
-    The sample's own shares are not published by any mechanism: only `released_share_J` is private.
+    No mechanism publishes the shares of its sample: only `released_share_J` is private.
     """
 
     kinds = ("records",)
@@ -41,7 +41,7 @@ class ContextShares(Task, name="context_shares"):
 
 @dataclass(frozen=True, kw_only=True)
 class UserSizes(Task, name="user_sizes"):
-    """How many users have how many records, whatever was released; give it a cheap mechanism and one trial."""
+    """How many users have at least so many records, independent of the release: use a cheap mechanism and one trial."""
 
     bins: int = 34
     """Equal steps up to the largest user; at Netflix's 17000 records a step is 500."""

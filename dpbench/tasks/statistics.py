@@ -1,4 +1,4 @@
-"""The papers' tables of datasets: statistics of the data itself, whatever was released."""
+"""The papers' tables of datasets: statistics of the data itself, independent of the release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpbench.tasks.base import Metric, Task
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics(Task, name="statistics"):
-    """The dataset's row in its paper's table; give it a cheap mechanism and one trial."""
+    """The dataset's row in its paper's table; use a cheap mechanism and one trial."""
 
     kinds = ("incidence", "records", "contingency", "catalogue")
     metrics = (Metric("*", "a statistic of the data, as its kind names it", noiseless=True),)

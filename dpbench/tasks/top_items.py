@@ -1,4 +1,4 @@
-"""The top items, by name: of one context the recommendations of analytics, Table 5; of pairs the most frequent items."""
+"""The top items by name: for one context, the recommendations of analytics, Table 5; for pairs, the most frequent items."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dpbench.errors import UserError, positive
 from dpbench.tasks.base import Metric, Task
 
 REACHES = (3, 8)
-"""How many movies of Table 5's first column SRA's list and HPA's have in the paper."""
+"""How many movies of Table 5's first column are also in the lists of SRA and HPA, in the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopItems(Task, name="top_items"):
-    """Which K items the edge counts of one context recommend, in the data and as published; without contexts, the counts.
+    """The K items that the edge counts of one context recommend, in the data and as published; without contexts, the item counts.
 
-    Items of the data that are as frequent as the K-th one are listed behind it: they are as right. Equal counts are in
+    Items of the data that are as frequent as the K-th one are listed after it and count as right. Equal counts are in
     the order of the items' numbers. Names are words, not metrics: `raw_1` ... (true) and `top_1` ... (published) are
     stored among the diagnostics, and `raw_count_1` ... holds the true counts.
     """
@@ -78,14 +78,14 @@ class TopItems(Task, name="top_items"):
         return data.edges[:, self.context] if isinstance(data, Records) else data.counts
 
     def _top(self, data: Records | Incidence, release: Counts | TopK, rng: np.random.Generator) -> np.ndarray:
-        """The published top K."""
+        """The published top K items."""
         if isinstance(release, TopK):
             return release.top[: self.k]
         published = release.edges if isinstance(data, Records) else release.counts
         if published is None:
             raise UserError("top_items needs edge counts, which this mechanism does not publish")
         published = published[:, self.context] if published.ndim == 2 else published
-        # Columns that share a published value have no order of their own: chance decides, not their numbers.
+        # Columns with equal published values have no order: their order is random, not by number.
         return np.lexsort((rng.random(published.size), -published))[: self.k]
 
     def _raw(self, counts: np.ndarray) -> np.ndarray:

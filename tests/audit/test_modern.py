@@ -129,7 +129,7 @@ def test_rankings_with_less_noise_than_stated_are_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(GumbelRanking, "draw", lambda self, rng: np.argsort(-self.counts, kind="stable")[: self.k])
     finding = found(dpbench.mechanism("gumbel_topk", k=2))
     assert finding.verdict == "violated"
-    assert "does not follow" in finding.reason
+    assert "do not follow" in finding.reason
 
 
 def test_partitions_with_less_noise_are_found_by_law_and_by_bound(monkeypatch: pytest.MonkeyPatch) -> None:

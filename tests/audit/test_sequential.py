@@ -191,4 +191,4 @@ def test_errors() -> None:
     assert (refused.rejected, refused.reason) == (False, "every release raised ValueError: no data")
     assert sequential_test(Stumbles(), [ONE], epsilon=1.0, draws=3000, boosting=False).rejected
     nothing = sequential_test(Laplace(), [], epsilon=1.0, draws=300)
-    assert (nothing.pairs, nothing.reason) == (0, "there is no pair to look at")
+    assert (nothing.pairs, nothing.reason) == (0, "there is no pair to test")

@@ -97,10 +97,10 @@ def test_files_read_back(tmp_path: Path) -> None:
     assert again.read_text() == path.read_text()
     assert again.with_suffix(".csv").read_bytes() == path.with_suffix(".csv").read_bytes()
     path.with_suffix(".csv").write_text("dataset,mae\n1\n")
-    with pytest.raises(UserError, match=r"fig\.csv is no baseline .*expected 2 columns"):
+    with pytest.raises(UserError, match=r"fig\.csv is not a baseline .*expected 2 columns"):
         baselines.load(tmp_path)
     path.write_text(path.read_text()[:200])
-    with pytest.raises(UserError, match=r"fig\.json is no baseline .*check x/fig --update"):
+    with pytest.raises(UserError, match=r"fig\.json is not a baseline .*check x/fig --update"):
         baselines.load(tmp_path)
     assert baselines.forget(tmp_path, set()) == ["again/x/fig", "x/fig"]
     assert not list(tmp_path.glob("**/*.csv"))

@@ -95,7 +95,7 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
     louder(monkeypatch, 1 / 4)  # on top of the doubling: half of the noise there should be
     assert check("--allow-better") == 0
-    assert "is the noise still what the privacy budget asks for?" in capsys.readouterr().out
+    assert "is the noise still what the privacy budget requires?" in capsys.readouterr().out
     assert check() == 1
     assert "--allow-better lets it pass once." in capsys.readouterr().out
     assert check("--update") == 0
@@ -105,7 +105,7 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def test_words_that_do_not_go_together(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("--update", "--fresh", "3") == 2
-    assert "--update goes without --fresh" in capsys.readouterr().err
+    assert "--update does not go with --fresh" in capsys.readouterr().err
     assert check("--trials", "50") == 2
     assert "--trials goes with --fresh only" in capsys.readouterr().err
     assert check("--update") == 0
@@ -139,7 +139,7 @@ def test_a_damaged_baseline_is_named_and_can_be_made_anew(home: Path, capsys: py
         path.write_text(whole.replace(old, new, 1))
         for words in ((), ("--fresh", "3")):
             assert check(*words) == 2
-            assert "sweep.json is no baseline" in capsys.readouterr().err
+            assert "sweep.json is not a baseline" in capsys.readouterr().err
     assert check("--update") == 0
     assert path.read_text() == whole
     assert check() == 0
@@ -178,7 +178,7 @@ def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tm
         process.send_signal(number)
         assert process.wait(60) == status
         assert process.stderr is not None
-        assert "nothing was compared; --results FOLDER keeps what is finished" in process.stderr.read()
+        assert "nothing was compared; --results FOLDER keeps finished trials" in process.stderr.read()
     assert not list(tmp_path.glob("dpbench-check-*"))
     assert not psutil.wait_procs(workers, timeout=20)[1]
 

@@ -230,7 +230,7 @@ def test_what_generated_data_are_fitted_to_is_said() -> None:
     judge = Stored(cells)
     made = {"measure": "rows()", "expect": "= 7", "exact": True, "made": True}
     generated = judge.verdict(claim(where={"dataset": "one"}, **made))
-    assert (generated.verdict, generated.reason) == (REPRODUCED, "the data are generated, and fitted to this")
+    assert (generated.verdict, generated.reason) == (REPRODUCED, "the data is generated, and fitted to this")
     assert judge.verdict(claim(where={"dataset": "real"}, **made)).reason == ""
 
 
@@ -292,7 +292,7 @@ def test_generated_data_and_files_have_verdicts_of_their_own() -> None:
 
 def test_a_contradiction_on_generated_data_says_so() -> None:
     found = two_kinds_of_evidence(2.0, 0.5).verdict(claim(each=("dataset",), **RATIO))
-    assert (found.verdict, found.reason) == (CONTRADICTED, "on generated data, which were not made to show this")
+    assert (found.verdict, found.reason) == (CONTRADICTED, "on generated data, which was not made to show this")
 
 
 def test_copies_are_not_counted_and_the_error_rate_is_stated() -> None:

@@ -47,7 +47,7 @@ def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
         ("c: {says: s, untestable: lost}", "claim mine/c: .*place"),
         (good.replace("}", ", where: mae}"), "claim mine/c: where='mae' is not valid"),
         (good.replace("}", ", where: [{a: 1}, b]}"), "claim mine/c: where=.* is not valid"),
-        ("c: lost", "claim mine/c: 'lost' is no claim"),
+        ("c: lost", "claim mine/c: 'lost' is not a claim"),
         ("- c", "mine.yaml: expected claims by name"),
         ("", "mine.yaml: expected claims by name"),
     ):

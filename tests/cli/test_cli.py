@@ -103,7 +103,7 @@ def test_figures_come_from_the_store_alone(dpbench: Call, tmp_path: Path) -> Non
     assert not (tmp_path / "results" / "figures").exists()
     done = dpbench("figures")
     assert done.returncode == 0
-    assert "experiments are not run yet, such as " in done.stdout, "one line, not one for each"
+    assert "experiments have not been run yet, such as " in done.stdout, "one line, not one for each"
     asked = dpbench("figures", "gs/fig7", "gs/fig9")
     assert "missing: gs/fig9: python -m dpbench run experiment=gs/fig9" in asked.stdout
     for suffix in ("png", "pdf", "csv"):

@@ -73,7 +73,7 @@ def test_advice_on_own_data(folder):
     assert done.returncode == 0, done.stderr
     for board in ("pure ε", "(ε, δ)", "reads the data"):
         assert board in done.stdout
-    assert "For comparison only, as a release would not be private" in done.stdout
+    assert "For comparison only, because a release would not be private" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown dataset 'chekin': did you mean 'checkin'?" in capsys.readouterr().err
     assert main(["data", "get", "gaussian"]) == 2
     err = capsys.readouterr().err
-    assert "gaussian has no address that may be fetched from. It is generated, and no files of it are read" in err
+    assert "gaussian has no address to fetch it from. It is generated, and no files of it are read" in err
     assert "path=" not in err
     assert main(["data", "get", "netflix"]) == 2
     assert "With the files: dataset.netflix.path=FOLDER" in capsys.readouterr().err
@@ -105,7 +105,7 @@ def test_show_generated_only(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["data", "show", "retail"]) == 0
-    assert "Nothing of it is here: --path FILE or FOLDER" in capsys.readouterr().out
+    assert "There is no data here: give --path FILE or FOLDER" in capsys.readouterr().out
     (tmp_path / "some.dat").write_text("1 2\n2 3\n2\n")
     assert main(["data", "show", "retail", "--path", str(tmp_path), "--trials", "0"]) == 0
     assert re.search(r"│ ones +│ +908,576 │ +5 │", capsys.readouterr().out)
@@ -168,7 +168,7 @@ def test_the_errors_of_a_report_are_reproducible() -> None:
     assert ranks.metric == "precision_at_100"
     assert 0.1 < ranks.mean <= 1.0
     few = calibration.errors(Incidence.from_rows([[0, 1]] * 9, columns=2), 1.0, 2)
-    assert few["pf_peeling"] == "there are no 100 columns to choose, only 2"
+    assert few["pf_peeling"] == "cannot choose 100 columns of 2"
 
 
 def test_experiments_run_on_original_files(dpbench: Callable, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_run_tells_of_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[
     bad.write_text("1 2\n3 four\n")
     settings = {"dataset": ["transactions"], "dataset.transactions.path": bad}
     with pytest.raises(
-        UserError, match=r"bad.dat, line 2: expected whole numbers \(items\) apart by spaces, found 'four'"
+        UserError, match=r"bad.dat, line 2: expected whole numbers \(items\) separated by spaces, found 'four'"
     ):
         make_plan(compose("gs/table2", "smoke", settings))
     skipping = settings | {"dataset.transactions.on_bad_line": "skip"}

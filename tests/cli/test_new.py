@@ -50,7 +50,7 @@ def test_everything_new_works_together(dpbench: Call, tmp_path: Path) -> None:
     assert "holds on 8 pairs" in audited.stdout
     again = dpbench("new", "mechanism", "rounded")
     assert (again.returncode, again.stdout) == (2, "")
-    assert "mechanism 'rounded' is there already" in again.stderr
+    assert "mechanism 'rounded' already exists" in again.stderr
 
 
 def test_own_conf_by_every_verb(dpbench: Call, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_own_conf_by_every_verb(dpbench: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["Rounded", "my-thing", "class", "a/b", "1st", "", "lpa"])
 def test_names_that_cannot_be(name: str) -> None:
-    with pytest.raises(UserError, match=r"is not valid|is there already"):
+    with pytest.raises(UserError, match=r"is not valid|already exists"):
         written("mechanism", name)
 
 

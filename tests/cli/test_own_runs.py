@@ -125,7 +125,7 @@ def test_a_run_of_ones_own_never_stands_for_an_experiment(door: Callable[..., Do
     assert "unknown experiment 'mytset': did you mean 'mytest'?" in door("figures", "mytset").stderr
     assert door("report").returncode == 0
     page = (results / "report.html").read_text()
-    assert "Runs of your own" in page
+    assert "Your own runs" in page
     assert "Ad-hoc run: lpa, alpa on trajectory" in page
     assert f"1 of {NUMBER} experiments were run" in page
 

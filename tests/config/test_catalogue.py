@@ -85,7 +85,7 @@ def test_a_users_own_file_counts_first(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("x: [1", r"odd.yaml, line 2: "),
-        ("odd: {a: 1}\nodd: {a: 2}", r"odd.yaml, line 2: the key 'odd' is there twice, first in line 1"),
+        ("odd: {a: 1}\nodd: {a: 2}", r"odd.yaml, line 2: the key 'odd' occurs twice, first in line 1"),
         ("odd: {source: x}\n---\nodd: 2", r"odd.yaml, line 2: "),
         ("- 1", r"odd.yaml: expected keys and values, found a list"),
         ("other: {source: x}", r"odd.yaml: expected `odd: \{source: ...\}`"),

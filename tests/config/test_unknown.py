@@ -39,7 +39,7 @@ YAML = {
     "runner: {jbos: 2}": LINE + "unknown setting 'runner.jbos': did you mean 'runner.jobs'?",
     "tracking: none": LINE + "tracking='none' is not valid: expected one of: mlflow, none",
     "metrics: [mea]": LINE + "unknown metric 'mea': did you mean 'mae'?",
-    "epsilon: [1]\nepsilon: [2]": "sweep.yaml, line 7: the key 'epsilon' is there twice, first in line 6",
+    "epsilon: [1]\nepsilon: [2]": "sweep.yaml, line 7: the key 'epsilon' occurs twice, first in line 6",
     "title: [": "sweep.yaml, line 7: ",
 }
 
@@ -106,7 +106,7 @@ WORDS = {
     "mechanism.lpa.class=[1]": "mechanism.lpa.class=[1] is not valid: expected a name or a dotted path",
     "mechanism.lpa.class=..x": "'..x'",
     "mechanism.lpa.bound=${nothing}": "Interpolation key 'nothing' not found",
-    "baseline=false": "baseline has no effect on a run: it stands in an experiment's YAML",
+    "baseline=false": "baseline has no effect on a run: it belongs in an experiment's YAML",
     "title=[1]": "title=[1] is not valid: expected a text",
     "trials=1e300": "expected at most 10000000",
     "results=[a]": "results=['a'] is not valid: expected a folder",

@@ -59,7 +59,7 @@ def test_attributes_are_laid_out_on_a_line() -> None:
         (lambda: Contingency.from_dict({1: 1}, size=0), "size 0 is not valid"),
         (lambda: Contingency.from_dict({1: 1}, size=2.5), "size 2.5 is not valid"),
         (lambda: Contingency.from_dict({1: 1}, size=2**63), "too large"),
-        (lambda: Contingency.from_dict({1: 1}, size=9, shape=(2, 5)), "has 10 cells, not size=9"),
+        (lambda: Contingency.from_dict({1: 1}, size=9, shape=(2, 5)), "has 10 cells, but size=9"),
         (lambda: Contingency.from_records([[0, 7]], shape=(5,)), "outside the shape"),
         (lambda: Contingency.from_records([[0], [1]], shape=(5,)), "2 columns for a shape of 1"),
         (lambda: Contingency(np.array([1]), np.array([1, 2]), 9), "1 cells but 2 counts"),

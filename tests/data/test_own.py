@@ -121,7 +121,7 @@ def test_matrices() -> None:
         (["a"], [1, 2], "1 users for 2 items"),
         ([], [], "0 users for 0 items"),
         ("ab", [1, 2], "users: expected a list of identifiers, found 'ab'"),
-        ([[1], [2]], [1, 2], "name nothing: expected words, numbers or dates"),
+        ([[1], [2]], [1, 2], "cannot be identifiers: expected words, numbers or dates"),
     ],
 )
 def test_wrong_pairs(users: object, items: object, told: str) -> None:

@@ -185,7 +185,7 @@ def test_too_many_rows_are_refused_with_a_way_out() -> None:
 
 
 def test_a_shape_that_is_not_the_size_is_refused() -> None:
-    with pytest.raises(UserError, match=r"shape=\(3, 4\) has 12 cells, not size=13"):
+    with pytest.raises(UserError, match=r"shape=\(3, 4\) has 12 cells, but size=13"):
         Entries(size=13, shape=(3, 4), cells=[1], weights=[1.0])
     assert Entries(size=13, cells=[1], weights=[1.0]).shape == (13,)
 

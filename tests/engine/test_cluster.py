@@ -114,7 +114,7 @@ def test_a_lost_scheduler_costs_nothing_that_is_finished(dpbench: Call, home: Pa
     _, err = run.communicate(timeout=40)
     assert run.returncode == 1
     (line,) = err.strip().splitlines()
-    assert line.startswith(f"dpbench: the Dask scheduler at {cluster.address} is lost; what is finished is stored")
+    assert line.startswith(f"dpbench: the Dask scheduler at {cluster.address} is lost; finished trials are stored")
     kept = len(stored(home / "results"))
     assert 30 <= kept < 1000
     again = dpbench(*words, "trials=300", "runner.jobs=2")
@@ -129,7 +129,7 @@ def test_a_worker_without_the_users_module_names_it(dpbench: Call, home: Path, c
     done = dpbench(*RUN, "dataset=[trajectory]", "mechanism=[lpa,noisy]", "trials=4", *on(cluster))
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "refuses work" in line]
-    assert line.endswith("mechanism 'strangers.Noisy': there is no module 'strangers' here or installed")
+    assert line.endswith("mechanism 'strangers.Noisy': no module 'strangers' in this folder or installed")
     assert "4 trials computed, 0 found finished, 4 failed" in done.stdout
 
 

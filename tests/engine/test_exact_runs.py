@@ -37,7 +37,7 @@ def test_a_run_with_exact_noise(dpbench: Call, home: Path) -> None:
     assert "left out: plain on small: no exact noise: its `release` takes no `noise`" in done.stderr
     assert "8 trials computed, 0 found finished, 0 failed" in done.stdout
     assert "noise=exact" in done.stdout
-    assert "Exact noise, drawn from whole numbers only" in done.stdout
+    assert "Exact noise, drawn with integers only" in done.stdout
     run = only_run(home / "results")
     assert {setting.noise for setting in run.settings} == {"exact"}
     assert "exact noise" in " ".join(notes(run))

@@ -61,7 +61,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", "/nowhere")
     with (
         ExitStack() as stack,
-        pytest.raises(UserError, match="needs a machine with Slurm: the command sbatch is not here"),
+        pytest.raises(UserError, match="needs a machine with Slurm: the command sbatch is missing"),
     ):
         slurm.start(config, 10, stack)
     monkeypatch.setitem(sys.modules, "dask_jobqueue", None)
@@ -159,6 +159,6 @@ def test_a_slurm_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert queue.submitted == 2
     queue.scheduler_info["workers"].clear()
     with pytest.raises(
-        Failed, match=r"^Slurm has not answered for 300 s, and no worker is there; what is finished is stored"
+        Failed, match=r"^Slurm has not answered for 300 s, and there is no worker; finished trials are stored"
     ):
         queue.look(jobs)

@@ -59,7 +59,7 @@ def test_a_job_array_of_shards_with_a_killed_job(slurm: Slurm, home: Path, plain
     slurm.call("scancel", f"{job}_2")
     slurm.until_over()
     output = {task: (home / f"dpbench-{job}_{task}.out").read_text() for task in (1, 2, 3)}
-    assert "dpbench: interrupted; what is finished is kept" in output[2]
+    assert "dpbench: interrupted; finished trials are kept" in output[2]
     assert len(stored(home / "array")) < TRIALS
     again = slurm.call(*submit, "--array=2", *words, cwd=home, PARTS="3", **place).strip()
     slurm.until_over()
@@ -106,4 +106,4 @@ def test_what_slurm_does_not_take_is_told(
         monkeypatch.setenv(name, value)
     done = dpbench(*WORDS, "runner=slurm", "runner.queue=nowhere", "runner.interface=lo", "results=none", cwd=home)
     assert done.returncode == 1
-    assert "Slurm does not take the jobs of this run: invalid partition specified: nowhere" in done.stderr
+    assert "Slurm rejects the jobs of this run: invalid partition specified: nowhere" in done.stderr

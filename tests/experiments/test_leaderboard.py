@@ -81,7 +81,7 @@ def test_lists_have_a_precision_and_nothing_else():
     release = TopK(top=np.array([*range(7), 57, 58, 59]), columns=60)
     assert task.score(data, release, np.random.default_rng(0)) == {"precision_at_10": 0.7}
     assert task.errors(data, release) is None
-    with pytest.raises(TypeError, match="only says which columns are the largest: the task leaderboard scores that"):
+    with pytest.raises(TypeError, match="only says which columns are the largest: use the task leaderboard"):
         TASKS.make("column_counts").score(data, release, np.random.default_rng(0))
     assert task.errors(data, Counts(counts=data.counts)).tolist() == [0] * 60
 

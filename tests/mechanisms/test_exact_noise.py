@@ -156,7 +156,9 @@ def test_a_users_class_says_what_its_numbers_are() -> None:
         Halves(how="unsaid").release(data, 1.0, rng(), noise="exact")
     assert Halves(how="unsaid").release(data, 1.0, rng()).counts.size == 24
     assert Drawn().inexact() == INEXACT["draw"]
-    with pytest.raises(UserError, match="Drawn has no exact noise: a law is drawn with floating-point numbers"):
+    with pytest.raises(
+        UserError, match="Drawn has no exact noise: the distribution is drawn with floating-point numbers"
+    ):
         Drawn().release(data, 1.0, rng(), noise="exact")
 
 

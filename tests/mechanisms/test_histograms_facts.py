@@ -65,7 +65,7 @@ def test_a_table_read_by_hashing_says_which_ranges_it_cannot_answer() -> None:
 def test_what_is_written_out_says_how_much_fits(name: str, limit: str) -> None:
     mechanism = dpbench.mechanism(name)
     data = Contingency.from_dict({7: 3}, size=10**12)
-    assert f"1,000,000,000,000 cells, of which at most {limit} fit" in mechanism.unfit(data)
+    assert f"1,000,000,000,000 cells of the domain, and at most {limit} fit" in mechanism.unfit(data)
     with pytest.raises(UserError, match=limit):
         mechanism.release(data, 1.0, np.random.default_rng(0))
     assert mechanism.unfit(Contingency.from_dict({7: 3}, size=int(limit.replace(",", "")))) == ""
@@ -95,7 +95,7 @@ def test_extreme_budgets_empty_and_tiny_tables(name: str) -> None:
         ("stability_laplace", {"delta": 1.0}, "between 0 and 1"),
         ("gshm", {"k": 0}, "k=0"),
         ("gshm", {"k": 2, "transform": "dyadic"}, "k=2 with transform='dyadic' is not valid"),
-        ("stability_laplace", {"k": 2, "transform": "dyadic"}, "whose count its threshold would not hide"),
+        ("stability_laplace", {"k": 2, "transform": "dyadic"}, "whose count the threshold would not hide"),
         ("alp", {"k": 1.5}, "whole"),
         ("alp", {"transform": "haar"}, "transform='haar'"),
         ("alp", {"alpha": -1}, "alpha=-1"),

@@ -182,7 +182,7 @@ def test_laws_know_the_probability_of_every_sequence(k):
 
 def test_a_law_that_cannot_say_says_why():
     wide = Peeling(np.arange(1000), np.full(1000, 3), 2, 2.0)
-    with pytest.raises(NotImplementedError, match="up to 200 columns, here are 1000"):
+    with pytest.raises(NotImplementedError, match="up to 200 columns, but there are 1000"):
         wide.log_probability(np.array([0, 1]))
 
 

@@ -63,7 +63,7 @@ def test_what_is_on_it(text: str, folder: Path) -> None:
 
 def test_what_is_missing_comes_with_its_command(text: str, folder: Path) -> None:
     printed = (folder / "printed.txt").read_text()
-    assert f"{len(options('experiment')) - 3} experiments are not run yet" in printed
+    assert f"{len(options('experiment')) - 3} experiments have not been run yet" in printed
     for name in options("experiment"):
         missing = name not in ("gs/fig9", "gs/table2", "epicrec/example")
         command = f"python -m dpbench run experiment={name}"
@@ -190,7 +190,7 @@ def test_nothing_is_called_reproduced_as_a_whole(text: str) -> None:
 
 def test_every_dataset_says_where_it_came_from(text: str) -> None:
     """Generated with its seed: in the header, in the facts of an experiment, in the list of datasets and in the runs."""
-    assert "All data are generated, none are the original files." in text.partition("</header>")[0]
+    assert "All data is generated, none is from original files." in text.partition("</header>")[0]
     article = text.partition('<article id="exp-gs-fig9">')[2].partition("</article>")[0]
     assert "6 settings; 6 trials per setting; noise seed 0; trajectory: generated, seed 0<" in article
     listed = text.partition('<details id="data-trajectory">')[2].partition("</summary>")[0]

@@ -116,7 +116,7 @@ def test_a_copy_under_another_name_is_set_aside(tmp_path: Path) -> None:
         path = tmp_path / "runs" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(made.path.read_bytes())
-    with pytest.warns(Damaged, match="not the one it was written under") as caught:
+    with pytest.warns(Damaged, match="does not match the file name") as caught:
         assert list(Run.all(tmp_path).values()) == [made]
     assert len(caught) == len(copies)
 

@@ -284,7 +284,7 @@ def test_a_server_that_does_not_answer_holds_nobody_up(
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
     over = time.time()
     text, waited, said = done.stdout.split("|")
-    assert "did not take them within 2 s" in text
+    assert "did not accept them within 2 s" in text
     assert 2 <= float(waited) < 6
     assert over - float(said) < 6
     assert done.returncode == 0

@@ -44,7 +44,7 @@ def test_one_figure(dpbench: Call, tmp_path: Path) -> None:
         (("run", "dataset=[nosuch]", "mechanism=[lpa]"), "unknown dataset 'nosuch': expected one of: "),
         (
             ("run", "dataset=[movielens]", "mechanism=[lpa]", "task=[column_counts]", "scale=smoke"),
-            "the task column_counts asks incidence data, not records",
+            "the task column_counts needs incidence data, not records",
         ),
         (
             ("run", "dataset=[trajectory]", "dataset.trajectory.source=files", "mechanism=[lpa]"),

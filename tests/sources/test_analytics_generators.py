@@ -217,9 +217,9 @@ def test_reads_users_and_movies_that_occur(tmp_path: Path, packed: tuple[str, ..
         ({"ratings": ""}, r"ratings.dat, line 1: the file is empty"),
         ({"users": GOOD["users.dat"] + "11::M::33::0::1\n"}, r"users.dat, line 4: .*found M, 33"),
         ({"users": GOOD["users.dat"] + "11::X::25::0::1\n"}, r"users.dat, line 4: .*found X, 25"),
-        ({"users": GOOD["users.dat"] + "9::F::25::0::1\n"}, r"users.dat, line 4: user 9 is there a second time: exp"),
+        ({"users": GOOD["users.dat"] + "9::F::25::0::1\n"}, r"users.dat, line 4: user 9 occurs a second time: exp"),
         ({"movies": "10::Only a title\n"}, r"movies.dat, line 1: expected 3 fields"),
-        ({"movies": 2 * "10::A (1995)::War\n"}, r"movies.dat, line 2: movie 10 is there a second time: expected each"),
+        ({"movies": 2 * "10::A (1995)::War\n"}, r"movies.dat, line 2: movie 10 occurs a second time: expected each"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, changes: dict[str, str], message: str) -> None:

@@ -109,9 +109,7 @@ def test_what_is_no_whole_file_never_enters_the_cache(
 def test_what_is_opened_must_have_come(server: Server, own_cache: Path) -> None:
     server.files["ml.zip"] = ZIP
     other = dataclasses.replace(card(server, "ml.zip"), open="ml/NYC.txt")
-    with pytest.raises(
-        fetch.FetchError, match=r"^ml.zip: expected ml/NYC.txt in it, which is not there; it is removed"
-    ):
+    with pytest.raises(fetch.FetchError, match=r"^ml.zip: expected ml/NYC.txt in it, but it is missing; it is removed"):
         fetch.fetch(other)
     assert left(own_cache) == []
     folder, _ = fetch.fetch(dataclasses.replace(other, open="retail.dat"))

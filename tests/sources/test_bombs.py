@@ -104,7 +104,7 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "tar.xz": ("ml.tar.xz", lambda: tar_of(entry("retail.dat"), content=ZEROS, mode="xz"), MORE),
     "gzip": ("retail.dat.gz", lambda: gzip.compress(ZEROS), MORE),
     "sparse tar": ("ml.tar", sparse, MORE),
-    "endless header": ("ml.tar.gz", long_header, "it has a header without end"),
+    "endless header": ("ml.tar.gz", long_header, "it has a header that does not end"),
     "members": ("ml.tar.gz", many, "it has more than 2,000 members"),
     "absolute": ("ml.tar", lambda: tar_of(entry("/tmp/retail.dat"), content=b"1"), "outside of its folder"),
     "above": ("ml.tar", lambda: tar_of(entry("a/../../retail.dat"), content=b"1"), "outside of its folder"),
@@ -205,7 +205,7 @@ def test_the_disk_keeps_a_gigabyte_free(server: Server, own_cache: Path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=(1 << 30) + 5 * MB))
         with pytest.raises(
-            fetch.FetchError, match="could not be unpacked: 5 MB may be used of the disk, it needs more"
+            fetch.FetchError, match="could not be unpacked: 5 MB of disk space may be used, it needs more"
         ):
             fetch.fetch(card(server, "ml.zip"))
         assert sorted(p.name for p in own_cache.rglob("*") if p.is_file()) == [".lock", "ml.zip"]
@@ -237,7 +237,7 @@ def test_links_inside_become_copies(server: Server, own_cache: Path) -> None:
 def test_names_that_contradict_each_other(server: Server, own_cache: Path) -> None:
     server.files["ml.zip"] = named("good.dat/more.dat")
     with pytest.raises(
-        fetch.FetchError, match=r"ml.zip is no whole archive: it cannot be unpacked \(.*\); it is removed"
+        fetch.FetchError, match=r"ml.zip is not a complete archive: it cannot be unpacked \(.*\); it is removed"
     ):
         fetch.fetch(card(server, "ml.zip"))
 

@@ -97,7 +97,7 @@ def test_the_accident_is_named(own_cache: Path) -> None:
     meta.write_text(meta.read_text().replace('"kind": "contingency"', '"kind": "contingencY"'))
     open_dataset(SPEC, say=said.append)
     assert said[0].startswith(
-        "visits: cached data is damaged (meta.json: its checksum is another one), kept as .damaged-"
+        "visits: cached data is damaged (meta.json: its checksum does not match), kept as .damaged-"
     )
     (kept,) = own_cache.glob(".damaged-*")
     assert "contingencY" in (kept / "meta.json").read_text()
@@ -110,7 +110,7 @@ def test_the_accident_is_named(own_cache: Path) -> None:
 
 
 def test_the_fingerprint_is_made_not_read() -> None:
-    """A well-sealed meta.json whose fingerprint is not that of its checksums is not believed."""
+    """A well-sealed meta.json whose fingerprint does not match its checksums is not believed."""
     good = open_dataset(SPEC)
     path = cache.folder(SPEC) / "meta.json"
     body = unseal(path.read_bytes())
@@ -118,7 +118,7 @@ def test_the_fingerprint_is_made_not_read() -> None:
     path.write_text(seal(body | {"fingerprint": "0" * 32}))
     said: list[str] = []
     assert open_dataset(SPEC, say=said.append).fingerprint == good.fingerprint
-    assert "fingerprint is not that of its checksums" in said[0]
+    assert "fingerprint does not match its checksums" in said[0]
 
 
 def test_the_fingerprint_is_that_of_the_files() -> None:

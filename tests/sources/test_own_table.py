@@ -130,7 +130,7 @@ def test_bad_lines_are_left_out_where_asked(write: Callable[..., Path]) -> None:
 
 def test_repeated_pairs_are_told(write: Callable[..., Path]) -> None:
     path = str(write("a.csv", LINES + "a,1\n"))
-    with pytest.warns(Repeats, match="1 of 3 pairs occur before and count once; kind=records keeps them"):
+    with pytest.warns(Repeats, match="1 of 3 pairs are repeats and count once; kind=records keeps them"):
         Table(path=path).build(RNG)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

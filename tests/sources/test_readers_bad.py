@@ -82,11 +82,11 @@ BAD = [
     ),
     ("uci_bag_of_words", "4\n2147483646\n1\n1 1 1\n", 2, "expected the number of words, 1 to 268435456, found '214"),
     ("uci_bag_of_words", "4\n6\n", 3, "the file ends here"),
-    ("fimi", "1 2\n3 x 4\n", 2, "expected whole numbers (items) apart by spaces, found 'x'"),
+    ("fimi", "1 2\n3 x 4\n", 2, "expected whole numbers (items) separated by spaces, found 'x'"),
     ("fimi", "1 2\n3 -4\n", 2, "item '-4' is out of range"),
     ("fimi", "1 2\n" + "3" * 5000 + "\n", 2, "item '333"),
-    ("fimi", "1 2\n3\r4 5\r\n", 2, "expected whole numbers (items) apart by spaces, found '3\\r4 5'"),
-    ("node_lines", "1 2\n\n3,4\n", 3, "expected whole numbers (nodes) apart by spaces, found '3,4'"),
+    ("fimi", "1 2\n3\r4 5\r\n", 2, "expected whole numbers (items) separated by spaces, found '3\\r4 5'"),
+    ("node_lines", "1 2\n\n3,4\n", 3, "expected whole numbers (nodes) separated by spaces, found '3,4'"),
     ("uci_adult", ADULT + ADULT.replace("State-gov", "Stategov"), 2, "workclass 'Stategov' is none of: Private, "),
     ("uci_adult", ADULT + ADULT.replace(", Male", ""), 2, "expected 15 fields (age,workclass,"),
     ("uci_adult", ADULT.replace("39", "old"), 1, "expected a whole number as age, found 'old'"),
@@ -154,7 +154,7 @@ def test_places_that_are_no_files(write: Callable[..., Path], tmp_path: Path) ->
     write("deep/deeper/retail.dat", "1\n")
     (tmp_path / "retail.dat").mkdir()
     message = failing("fimi", tmp_path)
-    assert message.endswith("there is deep/, loop (no file), pipe.dat (no file), retail.dat/")
+    assert message.endswith("there is deep/, loop (not a file), pipe.dat (not a file), retail.dat/")
     assert rows_of(read("fimi", tmp_path / "deep")) == [(0,)]  # a folder inside is looked into
     assert "~nobody-of-that-name/x: there is no such" in failing("fimi", Path("~nobody-of-that-name/x"))
 
@@ -165,14 +165,15 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("os.listdir", refuse)  # who runs the tests may be allowed everything
     assert (
-        failing("fimi", tmp_path) == f"{tmp_path}: cannot be read: Permission denied: expected transactions, one a line"
+        failing("fimi", tmp_path)
+        == f"{tmp_path}: cannot be read: Permission denied: expected transactions, one per line"
     )
 
 
 def test_two_files_where_one_is_expected(write: Callable[..., Path]) -> None:
     write("retail.dat", "1\n")
     message = failing("fimi", write("kosarak.dat", "1\n").parent)
-    assert "2 files could be transactions, one a line: give the path of one of kosarak.dat, retail.dat" in message
+    assert "2 files could be transactions, one per line: give the path of one of kosarak.dat, retail.dat" in message
 
 
 def test_lodes_of_two_years(write: Callable[..., Path]) -> None:
@@ -209,7 +210,7 @@ def test_gzip_cut_off_or_damaged(write: Callable[..., Path], reader: str) -> Non
     packed = gzip.compress(GOOD[reader].encode("latin-1") * (1 if reader != "fimi" else 50))
     path = write("file.txt", packed[:-9])
     assert failing(reader, path).startswith(f"{path}, after line ")
-    assert "the gzip file is cut off" in failing(reader, path)
+    assert "the gzip file is truncated" in failing(reader, path)
     broken = packed[:-6] + b"\0\0" + packed[-4:]
     assert "the gzip file is damaged" in failing(reader, write("broken.txt", broken))
 
@@ -223,7 +224,7 @@ def test_the_line_of_the_cut(write: Callable[..., Path], monkeypatch: pytest.Mon
     whole = zlib.decompressobj(wbits=31).decompress(packed).count(b"\n")
     assert whole > 5_000
     path = write("file.txt", packed)
-    assert failing("fimi", path) == f"{path}, after line {whole}: the gzip file is cut off: expected its end"
+    assert failing("fimi", path) == f"{path}, after line {whole}: the gzip file is truncated"
     damaged = gzip.compress(text[:2_000])[:-8] + bytes(8)
     path = write("damaged.txt", damaged)
     assert failing("fimi", path).startswith(f"{path}, after line {text[:2_000].count(10)}: the gzip file is damaged")
@@ -236,9 +237,9 @@ def test_other_kinds_of_files_are_called_by_their_name(write: Callable[..., Path
     others = {
         "text in UTF-16": text.encode("utf-16"),
         "a zip archive": b"PK\x03\x04" + bytes(100),
-        "packed by bzip2": bz2.compress(text.encode()),
-        "packed by xz": lzma.compress(text.encode()),
-        "packed by gzip twice": gzip.compress(gzip.compress(text.encode())),
+        "compressed by bzip2": bz2.compress(text.encode()),
+        "compressed by xz": lzma.compress(text.encode()),
+        "compressed twice by gzip": gzip.compress(gzip.compress(text.encode())),
         "text with carriage returns and no newlines": (2 * text).replace("\n", "\r").encode(),
     }
     for what, content in others.items():

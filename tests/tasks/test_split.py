@@ -191,4 +191,4 @@ def test_shares_are_declared_and_have_no_direction(task) -> None:
         metric = task.metric(name)
         assert metric.name == name
         assert metric.better == "neither"
-        assert "below zero" in metric.description
+        assert "negative share" in metric.description

@@ -1,6 +1,6 @@
-"""Samples of at most l records a user, and their counts: the loops of analytics, Algorithms 1 and 2.
+"""Samples of at most l records per user, and their counts: the loops of analytics, Algorithms 1 and 2.
 
-A sample is an array of places of records, in the order of the users. All loops go once through the users; the greedy
+A sample is an array of positions of records, in the order of the users. All loops pass once over the users. The greedy
 one reads every record once, the random one only those it takes.
 """
 
@@ -21,14 +21,14 @@ def sample_offsets(indptr: np.ndarray, most: int) -> np.ndarray:
 
 
 def random_sample(indptr: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Places of a simple random sample without replacement of `most` records a user; of all where there are fewer."""
+    """Positions of a simple random sample, without replacement, of `most` records per user; all of them if there are fewer."""
     offsets = sample_offsets(indptr, most)
     largest = int(np.diff(indptr).max(initial=0))
     return _random_sample(indptr, offsets, largest, rng)
 
 
 def expected_counts(columns: ColumnData, most: int) -> np.ndarray:
-    """The mean column counts over all random samples of `most` records per user: each of a user's n has the chance most/n."""
+    """The mean column counts over all random samples of `most` records per user. Of n records each has probability most/n."""
 
     def weighed() -> np.ndarray:
         weights = np.minimum(1.0, most / np.maximum(columns.row_sizes, 1))
@@ -40,7 +40,7 @@ def expected_counts(columns: ColumnData, most: int) -> np.ndarray:
 def greedy_sample(
     indptr: np.ndarray, items: np.ndarray, scores: np.ndarray, most: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Places of the `most` records of each user with the highest scores of their items; equal scores, equal chances."""
+    """Positions of each user's `most` records with the highest item scores. Ties are broken uniformly at random."""
     offsets = sample_offsets(indptr, most)
     largest = int(np.diff(indptr).max(initial=0))
     ranks, groups = score_ranks(scores)
@@ -50,7 +50,7 @@ def greedy_sample(
 def score_ranks(scores: np.ndarray) -> tuple[np.ndarray, int]:
     """Rank of each score, 0 the highest, equal scores the same rank; and the number of ranks.
 
-    The table of ranks is looked up once a record, so it is kept in the smallest type: 35 kB at Netflix's 17770 items.
+    The table of ranks is looked up once per record, so it has the smallest type: 35 kB at Netflix's 17770 items.
     """
     values, inverse = np.unique(scores, return_inverse=True)
     groups = values.size
@@ -61,7 +61,7 @@ def score_ranks(scores: np.ndarray) -> tuple[np.ndarray, int]:
 def edge_counts(
     items: np.ndarray, contexts: np.ndarray, places: np.ndarray, n_items: int, n_contexts: int
 ) -> np.ndarray:
-    """Number of records at `places` with each item and context."""
+    """Number of records at the positions `places` with each item and context."""
     counts = np.zeros((n_items, n_contexts), dtype=np.int64)
     for place in places:
         counts[items[place], contexts[place]] += 1
@@ -79,7 +79,7 @@ def item_counts(items: np.ndarray, places: np.ndarray, n_items: int) -> np.ndarr
 
 @kernel()
 def _random_sample(indptr: np.ndarray, offsets: np.ndarray, largest: int, rng: np.random.Generator) -> np.ndarray:
-    """The first steps of a Fisher-Yates shuffle of each user's places, undone before the next user."""
+    """The first steps of a Fisher-Yates shuffle of each user's positions, undone before the next user."""
     sample = np.empty(offsets[-1], dtype=np.int64)
     order = np.arange(largest)
     for k in range(indptr.size - 1):
@@ -93,7 +93,7 @@ def _random_sample(indptr: np.ndarray, offsets: np.ndarray, largest: int, rng: n
             j = i + int(rng.random() * (size - i))
             order[i], order[j] = order[j], order[i]
             sample[at + i] = start + order[i]
-        # A place beyond the first ones was disturbed only if its own number was taken.
+        # A position beyond the first ones was changed only if it was drawn itself.
         for i in range(taken):
             order[i] = i
             order[sample[at + i] - start] = sample[at + i] - start
@@ -111,9 +111,9 @@ def _greedy_sample(
     largest: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """One pass over the records: those below a guessed rank are listed, and the best of the list are taken.
+    """One pass over the records: list those below a guessed rank, then take the best of the list.
 
-    The guess is kept by size of user (powers of two) and follows what was seen: it decides the time, never the result.
+    The guess depends on the user's size (in powers of two) and adapts. It affects the time, never the result.
     """
     sample = np.empty(offsets[-1], dtype=np.int64)
     rank = np.empty(largest + 1, dtype=np.int32)
@@ -143,7 +143,7 @@ def _greedy_sample(
 
 @kernel()
 def _list_below(items, ranks, below, rank, place):  # type: ignore[no-untyped-def]
-    """List rank and place of the items with a rank below `below`. Without a branch: a wrong guess of one costs more."""
+    """List rank and position of the items with a rank below `below`. Branch-free, because mispredicted branches are slower."""
     found = np.uint32(0)
     for i in range(items.size):
         this = np.int32(ranks[np.uint32(items[i])])
@@ -155,7 +155,7 @@ def _list_below(items, ranks, below, rank, place):  # type: ignore[no-untyped-de
 
 @kernel()
 def _last_rank(rank, most, below):  # type: ignore[no-untyped-def]
-    """The lowest rank r such that at least `most` of the listed ones are r or lower, by bisection."""
+    """The lowest rank r such that at least `most` listed ranks are r or lower, by bisection."""
     low, high = 0, below - 1
     while low < high:
         middle = np.int32((low + high) // 2)
@@ -173,10 +173,10 @@ def _last_rank(rank, most, below):  # type: ignore[no-untyped-def]
 def _take_best(
     rank: np.ndarray, place: np.ndarray, last: int, start: int, sample: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """Take all below the rank `last`, and of those with that very rank as many as still fit, by chance."""
+    """Take all below the rank `last`, and a random choice of those with exactly that rank to fill up."""
     taken, tied = np.uint32(0), np.uint32(0)
     for i in range(rank.size):
-        # Without a branch: both lists are written always, and grow only where the entry belongs to them.
+        # Branch-free: both lists are always written, but grow only if the entry belongs to them.
         here = place[i]
         sample[taken] = start + here
         taken += np.uint32(rank[i] < last)

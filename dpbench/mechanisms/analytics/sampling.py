@@ -1,6 +1,6 @@
 """SRA and HPA: at most l records of each user, picked at random or by popularity (analytics, Section 4).
 
-A user holds at most l records of the sample, repeats included, so l is the L1 sensitivity of its item counts and of its
+A user has at most l records in the sample, repeats included, so l is the L1 sensitivity of its item counts and of its
 edge counts (Lemmas 3 and 5). Sampling user by user costs no privacy (Lemma 6).
 """
 
@@ -28,17 +28,17 @@ def _share(what: str, value: float, *, below: float = 1.0) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SRA(Mechanism, name="sra"):
-    """Simple Random Algorithm: counts of up to l records a user, chosen at random (analytics, Algorithm 1).
+    """Simple Random Algorithm: counts of up to l records per user, chosen at random (analytics, Algorithm 1).
 
     Binary data has no edges to publish; its items then get the whole budget.
     """
 
     l: int = 10  # noqa: E741
-    """Most records of a user in the sample D_R."""
+    """Most records per user in the sample D_R."""
     item_share: float = 0.5
     """ε1/ε, the part of the budget for the item counts; the edge counts get the rest."""
     per_query: bool = False
-    """A reading of the paper's experiments: items and edges have the whole ε each, so that both together cost 2 ε."""
+    """A reading of the paper's experiments: items and edges get the whole ε each, so that together they cost 2 ε."""
 
     paper, place = "analytics", "Section 4.1, Algorithm 1"
     kinds = ("records", "incidence")
@@ -61,24 +61,24 @@ class SRA(Mechanism, name="sra"):
         return sample_mse(data.item_columns(), self.l, self.l / (share * epsilon))
 
     def expected_edge_mse(self, data: Records, epsilon: float) -> float:
-        """The same of the edge counts."""
+        """The same for the edge counts."""
         share = 1.0 if self.per_query else 1 - self.item_share
         return sample_mse(data.edge_columns(), self.l, self.l / (share * epsilon))
 
 
 @dataclass(frozen=True, kw_only=True)
 class HPAPopularity(Mechanism, name="hpa_popularity"):
-    """The first step of HPA alone: item counts of d random records a user (analytics, Algorithm 2, lines 1 to 7).
+    """The first step of HPA alone: item counts of d random records per user (analytics, Algorithm 2, lines 1 to 7).
 
     It publishes item counts only and spends only its own part of ε, as inside HPA.
     """
 
     d: int | None = None
-    """Records of a user in the sample D_E. None: the smallest user's number, as the paper does."""
+    """Records per user in the sample D_E. None: as many as the smallest user has, as in the paper."""
     popularity_share: float = 0.1
     """ε0/ε, the part of the budget for the popularity estimate."""
     popularity_noise: float | None = None
-    """A reading of the paper's experiments: this scale of the noise in place of d/ε0, as if a user had one record there."""
+    """A reading of the paper's experiments: this noise scale instead of d/ε0, as if a user had one record in the sample."""
 
     paper, place = "analytics", "Section 4.2, Algorithm 2, lines 1 to 7"
     kinds = ("records", "incidence")
@@ -102,14 +102,14 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
         )
 
     def popularity(self, data: Any, d: int, epsilon_0: float, noise: Noise) -> tuple[np.ndarray, np.ndarray, int]:
-        """The noisy item counts of the sample D_E, the true ones, and how many records are in it."""
+        """The noisy item counts of the sample D_E, the true ones, and the number of records in it."""
         items = data.item_columns()
         sample = samples.random_sample(items.indptr, d, noise.stream("popularity"))  # D_E
         q1 = samples.item_counts(items.indices, sample, items.columns)
         return noise.laplace(q1, scale=self.popularity_scale(d, epsilon_0), step="popularity"), q1, sample.size
 
     def popularity_scale(self, d: int, epsilon_0: float) -> float:
-        """d/ε0, as Lemma 4 asks for, unless another one is given."""
+        """d/ε0, as Lemma 4 requires, unless another scale is given."""
         return d / epsilon_0 if self.popularity_noise is None else float(self.popularity_noise)
 
     def records_taken(self, data: Any) -> int:
@@ -123,7 +123,7 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
         return {} if self.d is None else {"d": d}
 
     def _observed_d(self, d: int) -> dict[str, float]:
-        """The smallest user's number is exact: it is told apart from a d that was declared."""
+        """Records a d taken from the data as a diagnostic: it is exact, unlike a declared d."""
         return {"d": d} if self.d is None else {}
 
     def not_private(self) -> str:
@@ -141,11 +141,11 @@ class HPA(HPAPopularity, name="hpa"):
     """
 
     l: int = 10  # noqa: E741
-    """Most records of a user in the sample D_G."""
+    """Most records per user in the sample D_G."""
     item_share: float = 0.45
     """ε1/ε, the part of the budget for the item counts; the edge counts get what is left."""
     per_query: bool = False
-    """A reading of the paper's experiments: items and edges have all that the popularity leaves each, not a half of it."""
+    """A reading of the paper's experiments: items and edges each get all the budget that popularity leaves, not half of it."""
 
     place = "Section 4.2, Algorithm 2"
 
@@ -159,7 +159,7 @@ class HPA(HPAPopularity, name="hpa"):
         epsilon_0 = budget.take(self.popularity_share)
         budgets = _budgets(budget, self.item_share, self.per_query)
         noisy, _, _ = self.popularity(data, d, epsilon_0, noise)
-        # p̃ is this, normalised (Equation 11); the greedy pick only needs the order.
+        # p̃ is the normalised form (Equation 11); the greedy choice only needs the order.
         popularity = np.maximum(noisy, 0.0)
         indices = data.item_columns().indices
         sample = samples.greedy_sample(data.indptr, indices, popularity, int(self.l), noise.stream("ties"))  # D_G
@@ -179,16 +179,16 @@ OVERSPENT = "items and edges have the whole ε each, which costs twice as much: 
 
 @dataclass(frozen=True)
 class _Budgets:
-    """What the two queries are published with."""
+    """The budgets of the two queries."""
 
     epsilon_1: float
     epsilon_2: float
     alone: float
-    """What the items have where there are no edges."""
+    """Budget of the items if there are no edges."""
 
 
 def _budgets(budget: Budget, item_share: float, per_query: bool) -> _Budgets:
-    """ε1 for the items and ε2, the rest, for the edges; or all of it for each of them."""
+    """ε1 for the items and ε2, the rest, for the edges; or the whole budget for each of them."""
     if per_query:
         rest = budget.rest()
         return _Budgets(rest, rest, rest)
@@ -220,13 +220,13 @@ def _publish_sample(
         edges=noise.laplace(q2, scale=most / epsilon_2, step="edges"),
         chosen={"scale": most / epsilon_1},
         diagnostics={"sample": sample.size},
-        # How the sample spreads over the contexts is for Figures 10 and 11 only.
+        # The sample's distribution over the contexts is needed for Figures 10 and 11 only.
         sample=Sample(records=sample.size, contexts=q2.sum(axis=0), epsilon_1=epsilon_1, epsilon_2=epsilon_2),
         stages=_stages(items, most, q1),
     )
 
 
 def _stages(items: ColumnData, most: int, q1: np.ndarray) -> tuple[Stage[np.ndarray], ...]:
-    """Bounding: what a limit of l records per user costs if they are picked at random, on average. Sampling: what the picks
-    that were made add to it; of HPA's, which follow popularity, that is no chance alone."""
+    """Bounding: the expected cost of limiting users to l randomly chosen records. Sampling: what the actual choice adds to
+    it; for HPA, which chooses by popularity, this part is not only random."""
     return (Stage("bounding", partial(samples.expected_counts, items, int(most))), known("sampling", q1))

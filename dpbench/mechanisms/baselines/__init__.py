@@ -1,1 +1,1 @@
-"""What the papers compare with, and modern competitors."""
+"""The papers' baselines, and modern competitors."""

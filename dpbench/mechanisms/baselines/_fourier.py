@@ -15,7 +15,7 @@ def coefficients(d: int) -> int:
 
 
 def multiplicity(d: int) -> np.ndarray:
-    """How many coefficients of the full transform each of the real one stands for; 1 marks the real-valued ones."""
+    """How many coefficients of the full transform each coefficient of the real one represents; 1 marks the real-valued ones."""
     twice = np.full(coefficients(d), 2.0)
     twice[0] = 1.0
     if d % 2 == 0:
@@ -29,7 +29,7 @@ def to_parts(spectrum: np.ndarray, d: int) -> np.ndarray:
 
 
 def from_parts(parts: np.ndarray, rho: int, d: int) -> np.ndarray:
-    """The first `rho` coefficients again."""
+    """The inverse of `to_parts`: the first `rho` coefficients."""
     spectrum = parts[:rho].astype(np.complex128)
     spectrum.imag[multiplicity(d)[:rho] == 2] = parts[rho:]
     return spectrum
@@ -43,7 +43,7 @@ def noise_scale(rho: float | np.ndarray, d: int, l2: float, epsilon: float) -> f
 def dropped_energy(spectrum: np.ndarray, d: int) -> np.ndarray:
     """Mean squared error of keeping the first ρ coefficients without noise, at index ρ - 1 (by Parseval)."""
     energy = multiplicity(d) * (spectrum.real**2 + spectrum.imag**2) / d**2
-    # From the far end, so that small tails are not differences of large sums.
+    # Summed from the far end, so that small tails are not differences of large sums.
     return np.append(np.cumsum(energy[:0:-1])[::-1], 0.0)
 
 
@@ -54,7 +54,7 @@ def noise_deviation(rho: int, d: int, l2: float, epsilon: float) -> float:
 
 
 def numbers_tried(d: int, ratio: float = 1.25) -> list[int]:
-    """A rising row of ρ from 1 to all coefficients, each about `ratio` times the one before."""
+    """Ascending values of ρ from 1 to all coefficients, each about `ratio` times the previous one."""
     row, most = [1], coefficients(d)
     while row[-1] < most:
         row.append(min(most, max(row[-1] + 1, int(row[-1] * ratio))))
@@ -64,7 +64,7 @@ def numbers_tried(d: int, ratio: float = 1.25) -> list[int]:
 def mean_squared_errors(dropped: np.ndarray, d: int, l2: float, epsilon: float) -> np.ndarray:
     """Exact expected mean squared error of a release with ρ coefficients, at index ρ - 1.
 
-    The real part of a coefficient reaches each value with the weight (its multiplicity) cos(·)/d, the imaginary one
+    The real part of a coefficient enters each value with the weight (its multiplicity) cos(·)/d, the imaginary one
     with sin(·), so every value has the variance 2λ²(1 + 4(ρ - 1))/d²; the last one of an even d counts 1, not 4.
     """
     rho = np.arange(1, coefficients(d) + 1)

@@ -1,4 +1,4 @@
-"""The law of the largest counts with Gumbel noise, and the noise that (ε, δ) asks of it. Used by gumbel.py."""
+"""The distribution of the largest counts under Gumbel noise, and the noise that (ε, δ) requires. Used by gumbel.py."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 class GumbelRanking:
     """The K largest of counts + Gumbel(scale), in order (a law for `Noise.draw`).
 
-    Which one is the first has probability ∝ exp(c/scale), which the second has among the others, and so on: one draw of
-    noise is K rounds of the exponential mechanism. A `stop` is one more count that is no column: the ranking ends there.
+    The first column is chosen with probability ∝ exp(c/scale), the second likewise among the others, and so on: one draw of
+    noise equals K rounds of the exponential mechanism. A `stop` is one more count that is not a column: the ranking ends there.
     """
 
     def __init__(
         self, columns: np.ndarray | None, counts: np.ndarray, k: int, scale: float, stop: float | None
     ) -> None:
-        """`columns`: the columns that may be chosen, None: all; `counts`: theirs."""
+        """`columns`: the columns that may be chosen, None for all; `counts`: their counts."""
         self.columns, self.counts, self.k, self.scale, self.stop = columns, counts, k, scale, stop
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """The chosen columns, in order: K of them, or fewer where there is a stop."""
+        """The chosen columns, in order: K of them, or fewer if there is a stop."""
         noisy = rng.gumbel(0.0, self.scale, self.counts.size)
         noisy += self.counts
         if self.stop is not None:
@@ -53,14 +53,14 @@ class GumbelRanking:
         return total
 
     def outcomes(self) -> Iterator[np.ndarray]:
-        """Every ranking, shorter ones too where there is a stop: for audits, where there are few."""
+        """Every ranking, shorter ones too if there is a stop. For audits of small data."""
         columns = range(self.counts.size) if self.columns is None else sorted(self.columns.tolist())
         for length in range(0 if self.stop is not None else self.k, self.k + 1):
             yield from (np.array(chosen, dtype=np.int64) for chosen in itertools.permutations(columns, length))
 
 
 def zcdp_rate(epsilon: float, delta: float, k: int) -> float:
-    """e₀ such that K rounds of e₀ each are (ε, δ)-private by concentrated privacy.
+    """e₀ such that K rounds of e₀ each are (ε, δ)-private by zero-concentrated privacy.
 
     A round whose log-ratios lie in a range of e₀ has ρ = e₀²/8 (Cesar and Rogers, 2021), K of them have K times as much,
     and ρ + 2 √(ρ ln 1/δ) = ε.

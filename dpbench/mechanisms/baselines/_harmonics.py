@@ -1,4 +1,4 @@
-"""Values from a few Fourier coefficients, harmonic by harmonic. Used by FPA, whose ρ is mostly far below d.
+"""Values from a few Fourier coefficients, harmonic by harmonic. Used by FPA, whose ρ is usually far below d.
 
 An inverse FFT costs d log d, and many times that where d has large prime factors, for one coefficient as for all of them.
 """
@@ -11,9 +11,9 @@ from dpbench.mechanisms.baselines._fourier import multiplicity
 from dpbench.numerics.compiled import kernel
 
 FEW = 64
-"""Up to so many harmonics a sum over them is faster than an inverse FFT of some million values."""
+"""Up to this many harmonics, a sum over them is faster than an inverse FFT of some million values."""
 BLOCK = 1024
-"""The angle of each harmonic is computed anew for every block, so that rounding does not add up."""
+"""The angle of each harmonic is computed anew for every block, so that rounding errors do not accumulate."""
 
 
 def inverse(spectrum: np.ndarray, d: int) -> np.ndarray:
@@ -45,7 +45,7 @@ def add_harmonics(values: np.ndarray, spectrum: np.ndarray, first: int) -> None:
 
 @kernel()
 def _add(values, real, imaginary, first):  # type: ignore[no-untyped-def]
-    """values[j] += Σ_k real_k cos(2πjk/d) - imaginary_k sin(2πjk/d), by the angle sum of block and place in the block."""
+    """values[j] += Σ_k real_k cos(2πjk/d) - imaginary_k sin(2πjk/d), by the angle sum of block and position in the block."""
     d = values.size
     turn = 2 * np.pi / d
     cosine, sine = np.empty(BLOCK), np.empty(BLOCK)

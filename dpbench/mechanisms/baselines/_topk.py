@@ -1,7 +1,7 @@
 """Private choice of the K largest counts: permute-and-flip peeling, and the joint exponential mechanism.
 
-Both see counts only through their order and values, so columns of equal count are drawn as groups. What is cut off to
-bound the work has a probability below e^-40 in all.
+Both depend on counts only through their order and values, so columns of equal count are drawn as groups. What is cut off
+to bound the work has a total probability below e^-40.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-NEVER = 40.0  # -log of what counts as impossible
+NEVER = 40.0  # -log of the probability that is treated as zero
 ENUMERATED = 200  # most columns for which the probability of a sequence of peeling is computed
 
 
 class Peeling:
     """K rounds of "largest count plus one-sided exponential noise", which is permute-and-flip (a law for `Noise.draw`).
 
-    The largest noise of m columns of equal count is drawn at once, so a round costs the number of different counts.
+    The largest noise of m columns of equal count is drawn at once, so the cost of a round is the number of distinct counts.
     """
 
     def __init__(self, order: np.ndarray, counts: np.ndarray, k: int, scale: float) -> None:
-        """`order` holds the columns by falling count, `counts` these counts."""
+        """`order` holds the columns by descending count, `counts` these counts."""
         self.order, self.counts, self.k, self.scale = order, counts, k, scale
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
@@ -45,10 +45,12 @@ class Peeling:
         return self.order[places]
 
     def log_probability(self, outcome: np.ndarray) -> float:
-        """Round by round q_i ∫ Π_{j≠i} (1 - q_j t) dt over 0 ≤ t ≤ 1 with the coins q = exp((c - c_max)/scale): coins
-        are thrown at random times, and i's is the first that comes up. A polynomial, integrated exactly."""
+        """Round by round q_i ∫ Π_{j≠i} (1 - q_j t) dt over 0 ≤ t ≤ 1 with coins q = exp((c - c_max)/scale): coins are tossed
+        at random times, and i's is the first success. The integrand is a polynomial, integrated exactly."""
         if self.counts.size > ENUMERATED:
-            raise NotImplementedError(f"the integral is exact up to {ENUMERATED} columns, here are {self.counts.size}")
+            raise NotImplementedError(
+                f"the integral is exact up to {ENUMERATED} columns, but there are {self.counts.size}"
+            )
         times, weights = _quadrature(self.counts.size // 2 + 1)
         left = dict(zip(self.order.tolist(), self.counts.tolist(), strict=True))
         total = 0.0
@@ -63,7 +65,7 @@ class Peeling:
         return total
 
     def outcomes(self) -> Iterator[np.ndarray]:
-        """Every sequence of K columns: for audits, where there are few."""
+        """Every sequence of K columns: for audits of small data."""
         return _sequences(self.order, self.k)
 
 
@@ -71,13 +73,13 @@ class Joint:
     """The exponential mechanism over sequences s of K columns with utility -max_i (c_(i) - c_{s_i}), exponent ε/2 (a law
     for `Noise.draw`).
 
-    A sequence has loss at most v when its i-th column is among the n_i(v) columns of count c_(i) - v or more. These sets
+    A sequence has loss at most v if its i-th column is among the n_i(v) columns of count c_(i) - v or more. These sets
     are nested, so there are Π_i (n_i(v) - i + 1) of them. Those with loss v exactly are split by the first place t where
     it is reached; t's column is then outside all sets before it, and the number of sequences is again a product.
     """
 
     def __init__(self, order: np.ndarray, counts: np.ndarray, k: int, epsilon: float) -> None:
-        """`order` holds the columns by falling count, `counts` these counts, whole numbers."""
+        """`order` holds the columns by descending count, `counts` these counts, whole numbers."""
         self.order, self.k, self.epsilon = order, k, epsilon
         self.rising = np.ascontiguousarray(counts[::-1])
         self.best = counts[:k]
@@ -105,7 +107,7 @@ class Joint:
                 place = int(rng.integers(inside[i], within[i]))
             else:
                 place = int(rng.integers((inside[i] if i < first else within[i]) - i))
-                for other in used:  # ascending: the place-th of those not used
+                for other in used:  # ascending, to find the place-th unused column
                     place += other <= place
             bisect.insort(used, place)
             places[i] = place
@@ -121,15 +123,15 @@ class Joint:
         return -self.epsilon / 2 * loss - self.largest - math.log(float(self.cumulated[-1]))
 
     def outcomes(self) -> Iterator[np.ndarray]:
-        """Every sequence of K columns: for audits, where there are few."""
+        """Every sequence of K columns: for audits of small data."""
         return _sequences(self.order, self.k)
 
     def _sizes(self, losses: np.ndarray) -> np.ndarray:
-        """n_i(v): a row a loss, a column a place of the sequence."""
+        """n_i(v): one row per loss, one column per position in the sequence."""
         return self.rising.size - np.searchsorted(self.rising, self.best - losses[:, None], side="left")
 
     def _log_weights(self, losses: np.ndarray) -> np.ndarray:
-        """log of the number of sequences with loss v first reached at place t: a row a loss, a column a place."""
+        """log of the number of sequences with loss v first reached at position t: one row per loss, one column per position."""
         order = np.arange(self.k)
         sizes = self._sizes(np.concatenate([[losses[0] - 1], losses]))
         before, now = sizes[:-1], sizes[1:]
@@ -146,7 +148,7 @@ class Joint:
 
 @functools.lru_cache(maxsize=ENUMERATED)
 def _quadrature(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places and weights of Gauss's rule on [0, 1]."""
+    """Nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
     places, weights = np.polynomial.legendre.leggauss(nodes)
     return (places + 1) / 2, weights / 2
 

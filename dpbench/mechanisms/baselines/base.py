@@ -1,4 +1,4 @@
-"""What the (ε, δ) baselines share: δ, and the Gaussian noise that it buys. Imported by mechanisms of this folder."""
+"""What the (ε, δ) baselines share: δ, and Gaussian noise calibrated to it. Imported by mechanisms of this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpbench.privacy import Noise
 
 
 def check_delta(delta: float) -> None:
-    """Raise where δ is no probability between 0 and 1."""
+    """Raise unless δ is a probability between 0 and 1."""
     positive("delta", delta)
     if delta >= 1:
         raise UserError(f"delta={delta!r} is not valid: expected a number between 0 and 1, both excluded")
@@ -35,7 +35,7 @@ class GaussianNoise(Bounded):
         check_delta(self.delta)
 
     def unit_sigma(self, columns: ColumnData, epsilon: float, form: str = "float") -> float:
-        """σ₁, the standard deviation that (ε, δ) asks for at an L2 sensitivity of 1, for the noise of a form."""
+        """σ₁, the standard deviation that (ε, δ) requires at L2 sensitivity 1, for a form of noise (float or exact)."""
         calibrate = discrete_sigma if form == "exact" else analytic_sigma
         key = (calibrate.__name__, epsilon, self.delta)
         return columns.memo(key, lambda: calibrate(epsilon, self.delta))
@@ -47,5 +47,5 @@ class GaussianNoise(Bounded):
         return super(GaussianNoise, self._of_each(data)).expected_error(data, epsilon)
 
     def _of_each(self, data: Any) -> Self:
-        """What publishes one of the sets of counts that the data have."""
+        """The mechanism for one of the sets of counts of the data, with its part of δ."""
         return self if data.edge_columns() is None else replace(self, delta=self.delta / 2)

@@ -1,7 +1,7 @@
-"""Every row weighed down to a norm C, with C chosen privately, then noise for C. In none of the five papers.
+"""Every row is scaled down to a norm C, with C chosen privately, then noise for C is added. In none of the five papers.
 
 `dpsense` does the same with a quality function. Here C is a quantile of the rows, which costs a twentieth of the budget.
-With few columns (d below some hundred) that twentieth decides little, and a declared `bound` or a fixed `m` serves better.
+With few columns (d below some hundred) it changes little; a declared `bound` or a fixed `m` is then the better choice.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dpbench.numerics.rows import square_norms
 from dpbench.privacy import Noise
 
 SURE = 12.0
-"""A candidate for C that no row exceeds shall be at least e^12 times less likely than the best one."""
+"""-log of how likely a candidate for C that no row exceeds is, relative to the best one: at most e^-12."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedLaplace(Clipped, name="clipped_laplace"):
-    """Rows weighed by min(1, m/|x|₁), then Laplace noise of scale m/ε'; m chosen privately; not of the five papers.
+    """Rows weighted by min(1, m/|x|₁), then Laplace noise of scale m/ε'; m chosen privately; not of the five papers.
 
-    The norm is |x|₁ and C = m. The choice aims at the m that t = d/ε' rows exceed.
+    The norm is |x|₁ and C = m. The choice targets the m that t = d/ε' rows exceed.
     """
 
     def sizes(self, columns: ColumnData) -> np.ndarray:
@@ -59,7 +59,7 @@ class ClippedLaplace(Clipped, name="clipped_laplace"):
         )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
-        """The mean over m of E|c^m - c + Lap(m/ε')|, one pass over the data for every m in question."""
+        """The mean over m of E|c^m - c + Lap(m/ε')|, with one pass over the data for every likely m."""
         rest = self.split(epsilon)[1]
         return sum(
             chance * float(mean_abs(self.clipped(columns, m) - columns.counts, m / rest).mean())
@@ -69,23 +69,23 @@ class ClippedLaplace(Clipped, name="clipped_laplace"):
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
-    """Rows weighed by min(1, C/|x|₂), C = √m, then Gaussian noise for C; m chosen privately; not of the five papers.
+    """Rows weighted by min(1, C/|x|₂), C = √m, then Gaussian noise for C; m chosen privately; not of the five papers.
 
     The norm is |x|₂, and t = d σ₁ √(2/π). A row of zeros and ones above C saves its √|x|₁, and what rows save moves by
     that. It counts as R at most, so that the choice stays `SURE`.
     """
 
     def inexact(self) -> str:
-        return "exact Gaussian noise is for whole numbers, and the counts of weighed rows are not whole"
+        return "exact Gaussian noise is for whole numbers, and the counts of weighted rows are not whole"
 
     def sizes(self, columns: ColumnData) -> np.ndarray:
-        """|x|₂², which is |x|₁ where nothing repeats."""
+        """|x|₂², which equals |x|₁ if nothing repeats."""
         if not columns.repeats:
             return columns.row_sizes
         return columns.memo("square norms", lambda: square_norms(columns.indptr, columns.indices))
 
     def end(self, columns: ColumnData) -> int:
-        """|x|₁² where a row may hold one column alone, many times; else |x|₁."""
+        """|x|₁² if a row may hold a single column many times, otherwise |x|₁."""
         return self.sensitivity(columns) ** (2 if columns.repeats else 1)
 
     def weights(self, sizes: np.ndarray, m: int) -> np.ndarray:
@@ -95,7 +95,7 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
         return columns.columns * self.sigma(columns, 1, epsilon) * math.sqrt(2 / math.pi)
 
     def savings(self, columns: ColumnData, epsilon: float) -> tuple[np.ndarray | None, float]:
-        decided = self.split(epsilon)[0] / 2 * self.target(columns, epsilon)  # fε/2 t: what is between S = 0 and S = t
+        decided = self.split(epsilon)[0] / 2 * self.target(columns, epsilon)  # fε/2 t: score of S = 0 against S = t
         most = max(1.0, min(math.sqrt(self.sensitivity(columns)), decided / SURE))
         if most == 1:
             return None, most  # |x|₁ ≥ |x|₂
@@ -118,7 +118,7 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
         )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
-        """The mean over m of E|c^m - c + N(0, σ²)|, one pass over the data for every m in question."""
+        """The mean over m of E|c^m - c + N(0, σ²)|, with one pass over the data for every likely m."""
         total = 0.0
         for chance, m in self.choices(columns, epsilon):
             off = self.clipped(columns, m) - columns.counts

@@ -1,4 +1,4 @@
-"""What the clipped mechanisms share: rows weighed down to a norm C, and the private choice of C. Imported by clipped.py."""
+"""What the clipped mechanisms share: scaling rows down to a norm C, and the private choice of C. Imported by clipped.py."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from dpbench.privacy import Noise
 NEGLIGIBLE = 1e-12
 
 PARTS = 2**24
-"""Exact noise is for weights that are multiples of 1/PARTS: then sums of weighed rows are exact."""
+"""For exact noise, weights are multiples of 1/PARTS: then sums of weighted rows are exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clipped(Bounded):
-    """What both share: the private choice of m, and the weighing of rows. Not a mechanism itself.
+    """What both share: the private choice of m, and the weighting of rows. Not a mechanism itself.
 
-    A row x of norm ‖x‖ above C is weighed by C/‖x‖. Raising C by one costs t, the mean noise of all d columns at C = 1,
-    and saves |x|₁/‖x‖ for every row above C. The sum of all errors is least where both are equal: there m is aimed at.
+    A row x of norm ‖x‖ above C gets the weight C/‖x‖. Raising C by one costs t, the mean noise of all d columns at C = 1,
+    and saves |x|₁/‖x‖ for every row above C. The total error is least where both are equal: the choice of m targets that.
     """
 
     paper = "Amin, Kulesza, Muñoz Medina, Vassilvitskii: Bounding User Contributions, ICML 2019"
@@ -36,14 +36,14 @@ class Clipped(Bounded):
     kinds = ("incidence", "records")
 
     bound: int | None = None
-    """Declared largest row, where the candidates end. None: d, as no row holds more columns than there are. Larger rows
-    are weighed down like all others, and are no reason to refuse the data."""
+    """Declared size of the largest row, the last candidate. None: d, as no row holds more columns than there are. Larger
+    rows are scaled down like all others, and are no reason to refuse the data."""
     m: int | None = None
     """A fixed m that was not chosen by looking at the data: the whole budget then publishes the counts."""
     share: float = 0.05
     """f, the part of the budget that chooses m."""
     ratio: float = 1.1
-    """Each candidate for m is about this many times the one before."""
+    """Each candidate for m is about this many times the previous one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,7 +59,7 @@ class Clipped(Bounded):
                     raise UserError(f"{name}={getattr(self, name)!r} has no effect: m={self.m} is given, not chosen")
 
     def unfit(self, data: Any) -> str:
-        if reason := Mechanism.unfit(self, data):  # passing over Bounded's, which wants every row within the bound
+        if reason := Mechanism.unfit(self, data):  # not Bounded's check, which wants every row within the bound
             return reason
         if data.repeats and self.bound is None and self.m is None:
             return "a user may hold an item more than once, so the number of items bounds no user: declare `bound`"
@@ -79,7 +79,7 @@ class Clipped(Bounded):
     # What the norm is.
 
     def sizes(self, columns: ColumnData) -> np.ndarray:
-        """What m limits, of every row."""
+        """The quantity that m limits, for every row."""
         raise NotImplementedError
 
     def end(self, columns: ColumnData) -> int:
@@ -95,7 +95,7 @@ class Clipped(Bounded):
         raise NotImplementedError
 
     def savings(self, columns: ColumnData, epsilon: float) -> tuple[np.ndarray | None, float]:
-        """|x|₁/‖x‖ of every row, None where it is 1; and R, above which it counts as R."""
+        """|x|₁/‖x‖ of every row (None if it is always 1), and the cap R on it."""
         raise NotImplementedError
 
     # The choice.
@@ -120,10 +120,10 @@ class Clipped(Bounded):
         return columns.memo(("saved", type(self).__name__, self.end(columns), self.ratio, most), sums)
 
     def utility(self, columns: ColumnData, epsilon: float) -> np.ndarray:
-        """u_i = -max(0, S_i - t, t - S_{i-1}): zero where t lies between S_i and S_{i-1}, else minus how far off it is.
+        """u_i = -max(0, S_i - t, t - S_{i-1}): zero where t lies between S_i and S_{i-1}, otherwise minus the distance.
 
-        Nothing is below m_1 nor above the last m: S_0 = ∞, and the last S is -∞. (With S_0 = n, as the number of rows
-        would suggest, the choice is near uniform where t is far above n, instead of m = 1.)
+        There is no candidate below m_1 or above the last m: S_0 = ∞, and the last S is -∞. (With S_0 = n, as the number of rows
+        would suggest, the choice is near uniform where t is far above n, instead of choosing m = 1.)
         """
         inner, t = self.saved(columns, epsilon)[:-1], self.target(columns, epsilon)
         return -np.maximum(0.0, np.maximum(np.append(inner, -np.inf) - t, t - np.append(np.inf, inner)))
@@ -149,14 +149,14 @@ class Clipped(Bounded):
     # The counts.
 
     def clipped(self, columns: ColumnData, m: int, form: str = "float") -> np.ndarray:
-        """c^m, the column counts of the weighed rows. For exact noise weights are rounded down, so that no row exceeds C."""
+        """c^m, the column counts of the weighted rows. For exact noise weights are rounded down, so that no row exceeds C."""
         weights = self.weights(self.sizes(columns), m)
         if form == "exact":
             weights = np.floor(weights * PARTS) / PARTS
         return weighed_counts(columns.indptr, columns.indices, columns.counts, weights)
 
     def told(self, columns: ColumnData, m: int, clipped: np.ndarray) -> dict[str, float]:
-        """For a study only, as both are exact: how many rows were weighed down, and the mean error by that alone."""
+        """Diagnostics, as both are exact: how many rows were scaled down, and the mean error caused by that alone."""
         return {
             "clipped_rows": int(np.count_nonzero(self.sizes(columns) > m)),
             "clipping_error": float((columns.counts - clipped).mean()),

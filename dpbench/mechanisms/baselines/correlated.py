@@ -1,6 +1,6 @@
-"""Noise made for counts that one row moves in one direction: all up, or all down. In none of the five papers.
+"""Noise for counts that one row moves in one direction: all up, or all down. In none of the five papers.
 
-Both mechanisms know that a row adds 0 or 1 to every count. They need no bound on rows; records must be without repeats.
+Both mechanisms use that a row adds 0 or 1 to every count. They need no bound on rows; records must be without repeats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpbench.privacy import Noise
 
 
 def _repeated(columns: ColumnData) -> str:
-    """Why these mechanisms cannot take data in which a row may move a count by more than 1; empty where none may."""
+    """Why these mechanisms cannot take data in which a row may move a count by more than 1; empty if none may."""
     return "a user may hold an item more than once, which this noise does not cover" if columns.repeats else ""
 
 
@@ -24,8 +24,8 @@ def _repeated(columns: ColumnData) -> str:
 class KNormCounts(ColumnMechanism, name="knorm_counts"):
     """The K-norm mechanism for counts, not of the five papers: noise of density ∝ exp(-ε ‖z‖), ‖z‖ = max z⁺ + max z⁻.
 
-    The unit ball is the smallest convex set that holds x and -x for every row x in {0, 1}^d, so no K-norm mechanism
-    suits counts without a bound on rows better. Its error (d+2)/3ε is two thirds of `linf`'s; LPA with a bound Δ has
+    The unit ball is the smallest convex set that contains x and -x for every row x in {0, 1}^d, so no K-norm mechanism
+    is better for counts without a bound on rows. Its error (d+2)/3ε is two thirds of `linf`'s; LPA with a bound Δ has
     less where Δ < (d+2)/3.
     """
 
@@ -47,10 +47,10 @@ class KNormCounts(ColumnMechanism, name="knorm_counts"):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
-    """Gaussian noise with a part that all counts share, not of the five papers: c + Z 1 + Y, (ε, δ) only.
+    """Gaussian noise with a component shared by all counts, not of the five papers: c + Z 1 + Y, (ε, δ) only.
 
-    Rows of k ones lie k/√d along 1, the vector of ones, and √(k(d-k)/d) across it. Noise that is larger along 1 than
-    across it covers them with less in all: about half of `gaussian`'s standard deviation where rows may hold all columns.
+    Rows of k ones extend k/√d along 1, the vector of ones, and √(k(d-k)/d) across it. Noise that is larger along 1 than
+    across it covers them with less noise in total: about half of `gaussian`'s standard deviation if rows may hold all columns.
     """
 
     paper = "Lebeda: Better Gaussian Mechanism using Correlated Noise, SOSA 2025"
@@ -58,7 +58,7 @@ class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
     kinds = ("incidence", "records")
 
     bound: int | None = None
-    """Declared largest row, k. None: d, as no row holds more columns than there are."""
+    """Declared size k of the largest row. None: d, as no row holds more columns than there are."""
 
     def unfit(self, data: Any) -> str:
         return super().unfit(data) or _repeated(data)
@@ -76,7 +76,7 @@ class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
     def deviations(self, columns: ColumnData, epsilon: float) -> tuple[float, float]:
         """The standard deviations of Y_j and of Z."""
         d, sigma = columns.columns, self.unit_sigma(columns, epsilon)
-        # k': beyond (d + √d)/2 rows come nearer to the line through 1 again, and the noise of a larger k would not
+        # k': beyond (d + √d)/2 rows come closer to the direction 1 again, and the noise of a larger k would not
         # cover those at the cap.
         k = min(self.sensitivity(columns), (d + math.sqrt(d)) / 2)
         v1, v2 = k / math.sqrt(d), math.sqrt(k * max(0.0, d - k) / d)  # a row along 1 and across it

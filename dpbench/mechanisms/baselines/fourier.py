@@ -40,8 +40,8 @@ class FPA(Bounded, name="fpa"):
     rho: int | str = "optimal"
     """Number of coefficients kept; "optimal": the least expected error, found by looking at the data."""
     criterion: str = "mae"
-    """What the optimal ρ makes least: the expected "mae", which the paper reports, over a row of ρ each a quarter larger
-    than the one before; or the expected "mse", exactly and over all ρ."""
+    """What the optimal ρ minimises: the expected "mae", which the paper reports, over values of ρ that grow by a quarter
+    each; or the expected "mse", exactly and over all ρ."""
 
     paper, place = "gs", "Theorem 2, Appendix A"
     kinds = ("incidence", "records")
@@ -56,7 +56,7 @@ class FPA(Bounded, name="fpa"):
         one_of("criterion", self.criterion, ("mae", "mse"))
 
     def l2_sensitivity(self, columns: ColumnData) -> float:
-        """Δ₂(Q): √Δ₁ where a row holds each column once (and d at most), Δ₁ itself where it may hold repeats."""
+        """Δ₂(Q): √Δ₁ if a row holds each column once (at most d ones), Δ₁ itself if it may hold repeats."""
         delta = self.sensitivity(columns)
         return float(delta) if columns.repeats else min(delta, columns.columns) ** 0.5
 
@@ -81,17 +81,17 @@ class FPA(Bounded, name="fpa"):
         d = columns.columns
         rho = self._rho(columns, epsilon)
         scale = float(noise_scale(rho, d, self.l2_sensitivity(columns), epsilon))  # λ
-        # One query: the real parts of the first ρ coefficients and, where they have one, the imaginary parts.
+        # One query: the real parts of the first ρ coefficients and, if they have one, the imaginary parts.
         parts = noise.laplace(to_parts(_spectrum(columns)[:rho], d), scale=scale)
         t = inverse(from_parts(parts, rho, d), d)
-        # What is dropped tells the noise's part of an error. It is exact.
+        # The dropped part shows how much of an error is not noise. It is exact, so it is a diagnostic.
         dropped = float(self._dropped(columns)[rho - 1])
         kept = Stage("dropping", partial(inverse, _spectrum(columns)[:rho], d))
         return Counts(counts=t, chosen={"rho": rho, "scale": scale}, diagnostics={"dropped": dropped}, stages=(kept,))
 
     def expected_mse(self, data: Any, epsilon: float) -> float:
-        """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise. Of
-        records, that of the item counts."""
+        """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise. For
+        records, the error of the item counts."""
         columns, budget = data.item_columns(), item_budget(data, epsilon)
         return float(self._errors(columns, budget)[self._rho(columns, budget) - 1])
 
@@ -101,11 +101,11 @@ class FPA(Bounded, name="fpa"):
         key = ("fpa rho", self.criterion, self.l2_sensitivity(columns), epsilon)
         if self.criterion == "mse":
             return columns.memo(key, lambda: int(np.argmin(self._errors(columns, epsilon))) + 1)
-        # Looking for it takes long on millions of columns: once for all workers.
+        # The search takes long for millions of columns, so it is done once for all workers.
         return int(columns.fact(key, type(self), lambda: self._least_mae(columns, epsilon)))
 
     def _least_mae(self, columns: ColumnData, epsilon: float) -> int:
-        """The ρ of the least expected absolute error: that of the dropped coefficients and of noise together."""
+        """The ρ with the least expected absolute error, from dropped coefficients and noise together."""
         d, l2 = columns.columns, self.l2_sensitivity(columns)
         best, chosen = np.inf, 1
         off, kept = -columns.counts.astype(np.float64), 0  # the error of keeping the first `kept` coefficients
@@ -117,7 +117,7 @@ class FPA(Bounded, name="fpa"):
             kept = rho
             if float(np.abs(off).mean()) >= best:
                 continue  # noise on top of it cannot help: E|off + noise| ≥ |off|
-            # One coefficient has Laplace noise; with more it is a sum, and near enough to normal for a choice.
+            # One coefficient has Laplace noise; several give a sum, close enough to normal for this choice.
             error = mean_abs(off, deviation / 2**0.5) if rho == 1 else mean_abs_normal(off, deviation)
             if (mean := float(error.mean())) < best:
                 best, chosen = mean, rho
@@ -128,7 +128,7 @@ class FPA(Bounded, name="fpa"):
         return mean_squared_errors(self._dropped(columns), columns.columns, self.l2_sensitivity(columns), epsilon)
 
     def _dropped(self, columns: ColumnData) -> np.ndarray:
-        """RE_FPA: what leaving out the other coefficients alone costs every ρ, as a mean squared error."""
+        """RE_FPA: the mean squared error of leaving out the other coefficients, for every ρ."""
         return columns.memo("fpa dropped energy", lambda: dropped_energy(_spectrum(columns), columns.columns))
 
 

@@ -1,4 +1,4 @@
-"""The K largest columns by one round of Gumbel noise, in three forms: pure, (ε, δ), and for a domain nobody knows."""
+"""The K largest columns by one round of Gumbel noise, in three forms: pure, (ε, δ), and for an unknown domain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpbench.privacy import Noise
 class GumbelTopK(TopKMechanism, name="gumbel_topk"):
     """The K largest of c + Gumbel(K/ε), in order, no counts; not of the five papers.
 
-    The same law as K rounds of the exponential mechanism with ε/K each. Counts move in one direction, so the noise needs
+    The same distribution as K rounds of the exponential mechanism with ε/K each. Counts move in one direction, so there is
     no factor 2.
     """
 
@@ -27,7 +27,7 @@ class GumbelTopK(TopKMechanism, name="gumbel_topk"):
     place = "Section 4, one-shot Gumbel noise"
 
     def rate(self, epsilon: float) -> float:
-        """e₀, what one round spends; the noise has scale 1/e₀."""
+        """e₀, the budget of one round; the noise has scale 1/e₀."""
         return epsilon / self.k
 
     def publish(self, data: Incidence, epsilon: float, noise: Noise) -> TopK:
@@ -37,9 +37,9 @@ class GumbelTopK(TopKMechanism, name="gumbel_topk"):
 
 @dataclass(frozen=True, kw_only=True)
 class GumbelTopKDelta(GumbelTopK, name="gumbel_topk_delta"):
-    """The K largest of c + Gumbel(1/e₀), (ε, δ) only; not of the five papers: e₀ falls with √K instead of K.
+    """The K largest of c + Gumbel(1/e₀), (ε, δ) only; not of the five papers: e₀ decreases with √K instead of K.
 
-    e₀ = max(ε/K, √(8ρ/K)), √ρ = √(ln 1/δ + ε) - √(ln 1/δ): the better one of plain and of concentrated composition.
+    e₀ = max(ε/K, √(8ρ/K)), √ρ = √(ln 1/δ + ε) - √(ln 1/δ): the better of plain and of concentrated composition.
     """
 
     place = "Section 4, one-shot Gumbel noise; composed by Cesar and Rogers, ALT 2021"
@@ -57,11 +57,11 @@ class GumbelTopKDelta(GumbelTopK, name="gumbel_topk_delta"):
 
 @dataclass(frozen=True, kw_only=True)
 class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
-    """The K largest columns of which only the largest k̄ are looked at, (ε, δ) only; not of the five papers.
+    """The K largest columns, chosen from the k̄ largest only, (ε, δ) only; not of the five papers.
 
-    For domains that nobody can list: a column that no row holds is never named. A stop mark with the count
-    h_stop = h_(k̄+1) + 1 + ln(k̄/δ₁)/e₀ and the same noise takes part, and the ranking ends where it comes: it may have fewer
-    than K columns, or none.
+    For domains that cannot be listed: a column that no row holds is never named. A stop mark with the count
+    h_stop = h_(k̄+1) + 1 + ln(k̄/δ₁)/e₀ and the same noise takes part, and the ranking ends where it appears: it may have
+    fewer than K columns, or none.
     """
 
     paper = GumbelTopK.paper
@@ -70,14 +70,14 @@ class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
 
     delta: float = 1e-6
     reach: int = 1000
-    """k̄, the number of columns that are looked at."""
+    """k̄, the number of largest columns that are considered."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_delta(self.delta)
         positive("reach", self.reach, whole=True)
         if self.reach < self.k:
-            raise UserError(f"reach={self.reach} is below k={self.k}: expected at least as many columns as are chosen")
+            raise UserError(f"reach={self.reach} is below k={self.k}: expected at least k")
 
     def rates(self, epsilon: float) -> tuple[float, float]:
         """e₀, and the part of δ that the stop mark spends: all of it with plain composition, half with concentrated."""
@@ -92,10 +92,10 @@ class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
         return TopK(top=noise.draw(law), columns=data.columns, chosen={"k": self.k})
 
     def unfit(self, data: Incidence) -> str:  # type: ignore[override]
-        return super(TopKMechanism, self).unfit(data)  # K is only the most that may be named
+        return super(TopKMechanism, self).unfit(data)  # K is only an upper limit here
 
     def largest(self, data: Incidence) -> tuple[np.ndarray, np.ndarray, int]:
-        """The k̄ columns of the largest counts above zero, these counts, and the next one h_(k̄+1)."""
+        """The k̄ columns with the largest positive counts, these counts, and the next count h_(k̄+1)."""
         order, falling = self.falling(data)
         end = min(int(self.reach), int(np.count_nonzero(falling)))
         next_count = int(falling[self.reach]) if self.reach < falling.size else 0

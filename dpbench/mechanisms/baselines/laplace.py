@@ -1,4 +1,4 @@
-"""The trivial baselines for column counts: noise on every count, one noisy average for all, and nothing but zeros."""
+"""The trivial baselines for column counts: noise on every count, one noisy average for all, and only zeros."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class LPA(Bounded, name="lpa"):
 class ALPA(Bounded, name="alpa"):
     """Average LPA: one noisy average count published for every column, sensitivity 1 (sensitivity, Section 3.2).
 
-    A row moves the average by (its ones)/d ≤ 1 whatever its size: `bound`, which all column-count mechanisms take, is
-    checked but changes nothing, and leaving it open costs no privacy.
+    A row moves the average by (its ones)/d ≤ 1 whatever its size: `bound`, a parameter of all column-count mechanisms, is
+    checked but changes nothing, and omitting it costs no privacy.
     """
 
     paper, place = "sensitivity", "Section 3.2"
@@ -61,7 +61,7 @@ class ALPA(Bounded, name="alpa"):
 class Zero(ColumnMechanism, name="zero"):
     """Zeros, whatever the data: t = 0. It looks at nothing, so it is private at every ε.
 
-    Its error is the count itself. A mechanism with a relative error above that of `zero` says less than nothing.
+    Its error is the count itself. A mechanism with a larger relative error than `zero` is useless.
     """
 
     paper, place = "none", "the floor of relative errors"

@@ -1,4 +1,4 @@
-"""Modern baselines that answer the papers' question and are in none of the five papers; each names its reference.
+"""Modern baselines for the papers' question that are in none of the five papers; each names its reference.
 
 Two publish all column counts; two publish only which columns are the largest (`TopK`).
 """
@@ -23,7 +23,7 @@ class LInfinity(ColumnMechanism, name="linf"):
     """The l∞ mechanism, not of the five papers: noise with density ∝ exp(-ε |x|_∞), as no row moves a count by more than 1.
 
     That is Gamma(d+1, 1/ε) times uniform on the cube [-1, 1]^d. It needs no bound on rows; its error (d+1)/2ε is below
-    LPA's where rows may hold more than half of the columns.
+    LPA's if rows may hold more than half of the columns.
     """
 
     paper = "Hardt, Talwar: On the Geometry of Differential Privacy, STOC 2010"
@@ -41,7 +41,7 @@ class LInfinity(ColumnMechanism, name="linf"):
 class Gaussian(GaussianNoise, name="gaussian"):
     """The Gaussian mechanism with its exact calibration, not of the five papers: N(0, σ²) on every count, (ε, δ) only.
 
-    A row of Δ ones moves the counts by √Δ in L2, where LPA pays Δ. Exact noise is the discrete Gaussian, whose σ comes from zCDP
+    A row of Δ ones moves the counts by √Δ in L2, while LPA pays Δ. Exact noise is the discrete Gaussian, whose σ comes from zCDP
     (Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy, NeurIPS 2020) and is a few percent larger.
     """
 
@@ -49,7 +49,7 @@ class Gaussian(GaussianNoise, name="gaussian"):
     place = "Theorem 8, Algorithm 1"
 
     def sigma(self, columns: ColumnData, epsilon: float, form: str = "float") -> float:
-        """σ for the noise of a form."""
+        """σ for a form of noise (float or exact)."""
         return math.sqrt(self.sensitivity(columns)) * self.unit_sigma(columns, epsilon, form)
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
@@ -63,7 +63,7 @@ class Gaussian(GaussianNoise, name="gaussian"):
 
 @dataclass(frozen=True, kw_only=True)
 class TopKMechanism(Mechanism):
-    """What the rankings share: K, and the columns by falling count. Not a mechanism itself.
+    """What the rankings share: K, and the columns by descending count. Not a mechanism itself.
 
     Adding a row raises some counts by one and lowers none, whatever the row's size: no bound on rows is needed.
     """
@@ -77,11 +77,11 @@ class TopKMechanism(Mechanism):
     def unfit(self, data: Incidence) -> str:  # type: ignore[override]
         if reason := super().unfit(data):
             return reason
-        return f"there are no {self.k} columns to choose, only {data.columns}" if self.k > data.columns else ""
+        return f"cannot choose {self.k} columns of {data.columns}" if self.k > data.columns else ""
 
     @staticmethod
     def falling(data: Incidence) -> tuple[np.ndarray, np.ndarray]:
-        """The columns by falling count, and these counts."""
+        """The columns by descending count, and these counts."""
 
         def rank() -> tuple[np.ndarray, np.ndarray]:
             order = np.argsort(-data.counts, kind="stable")

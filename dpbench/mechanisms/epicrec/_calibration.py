@@ -1,4 +1,4 @@
-"""S-DPDP's numbers: which items bind, how much noise each category needs, and the box-constrained least squares."""
+"""Numerics of S-DPDP: which items are binding, how much noise each category needs, and box-constrained least squares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def distinct_rows(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different rows of a CSR pattern, as one of the row numbers for each, and every row's class among them."""
+    """The distinct rows of a CSR pattern, as one row number each, and every row's class among them."""
     sizes = np.diff(indptr)
     padded = np.full((sizes.size, max(1, int(sizes.max(initial=0)))), -1, dtype=np.int64)
     row = np.repeat(np.arange(sizes.size), sizes)
@@ -39,7 +39,7 @@ MOST_SOLVED = 512
 
 
 def solved_once(solve: Callable[[csr_array], np.ndarray], rows: csr_array) -> np.ndarray:
-    """solve(rows), once for every pattern of rows: catalogues that differ in their users alone share it."""
+    """solve(rows), once per pattern of rows: catalogues that differ only in their users share the solution."""
     key = (solve, rows.shape, rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes())
     if key not in _SOLVED:
         if len(_SOLVED) >= MOST_SOLVED:
@@ -51,7 +51,7 @@ def solved_once(solve: Callable[[csr_array], np.ndarray], rows: csr_array) -> np
 def least_noise(rows: csr_array) -> np.ndarray:
     """z ≥ 0 of least sum with Σ_{j in row} 1/z_j ≤ 1 for every row; 0 for a column in no row. Program (4.4) at ε = 1.
 
-    In x = 1/z it is convex as it stands: minimise Σ 1/x_j subject to C x ≤ 1. Contained rows do not bind and are left
+    In x = 1/z the problem is convex: minimise Σ 1/x_j subject to C x ≤ 1. Contained rows are not binding and are left
     out; the solution is scaled by its largest row sum, so that rounding in the solver never breaks a constraint.
     """
     import warnings
@@ -67,22 +67,22 @@ def least_noise(rows: csr_array) -> np.ndarray:
     x = cvxpy.Variable(used.size)
     program = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(cvxpy.inv_pos(x))), [binding @ x <= 1])
     with warnings.catch_warnings():
-        # Asked for more digits than a double may give, the solver can end "almost solved", at 1e-10 instead of 1e-11.
+        # With a tolerance near the limit of doubles, the solver may end "almost solved", at 1e-10 instead of 1e-11.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         program.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     if program.status not in ("optimal", "optimal_inaccurate"):
-        raise ArithmeticError(f"noise calibration ended as {program.status!r}")
+        raise ArithmeticError(f"noise calibration ended with status {program.status!r}")
     z[used] = (binding @ x.value).max() / x.value
     return z
 
 
 def box_least_squares(rows: csr_array, target: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """y with 0 ≤ y ≤ upper that brings rowsᵀ y nearest to `target`; at most rank-many entries are off their bounds.
+    """y with 0 ≤ y ≤ upper that brings rowsᵀ y nearest to `target`; at most rank-many entries lie strictly between.
 
     An active-set method after Stark and Parker (bounded-variable least squares), started with everything at 0: a
-    variable is set free only while its column is independent of the free ones, which keeps the free set small.
+    variable is freed only if its column is independent of the free ones, which keeps the free set small.
     """
-    # A dense array is a few times faster to take columns from, while it fits a processor's cache.
+    # Taking columns from a dense array is a few times faster, if it fits the processor's cache.
     matrix: Any = rows.toarray().astype(np.float64) if rows.shape[0] * rows.shape[1] <= 1 << 18 else rows
     tolerance = 1e-9 * (1.0 + float(np.abs(target).max(initial=0.0)))
     y, rest = np.zeros(rows.shape[0]), target.astype(np.float64)
@@ -101,9 +101,9 @@ def box_least_squares(rows: csr_array, target: np.ndarray, upper: np.ndarray) ->
 def _settle(
     matrix: Any, target: np.ndarray, upper: np.ndarray, y: np.ndarray, free: list[int]
 ) -> tuple[list[int], np.ndarray]:
-    """Least squares over the free variables; whoever would leave its box stops at the wall. Changes `y`.
+    """Least squares over the free variables. A variable that would leave its box is fixed at the bound. Changes `y`.
 
-    Returns who is still free, and what is left of the target.
+    Returns which variables are still free, and the residual of the target.
     """
     rest = target - matrix.T @ y
     while free:

@@ -1,4 +1,4 @@
-"""Classes of items that nothing tells apart, and the rounding of a relaxed solution to whole items. Used by S-DPDP."""
+"""Classes of interchangeable items, and the rounding of a relaxed solution to whole items. Used by S-DPDP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpbench.mechanisms.epicrec._calibration import distinct_rows
 
 
 class ItemClasses:
-    """Items with the same categories are interchangeable: a few hundred classes stand for all items."""
+    """Items with the same categories are interchangeable: a few hundred classes represent all items."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         first, classes = distinct_rows(catalogue.item_ptr, catalogue.item_categories)
@@ -21,13 +21,13 @@ class ItemClasses:
 
     @classmethod
     def of(cls, catalogue: Catalogue) -> ItemClasses:
-        """Those of a catalogue, made once."""
+        """The classes of a catalogue, computed once."""
         return catalogue.memo("item_classes", lambda: cls(catalogue))
 
     def round(self, relaxed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """d_p: in a class with y_k in all, floor(y_k) items are whole and one has the rest, rounded by a coin.
+        """d_p: of a class with total y_k, floor(y_k) items are taken, and one more with probability equal to the fraction.
 
-        Which items of a class is decided by lot: nothing distinguishes them.
+        Which items of a class are taken is random: nothing distinguishes them.
         """
         take = np.floor(relaxed + 1e-9)
         take += rng.random(relaxed.size) < relaxed - take

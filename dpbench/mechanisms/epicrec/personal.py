@@ -1,6 +1,6 @@
 """Personal perturbation: one user's item set, published by its category aggregates (epicrec: S-DPDP and S-PBQ).
 
-Only a page and a half of the paper is known. The items' categories are public; the user's set of items is not.
+Only a page and a half of the paper is available to us. The items' categories are public; the user's set of items is not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Personal(Mechanism):
     neighbours = ITEM
 
     user: int | None = None
-    """Whose items. None: another user at every release, drawn evenly, so that trials average over users."""
+    """Whose items. None: a uniformly random user at every release, so that trials average over users."""
 
     def __post_init__(self) -> None:
         if self.user is not None and (not isinstance(self.user, int) or self.user < 0):
@@ -82,7 +82,7 @@ class SDPDP(Personal, name="s_dpdp"):
     calibrated: bool = True
     """Phase 1 as the paper has it; False: plain noise (the same for every category) and phase 2 only."""
     solve_once: bool = True
-    """Solve the convex program once a catalogue and scale it by 1/ε; False: at every release, to time it."""
+    """Solve the convex program once per catalogue and scale it by 1/ε; False: solve it at every release, to measure the time."""
 
     def calibrate(self, catalogue: Catalogue, epsilon: float) -> np.ndarray:
         """z, the noise magnitude of each category: program (4.4), which scales as 1/ε."""
@@ -114,17 +114,17 @@ class SDPDP(Personal, name="s_dpdp"):
 
 @dataclass(frozen=True, kw_only=True)
 class SPBQ(SDPDP, name="s_pbq"):
-    """S-PBQ: the smallest budget after which the utility loss no longer falls noticeably, then S-DPDP with it.
+    """S-PBQ: the smallest budget beyond which the utility loss no longer decreases noticeably, then S-DPDP with it.
 
     The expected loss at a budget e is the mean noise |z|₁/(c e), with z solved once at 1. The choice looks at the
-    public catalogue only. The ε given to `release` is the most that may be spent; `chosen` has the one that was.
+    public catalogue only. The ε given to `release` is the most that may be spent; `chosen` has the ε that was spent.
     """
 
     place = "Section 4.4"
     reconstructed = "the grid of budgets, the tolerance, and the expected noise as utility loss"
 
     step: float = 0.1
-    """Step of the grid of budgets, which starts there."""
+    """Step of the grid of budgets, and its first value."""
     tolerance: float = 0.1
     """A step that lowers the expected mean absolute error by less is not worth its privacy."""
 
@@ -136,7 +136,7 @@ class SPBQ(SDPDP, name="s_pbq"):
     def choose(self, catalogue: Catalogue) -> float:
         """The smallest e of step, 2 step, ... with loss(e) - loss(e + step) < tolerance."""
         loss = float(self.calibrate(catalogue, 1.0).mean())
-        # loss(k s) - loss((k+1) s) = loss / (s k (k+1)): start below its root, walk to the first that fits.
+        # loss(k s) - loss((k+1) s) = loss / (s k (k+1)): start below its root and go up to the first that fits.
         k = max(1, math.floor((math.sqrt(1 + 4 * loss / (self.step * self.tolerance)) - 1) / 2) - 1)
         while loss / (self.step * k * (k + 1)) >= self.tolerance:
             k += 1

@@ -1,4 +1,4 @@
-"""Groups of columns with similar counts, and the noisy averages that they are published with (gs, Figures 2 and 4)."""
+"""Groups of columns with similar counts, and their noisy averages (gs, Figures 2 and 4)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dpbench.privacy import Noise
 
 
 def group_ids(d: int, w: int) -> np.ndarray:
-    """g_w as a vector: the group of each place in sorted order. ⌊d/w⌋ groups of w; the last holds w + (d mod w)."""
+    """g_w as a vector: the group of each position in sorted order. ⌊d/w⌋ groups of w; the last holds w + (d mod w)."""
     return np.minimum(np.arange(d) // w, d // w - 1)
 
 
 def smooth(counts: np.ndarray, order: np.ndarray, w: int, scale: float, noise: Noise) -> np.ndarray:
     """Module M_g: every count replaced by its group's average plus Lap(scale); groups are runs of w along `order`.
 
-    Noise goes to the sums, which are whole numbers, scaled by the size of the group: the same law.
+    Noise is added to the sums, which are integers, scaled by the size of the group: the same distribution.
     """
     starts = np.arange(counts.size // w) * w
     sizes = np.diff(starts, append=counts.size)

@@ -9,13 +9,13 @@ import numpy as np
 from dpbench.numerics.compiled import kernel
 
 BATCH = 256
-"""Rows whose places are drawn before any is read, so that the reads, all far apart, overlap."""
+"""Rows whose positions are drawn before any is read, so that the scattered memory reads overlap."""
 
 
 def row_rate(epsilon: float, delta: float) -> float:
     """β = (e^(ε/2) - 1) / (e^(εΔ/2) - 1), the rate of row sampling; never above 1/Δ.
 
-    Taken through logarithms: e^(εΔ/2) is beyond all floats at Δ = 17000, where β itself is only very small.
+    Computed with logarithms: e^(εΔ/2) overflows at Δ = 17000, while β itself is only very small.
     """
     return math.exp(_log_expm1(epsilon / 2) - _log_expm1(epsilon * delta / 2))
 
@@ -26,7 +26,7 @@ def _log_expm1(x: float) -> float:
 
 
 def ones_of(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The columns of all ones in the chosen rows of a CSR matrix, row after row, at the cost of the sample."""
+    """The columns of all ones in the chosen rows of a CSR matrix, row by row, at a cost proportional to the sample."""
     begins = indptr[rows]
     sizes = indptr[rows + 1] - begins
     shift = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)

@@ -1,7 +1,7 @@
-"""How every group size would have done, for Figure 8 of gs: the real error beside the estimated ones.
+"""The error of every group size, for Figure 8 of gs: the real error beside the estimated ones.
 
-`tuning_curve` gives the estimated error of every w in about d ln d steps, because the estimate is sorted. The counts are not, in
-the order of the noisy sample, so their error takes d steps per w. Imported by `study` alone.
+`tuning_curve` gives the estimated error of every w in about d ln d steps, because the estimate is sorted. In the order of the
+noisy sample the counts are not sorted, so their error takes d steps per w. Imported by `study` only.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dpbench.numerics.compiled import kernel
 from dpbench.numerics.laplace import mean_abs
 
 WORK = 5_000_000_000
-"""Distances that one curve may cost: every w up to 70000 columns."""
+"""Most distances computed for one curve: enough for every w up to 70000 columns."""
 PER_DECADE = 12
 """Points of a stored curve for each power of ten."""
 
 
 def sizes(d: int, work: int = WORK) -> NDArray[np.int64]:
-    """The group sizes to look at: every one, or, where d² is too much, every small one and even ratios beyond."""
+    """The group sizes to evaluate: all, or, if d² is too much, all small ones and then constant ratios."""
     most = max(2, work // d)
     if d <= most:
         return np.arange(1, d + 1)
@@ -57,7 +57,7 @@ def expected_l1(counts: np.ndarray, w: int, scale: float) -> float:
 
 
 def points(at: NDArray[np.int64], curve: np.ndarray) -> dict[int, float]:
-    """A curve by its averages over ranges of w in even ratios, each named by its smallest w."""
+    """A curve as averages over ranges of w with constant ratio, each named by its smallest w."""
     ranges = np.floor(np.log10(at) * PER_DECADE + 1e-9).astype(np.int64)
     first = np.flatnonzero(np.diff(ranges, prepend=-1))
     averages = np.add.reduceat(curve, first) / np.diff(first, append=at.size)

@@ -1,21 +1,21 @@
 """The best group size of GS (gs, Figure 6, Lines 5-11), and the error of every group size (Figure 8).
 
-Sort the estimate c̃ once and keep prefix sums. A group is then an interval of ranks, its average a difference of two prefix
-sums, and its L1 distance to one value v needs only the split point: how many of its members are at most v. As the whole
-estimate is sorted, that is the rank of v, cut to the interval. So a group costs a few memory accesses.
+Sort the estimate c̃ once and keep prefix sums. A group is then an interval of ranks, its average is a difference of two
+prefix sums, and its L1 distance to a value v needs only the split point: how many of its members are at most v. As the whole
+estimate is sorted, that is the rank of v, limited to the interval. So a group costs a few memory accesses.
 
-Every w together has Σ_w d/w ≈ d ln d groups (`tuning_curve`). The best w needs far fewer (`best_group_size`). Its simulated
-error L1(w) is a sum over G = ⌊d/w⌋ groups, each with a noise of magnitude (scale/w) E and a random sign, E ~ Exp(1). A size
-is passed over when a lower bound of its L1 is not below the best L1 so far:
+All w together have Σ_w d/w ≈ d ln d groups (`tuning_curve`). The best w needs far fewer (`best_group_size`). Its simulated
+error L1(w) is a sum over G = ⌊d/w⌋ groups, each with noise of magnitude (scale/w) E and a random sign, E ~ Exp(1). A size
+is skipped if a lower bound of its L1 is not below the best L1 so far:
 
-- Smoothing. Σ|x - v| over a group is least at its median, whatever the noise makes of v, and only falls when the group is
-  cut into parts. So the blocks of 2^k sorted values that lie inside a group bound it from below; those that a border
-  between two groups cuts, at most one for each border, are left out.
+- Smoothing. Σ|x - v| over a group is least at its median, whatever the noise makes of v, and only decreases when the group
+  is cut into parts. So the blocks of 2^k sorted values inside a group give a lower bound; blocks cut by a border between
+  two groups, at most one per border, are left out.
 - Noise. Σ|x - mean - η| over a group is at least (its size) |η|, as the distances to the mean cancel. So L1(w) is at least
-  scale S, S being the sum of all E. S ~ Gamma(G) is drawn first, one number; the E are drawn only when w is looked at, as
-  exponentials rescaled to the sum S, which is the same law.
+  scale S, where S is the sum of all E. S ~ Gamma(G) is drawn first, as one number. The E are drawn only if w is evaluated,
+  as exponentials rescaled to the sum S, which has the same distribution.
 
-Both bounds hold for the noise that w really gets, so w* and L1(w*) have the law of the search over every w.
+Both bounds hold for the noise that w really gets, so w* and L1(w*) have the distribution of the search over every w.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from dpbench.numerics.compiled import kernel
 BATCH = 128
 """Groups evaluated together, so that their memory accesses overlap."""
 STEP = 1.1
-"""Ratio of the group sizes that are looked at first, from large to small, so that the best so far is soon a good one."""
+"""Ratio of the group sizes evaluated first, from large to small, so that a good best value is found early."""
 SMALLEST = 3
 """Blocks of fewer than 2^SMALLEST values would cost more than they save."""
 FINE, COARSE = 6, 3
-"""Blocks of w/2^FINE to w/2^COARSE values bound w by one look-up each, larger ones border by border."""
+"""Blocks of w/2^FINE to w/2^COARSE values give a bound with one look-up each, larger ones border by border."""
 
 
 def estimated_l1(estimate: np.ndarray, w: int, scale: float, rng: np.random.Generator) -> float:
-    """L1 between the sorted estimate c̃ and a simulated release t_w of it (Lines 6-11): noise Lap(scale/w) a group."""
+    """L1 between the sorted estimate c̃ and a simulated release t_w of it (Lines 6-11): noise Lap(scale/w) per group."""
     g_w = group_ids(estimate.size, w)
     noise = np.subtract(*rng.standard_exponential((estimate.size // w, 2)).T)
     released = averages_of(estimate, g_w) + scale / w * noise
@@ -47,7 +47,7 @@ def estimated_l1(estimate: np.ndarray, w: int, scale: float, rng: np.random.Gene
 
 
 def tuning_curve_direct(estimate: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """`tuning_curve` as the pseudocode says it, O(d²): the yardstick of `bench`. Draws the same noise."""
+    """`tuning_curve` as in the pseudocode, O(d²): the reference in `bench`. Draws the same noise."""
     return np.array([estimated_l1(estimate, w, scale, rng) for w in range(1, estimate.size + 1)])
 
 
@@ -58,8 +58,8 @@ def tuning_curve(estimate: np.ndarray, scale: float, rng: np.random.Generator) -
 
 
 def sorted_table(estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted values beside their prefix sums, as both are read at the same place; and the values alone."""
-    # L1 does not change when all values move; around zero the prefix sums stay small.
+    """The sorted values beside their prefix sums, because both are read at the same position; and the values alone."""
+    # L1 does not change when all values are shifted; around zero the prefix sums stay small.
     values = estimate - estimate[estimate.size // 2]
     table = np.empty((values.size + 1, 2))
     table[:-1, 0], table[-1, 0] = values, np.inf
@@ -69,14 +69,14 @@ def sorted_table(estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_group_size(estimate: NDArray[np.float64], scale: float, rng: np.random.Generator) -> tuple[int, float]:
-    """w* = argmin_w L1(w) and that L1, as from `tuning_curve`: of the same law, not by the same draws."""
+    """w* = argmin_w L1(w) and that L1, as from `tuning_curve`: the same distribution, but not the same draws."""
     table, values = sorted_table(estimate)
     w, l1 = _search(table, *rank_index(values), *_blocks(table), _grid(values.size), scale, rng)
     return int(w), float(l1)
 
 
 def _grid(d: int) -> NDArray[np.int64]:
-    """The group sizes that are looked at first, descending."""
+    """The group sizes evaluated first, descending."""
     steps = np.arange(int(math.log(d) / math.log(STEP)) + 2)
     return np.unique((d / STEP**steps).astype(np.int64).clip(1, d))[::-1].copy()
 
@@ -84,7 +84,7 @@ def _grid(d: int) -> NDArray[np.int64]:
 def _blocks(
     table: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """For each level k: where it begins in the arrays that follow; the distances of each block of 2^k sorted values to its
+    """For each level k: where it begins in the other arrays; the distances of each block of 2^k sorted values to its
     median; their running sum; and the running sum of the largest of them."""
     d = table.shape[0] - 1
     sizes = [(d + (1 << k) - 1) >> k if k >= SMALLEST else 0 for k in range(d.bit_length())]
@@ -99,9 +99,9 @@ def _blocks(
 
 
 def rank_index(values: np.ndarray) -> tuple[np.ndarray, float, int, int]:
-    """First rank of each bucket of values, so that the rank of any v is found in a step or two.
+    """First rank of each bucket of values, so that the rank of any v is found in one or two steps.
 
-    The bucket of v is the top bits of the float |v| + centre: even steps around zero, where most values are, and steps
+    The bucket of v is the top bits of the float |v| + centre: equal steps around zero, where most values are, and steps
     growing with |v| beyond, so that neither heavy tails nor outliers crowd a bucket. Returns the ranks, the
     centre, the number of bits dropped, and the bucket of zero less that of the smallest value.
     """
@@ -110,7 +110,7 @@ def rank_index(values: np.ndarray) -> tuple[np.ndarray, float, int, int]:
     centre = half_quartiles or largest * 2.0**-20 or 1.0
     octaves = math.log2(largest / centre + 1) + 1
     shift = 52 - int(math.log2(max(1.0, values.size / max(4.0, octaves))))
-    # In place from here on: at millions of values the time goes into fresh memory.
+    # In place from here on: for millions of values, allocating memory dominates the time.
     sums = np.abs(values)
     sums += centre
     bucket = sums.view(np.int64)
@@ -140,9 +140,9 @@ def _distances(table, k, found):  # type: ignore[no-untyped-def]
 
 @kernel()
 def _batch_l1(table, ranks, centre, shift, origin, w, begun, released, low, high):  # type: ignore[no-untyped-def]
-    """L1 of the groups from number `begun` on. `released` holds the noise of each; the released averages when it is done.
+    """L1 of the groups from number `begun` on. `released` holds the noise of each group, and afterwards the released averages.
 
-    `table` holds the sorted values beside their prefix sums, as both are read at the same place.
+    `table` holds the sorted values beside their prefix sums, because both are read at the same position.
     """
     d = table.shape[0] - 1
     groups, last_bucket, l1 = d // w, ranks.size - 2, 0.0
@@ -192,7 +192,7 @@ def _curve(table, ranks, centre, shift, origin, scale, rng):  # type: ignore[no-
         l1 = 0.0
         for begun in range(0, d // w, BATCH):
             batch = min(BATCH, d // w - begun)
-            for k in range(batch):  # the difference of two exponentials is Laplace, at half the cost of its logarithm
+            for k in range(batch):  # the difference of two exponentials is Laplace, at half the cost
                 released[k] = scale / w * (rng.standard_exponential() - rng.standard_exponential())
             l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[:batch], low, high)
         curve[w - 1] = l1
@@ -206,7 +206,7 @@ def _search(table, ranks, centre, shift, origin, first, distances, running, larg
     best, best_w = np.inf, d
     magnitudes, released = np.empty(d), np.empty(BATCH)
     low, high = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    skipped = 0  # sizes of the grid that the second round has come by
+    skipped = 0  # sizes of the grid that the second round has passed
     for turn in range(grid.size + d):
         w = grid[turn] if turn < grid.size else d + grid.size - turn
         if turn >= grid.size and skipped < grid.size and grid[skipped] == w:
@@ -227,7 +227,7 @@ def _search(table, ranks, centre, shift, origin, first, distances, running, larg
             total += magnitudes[g]
         factor = s / total  # makes their sum S
         l1, rest, last = 0.0, s, groups
-        while last > 0 and l1 < best:  # from the heavy end
+        while last > 0 and l1 < best:  # from the largest values down
             begun = max(0, last - BATCH)
             signs = rng.integers(0, 1 << 62)
             for k in range(last - begun):
@@ -253,7 +253,7 @@ def _search(table, ranks, centre, shift, origin, first, distances, running, larg
 
 @kernel()
 def _by_lookup(w, groups, first, running, largest):  # type: ignore[no-untyped-def]
-    """A lower bound of Σ|x - median| over all groups: all blocks of a level but the largest ones, as many as borders."""
+    """A lower bound of Σ|x - median| over all groups: all blocks of a level except the largest ones, one per border."""
     top = _level(w)
     bound = 0.0
     for k in range(max(SMALLEST, top - FINE), max(SMALLEST, top - COARSE + 1)):
@@ -264,7 +264,7 @@ def _by_lookup(w, groups, first, running, largest):  # type: ignore[no-untyped-d
 
 @kernel()
 def _by_borders(w, groups, first, distances, running, enough):  # type: ignore[no-untyped-def]
-    """The same, from exactly the blocks that the borders cut; its level, and what was cut. Ends when it is enough."""
+    """The same, leaving out exactly the blocks cut by borders. Also returns the level and what was cut. Stops once sufficient."""
     top = _level(w)
     bound, level, cut = 0.0, 0, 0.0
     for k in range(max(SMALLEST, top - COARSE), max(SMALLEST, top)):

@@ -34,12 +34,12 @@ class Grouped(Bounded):
     """Part of the budget for module M_g, the noisy averages; the rest pays for the sample that makes the groups."""
 
     def sensitivity(self, data: ColumnData) -> int:
-        """Δ₁(Q): a row holds at most d ones, unless it may hold repeats."""
+        """Δ₁(Q): at most d, unless a row may hold repeats."""
         delta = super().sensitivity(data)
         return delta if data.repeats else min(delta, data.columns)
 
     def scale(self, columns: ColumnData, epsilon: float, w: int) -> float:
-        """Scale of the noise on averages of w columns or more, whose sensitivity is Δ/w (Lemma 2)."""
+        """Scale of the noise on averages of at least w columns, whose sensitivity is Δ/w (Lemma 2)."""
         return self.sensitivity(columns) / w / (self.share * epsilon)
 
     def smoothed(
@@ -59,16 +59,16 @@ class Grouped(Bounded):
         return Counts(
             counts=t,
             chosen={"w": w, "groups": columns.columns // w, "scale": scale, **chosen},
-            # How many rows have any 1, or how many were drawn: exact, so nobody may publish it.
+            # The number of rows with any 1, or of drawn rows, is exact: it must not be published.
             diagnostics={} if sample_size is None else {"sample_size": sample_size},
-            # A sample only says who is grouped with whom: what it costs is part of what grouping costs.
+            # The sample only decides the grouping, so its cost is part of the cost of grouping.
             stages=(Stage("grouping", partial(smoothed_truth, columns.counts, order, w)),),
         )
 
     def grouping_error(self, columns: ColumnData, epsilon: float, grouping: np.ndarray, w: int | None = None) -> float:
         """Expected mean absolute error of a release, given the group index of each column (`grouping_of` a release).
 
-        w: the group size used; by default the smallest group, which it is unless there is only one.
+        w: the group size used. Default: the size of the smallest group, which is right unless there is only one group.
         """
         _, g, sizes = np.unique(grouping, return_inverse=True, return_counts=True)
         off = averages_of(columns.counts, g)[g] - columns.counts
@@ -77,7 +77,7 @@ class Grouped(Bounded):
 
 
 def grouping_of(release: Counts) -> np.ndarray:
-    """The group index of each column: those of one group were published with the same number, and no others."""
+    """The group index of each column: exactly the columns of one group were published with the same number."""
     return np.unique(release.counts, return_inverse=True)[1]
 
 
@@ -120,16 +120,16 @@ class GSS(Grouped, name="gs_s"):
 
 @dataclass(frozen=True, kw_only=True)
 class GS(Grouped, name="gs"):
-    """GS: as GS-S, with the group size of the smallest error that the noisy sample itself foretells (gs, Figure 6)."""
+    """GS: as GS-S, with the group size of the smallest error predicted from the noisy sample (gs, Figure 6)."""
 
     sampling: str = "column"
     """How D_s is drawn: see `gs_s`."""
     w: int | str = "auto"
     """Group size; "auto": tuned as the paper does, a number: that one (Figure 8)."""
     scale_up: float | str = "delta"
-    """What the sample is multiplied by to estimate the counts when w is tuned: "delta", as the pseudocode has it; a
-    number, a declared typical row size; "mean_row", the observed mean of the rows that hold any 1, the only ones that the
-    sample has. Δ overestimates when rows hold fewer than Δ ones, so w comes out too small."""
+    """The factor that scales the sample up to an estimate of the counts when w is tuned: "delta", as in the pseudocode; a
+    number, a declared typical row size; "mean_row", the observed mean over non-empty rows, the only ones in the sample. Δ is
+    an overestimate if rows hold fewer than Δ ones, so w comes out too small."""
 
     place = "Section 3.3, Figure 6"
     kinds = ("incidence", "records")
@@ -164,11 +164,11 @@ class GS(Grouped, name="gs"):
         order = rising(t_s, noise)  # Line 3
         estimate = t_s[order] * self._factor(columns, delta)  # c̃, sorted; Line 4
         w, l1 = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))  # Lines 5-11
-        # The L1 that was foretold is made from the noisy sample alone: covered, as w is.
+        # The predicted L1 is made from the noisy sample only, so the guarantee covers it, like w.
         return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size, estimated_l1=l1)  # Lines 12-16
 
     def _factor(self, columns: ColumnData, delta: int) -> float:
-        """What t_s is multiplied by. Without sampling it estimates the counts as it is."""
+        """The factor for t_s. Without sampling, t_s itself estimates the counts."""
         if self.sampling == "none":
             return 1.0
         if self.scale_up == "mean_row":
@@ -176,20 +176,20 @@ class GS(Grouped, name="gs"):
         return float(delta if self.scale_up == "delta" else self.scale_up)
 
     def _tune(self, estimate: np.ndarray, scale: float, rng: np.random.Generator) -> tuple[int, float]:
-        """w* = argmin_w L1(c̃, t_w) and that L1, or the fixed w and its own."""
+        """w* = argmin_w L1(c̃, t_w) and that L1, or the fixed w and its L1."""
         if self.w != "auto":
             return int(self.w), estimated_l1(estimate, int(self.w), scale, rng)
         return best_group_size(estimate, scale, rng)
 
 
 def filled_rows(columns: ColumnData) -> int:
-    """How many rows hold any 1: those that the column sample takes its ones from."""
+    """Number of non-empty rows, from which the column sample takes its ones."""
     return columns.memo("filled_rows", lambda: int(np.count_nonzero(columns.row_sizes)))
 
 
 def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
-    """The columns by rising noisy sample. Exact noise is whole, and equal numbers are put in order by lot: with real noise
-    there are none, and the columns' own order may tell more than the sample does."""
+    """The columns by ascending noisy sample. Exact noise is integer, so there may be ties, which are broken at random: the
+    columns' own order may reveal more than the sample does."""
     if noise.form != "exact":
         return np.argsort(t_s)
     lot = noise.stream("equal").permutation(t_s.size)
@@ -198,9 +198,9 @@ def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class GSMean(GS, name="gs_mean"):
-    """GS with its sample scaled up by the mean non-empty row, not by Δ (`scale_up`): near the paper's own numbers on Netflix.
+    """GS with its sample scaled up by the mean non-empty row, not by Δ (`scale_up`): close to the paper's numbers on Netflix.
 
-    What the authors' code multiplied by is not known. The mean row looks at the data; `gs_private` pays for it.
+    The factor in the authors' code is not known. The mean row looks at the data; `gs_private` pays for it.
     """
 
     preset_of = GS
@@ -216,9 +216,9 @@ class GSPrivate(Grouped, name="gs_private"):
     """
 
     sampling: str = "column"
-    """How D_s is drawn: see `gs_s`. Without sampling there is nothing to scale up."""
+    """How D_s is drawn: see `gs_s`. Without sampling, nothing is scaled up."""
     mean_share: float = 0.02
-    """Part of the budget for the mean row: nine tenths of it for the total, one for the number of rows."""
+    """Part of the budget for the mean row: nine tenths of it for the total, one tenth for the number of rows."""
 
     place = "Section 3.3, Figure 6, Line 4"
     kinds = ("incidence", "records")
@@ -250,7 +250,7 @@ def noisy_sample(
 ) -> tuple[np.ndarray, int]:
     """Submodule M_s under ε/2: t_s = Q(D_s) + ⟨Lap⟩^d and the number of ones in D_s (gs, Figure 4, Lines 1-5).
 
-    An empty row has no 1 to give to the column sample. Without sampling c_s = c, which needs noise Lap(2Δ/ε).
+    An empty row contributes nothing to the column sample. Without sampling c_s = c, which needs noise Lap(2Δ/ε).
     """
     if sampling == "none":
         return noise.laplace(columns.counts, scale=2 * delta / epsilon, step="sample"), columns.ones

@@ -1,5 +1,5 @@
-"""GS for studies, not for releases: what every group size would have given (gs, Figure 8), and the grouping that is not private
-(Section 3.2)."""
+"""Variants of GS for studies, not for releases: the result of every group size (gs, Figure 8), and the grouping that is not
+private (Section 3.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpbench.mechanisms.gs.grouping import Grouped, filled_rows, noisy_sample, r
 from dpbench.privacy import Noise
 
 CANDIDATES = 20
-"""Group sizes of the lowest simulated error of which the exact error is computed."""
+"""Number of group sizes with the lowest simulated error whose exact error is computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class GSSizes(Grouped, name="gs_sizes"):
     """GS as printed, with the error of every group size among its diagnostics: for a study, not for a release.
 
     For each w: the real L1, by a simulated release of the counts, and the L1 that GS would estimate, with its sample scaled by
-    Δ ("printed") and by the mean non-empty row ("mean_row"). `*_l1_at_W` averages the sizes from W up to the next one.
+    Δ ("printed") and by the mean non-empty row ("mean_row"). `*_l1_at_W` is the average over the sizes from W up to the next one.
     `best_w` is the w of the lowest expected real L1; `*_excess` says by how much the estimate's choice exceeds it.
     """
 
@@ -46,7 +46,7 @@ class GSSizes(Grouped, name="gs_sizes"):
         every = np.arange(1, counts.size + 1)
         for name, curve in estimated.items():
             found |= {f"{name}_l1_at_{w}": l1 for w, l1 in _sizes.points(every, curve).items()}
-        # The lowest of many simulated errors is too low: the exact ones of the best decide.
+        # The lowest of many simulated errors is biased downwards, so the exact errors of the best candidates decide.
         likely = {int(w) for w in at[np.argsort(real)[:CANDIDATES]]} | set(chosen.values())
         exact = {w: _sizes.expected_l1(counts, w, scale) for w in sorted(likely)}
         best = min(exact, key=lambda w: exact[w])
@@ -61,7 +61,7 @@ class GSSizes(Grouped, name="gs_sizes"):
 class GSOptimal(Grouped, name="gs_optimal"):
     """GS-R with the optimal groups in place of random ones: columns that are neighbours by their true counts.
 
-    The groups tell of the counts without any noise: the paper's counterexample, kept to show it. Never publish with it.
+    The groups reveal the counts without any noise. This is the paper's counterexample; never publish with it.
     """
 
     place = "Section 3.2"

@@ -1,7 +1,7 @@
-"""The chance of every cover of two or three cells to be the cheapest under Laplace noise. Used by _partition.py, for audits.
+"""The probability of every cover of two or three cells being the cheapest under Laplace noise. Used by _partition.py in audits.
 
-Less what all covers of three cells would pay for the outer single cells, {1}{2}{3} costs c₂, {12}{3} costs c₁₂ - c₁, and
-{1}{23} costs c₂₃ - c₃: independent numbers, of which the least one wins.
+After subtracting what all covers of three cells would pay for the outer single cells, {1}{2}{3} costs c₂, {12}{3} costs
+c₁₂ - c₁, and {1}{23} costs c₂₃ - c₃. These are independent; the smallest wins.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 FAR = 45.0
-"""Scales of noise beyond which nothing counts: e^-45."""
+"""Probabilities beyond this many noise scales, e^-45, are neglected."""
 
 NODES = 24
-"""Of Gauss and Legendre, for each piece that is one scale long."""
+"""Gauss-Legendre nodes per interval of one scale."""
 
 COVERS: dict[int, list[tuple[int, ...]]] = {1: [(0,)], 2: [(0, 1), (0,)], 3: [(0, 1, 2), (0, 2), (0, 1)]}
-"""The first cells of their buckets, by the number of cells."""
+"""The covers, as the first cells of their buckets, by the number of cells."""
 
 
 def covers(n: int) -> list[tuple[int, ...]]:
@@ -43,7 +43,7 @@ class _Sum:
         return (self.a * np.exp(-away / self.a) - self.b * np.exp(-away / self.b)) / (2 * (self.a**2 - self.b**2))
 
     def above(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The chance to be above x."""
+        """The probability of being above x."""
         away = np.abs(x - self.at)
         tail = np.exp(-away / self.a) / 2
         if self.b:
@@ -53,7 +53,7 @@ class _Sum:
 
 
 def cover_chances(costs: NDArray[np.float64], scales: NDArray[np.float64]) -> dict[tuple[int, ...], float]:
-    """By first cells. `costs` and `scales`: one row, and one scale of noise, for each length of buckets (1, 2)."""
+    """By first cells. `costs` and `scales`: one row, and one noise scale, per bucket length (1, 2)."""
     n = costs.shape[1]
     known = covers(n)
     if n == 1:

@@ -1,7 +1,7 @@
-"""The private partition of dawa: what every bucket of allowed length costs, and the cheapest cover of the line under noise.
+"""The private partition of dawa: the cost of every bucket of allowed length, and the cheapest cover of the line under noise.
 
 Buckets have lengths 1, 2, 4, ... and start anywhere: n log₂ n of them. Row j of a cost table holds the buckets of 2^j cells,
-by their first cell; where none fits, the cost is infinite.
+by their first cell; the cost is infinite if none fits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dpbench.numerics.compiled import kernel
 
 @kernel()
 def deviations(ranks, values, lengths):  # type: ignore[no-untyped-def]
-    """Σ|x - mean| of every bucket. `values` are the different counts in order, `ranks` say which of them each cell has.
+    """Σ|x - mean| of every bucket. `values` are the distinct counts in order, `ranks` the index of each cell's count in them.
 
-    The window of a length slides along the line, with two Fenwick trees over the values: how many of its cells have each
-    value, and their sum. One descent finds those up to the mean, and Σ|x - mean| = 2 Σ_{x <= mean} (mean - x). Whole numbers
-    until the last division, so nothing drifts.
+    A window of the bucket's length slides along the line, with two Fenwick trees over the values: how many of its cells have
+    each value, and their sum. One descent finds those up to the mean, and Σ|x - mean| = 2 Σ_{x <= mean} (mean - x). Integers
+    until the last division, so no errors accumulate.
     """
     n, different = ranks.size, values.size
     top = 1
@@ -98,34 +98,34 @@ def bucket_deviations(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def scale_for(length: int, n: int, epsilon: float) -> float:
-    """2 (2 - 1/L - 1/n)/ε. One individual moves the cost of a bucket of L cells by at most 2 (1 - 1/L), in either
-    direction. The cover that comes out has one bucket around it, and every other cover has one of at most n cells: noise
-    that is lower by both moves together on that one bucket undoes the change."""
+    """2 (2 - 1/L - 1/n)/ε. One individual moves the cost of a bucket of L cells by at most 2 (1 - 1/L), in either direction.
+    The resulting cover has one bucket around that individual, and every other cover has one of at most n cells: noise that
+    is lower by both moves on that one bucket compensates for the change."""
     return 2 * (2 - 1 / length - 1 / n) / epsilon
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The cheapest cover by noisy costs. Only the cover is the outcome: the noisy costs of all buckets would tell more."""
+    """The cheapest cover by noisy costs. Only the cover is the outcome: the noisy costs of all buckets would reveal more."""
 
     deviations: NDArray[np.float64]
     epsilon: float
-    """ε₁, all that the cover may spend."""
+    """ε₁, the budget of the cover."""
     price: float
-    """1/ε₂ for every bucket: the noise that its total will get."""
+    """1/ε₂ per bucket: the noise that its total will get."""
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The first cells of its buckets."""
+        """The first cells of the buckets of the cover."""
         n = self.deviations.shape[1]
         lengths = lengths_for(n)
         noisy = self.deviations + self.price
         for row, length in zip(noisy, lengths.tolist(), strict=True):
-            # On every bucket, single cells too: the published implementation leaves those out, and so tells too much.
+            # On every bucket, single cells too: the published implementation omits these, and so reveals too much.
             row[: n - length + 1] += rng.laplace(0.0, scale_for(length, n, self.epsilon), n - length + 1)
         return cheapest(noisy, lengths)
 
     def log_probability(self, outcome: NDArray[np.int64]) -> float:
-        """Of up to three cells; beyond, `bound` says what a cover may tell."""
+        """For up to three cells; beyond that, `bound` limits what a cover reveals."""
         starts = tuple(np.asarray(outcome).tolist())
         chances = cover_chances(self.deviations + self.price, self._scales())
         return math.log(chances[starts]) if chances.get(starts, 0.0) > 0 else -math.inf
@@ -135,11 +135,11 @@ class Partition:
         return (np.array(starts, dtype=np.int64) for starts in covers(self.deviations.shape[1]))
 
     def bound(self, other: Partition) -> float:
-        """No cover is more than e^bound times as likely under one of both laws as under the other; infinite where nothing is
-        known, as costs differ that are not all around one cell.
+        """No cover is more than e^bound times as likely under one of the two distributions as under the other. Infinite if
+        nothing is known, because costs differ that are not all around one cell.
 
-        Take a cover by its bucket B around that cell, whose cost rises by Δ_B, while some other falls behind by the least Δ:
-        noise on B that is lower by the difference makes up for it.
+        Consider a cover with the bucket B around that cell, whose cost rises by Δ_B, while another cover's rises by at least
+        the least Δ: noise on B that is lower by the difference compensates for it.
         """
         if (self.epsilon, self.price) != (
             other.epsilon,
@@ -161,6 +161,6 @@ class Partition:
         return float((shift / self._scales()[:, None])[around].max())
 
     def _scales(self) -> NDArray[np.float64]:
-        """The noise of each length of buckets."""
+        """The noise scale of each bucket length."""
         n = self.deviations.shape[1]
         return np.array([scale_for(length, n, self.epsilon) for length in lengths_for(n).tolist()])

@@ -1,4 +1,4 @@
-"""The law of an ALP table: counts rounded at random to units, written in hashed unary, and every bit flipped at random."""
+"""The distribution of an ALP table: counts randomly rounded to units, in hashed unary, with every bit flipped at random."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NEVER = 700.0
 """From this ε on e^ε leaves the range of doubles, and no bit is ever flipped."""
 
 BLOCK = 1 << 20
-"""Bits flipped at a time, which needs eight bytes for each."""
+"""Bits flipped at a time; needs eight bytes each."""
 
 
 def flip_probability(alpha: float, epsilon: float) -> float:
-    """q = 1/(2 + α (e^ε - 1)/ε). One more count sets one more bit with probability ε/α, and a bit that is set shows as
-    such (1-q)/q times as often: 1 + (ε/α)((1-q)/q - 1) = e^ε. It needs ε <= α and whole counts."""
+    """q = 1/(2 + α (e^ε - 1)/ε). One more count sets one more bit with probability ε/α, and a bit that is set is output as
+    set (1-q)/q times as often: 1 + (ε/α)((1-q)/q - 1) = e^ε. Needs ε <= α and integer counts."""
     if epsilon > NEVER:
         return 0.0
     return 1 / (2 + alpha * math.expm1(epsilon) / epsilon)
@@ -53,12 +53,12 @@ class Projection:
         return float(np.log(chances).sum())
 
     def outcomes(self) -> Iterator[NDArray[np.uint8]]:
-        """Every table: for audits, where there are few bits."""
+        """Every table: for audits with few bits."""
         return (np.array(bits, dtype=np.uint8) for bits in itertools.product((0, 1), repeat=int(self.starts[-1])))
 
     def independent(self) -> NDArray[np.float64]:
-        """The chances of each bit to be 0 and to be 1. One place sets all of its bits for certain but the highest, and that one
-        by a rounding of its own: no rounding has a part in two bits."""
+        """The probabilities of each bit being 0 and 1. A place sets all of its bits for certain except the highest, and that
+        one by its own rounding: no rounding affects two bits."""
         whole = np.floor(self.scaled)
         surely = self._written(whole, np.zeros(whole.size, dtype=bool))
         unset, fraction = 1.0 - surely, self.scaled - whole

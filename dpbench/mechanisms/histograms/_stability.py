@@ -1,7 +1,7 @@
-"""Noise on the non-zero counts alone: how much of it, and above which threshold a noisy count may be shown.
+"""Noise on the non-zero counts only: how much of it, and the threshold above which a noisy count may be shown.
 
-F is the chance that a count of one stays hidden. Of the k counts of one individual, a are new: hidden or not, nobody else
-is in them. The other k - a move by one each, under noise. Used by stable.py.
+F is the probability that a count of one stays hidden. Of the k counts of one individual, a are new: nobody else is in them.
+The other k - a move by one each, under noise. Used by stable.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpbench.numerics.gaussian import analytic_sigma
 
 SLACK = 1e-9
-"""Relative: σ is the root of an equation, found to so many digits."""
+"""Relative precision with which σ is found as the root of an equation."""
 
 
 def hidden(delta: float, k: int) -> float:
@@ -31,7 +31,7 @@ def shown(delta: float, k: int) -> float:
 def gaussian_delta(epsilon: float, sigma: float, tau: float, k: int) -> float:
     """The exact δ of Gaussian noise σ on non-zero counts, shown above 1 + τ (Wilkins et al. 2024).
 
-    The largest of: all counts are new; a are new and the individual is in the data; a are new and it is not.
+    The largest of: all counts are new; a are new and the individual is in the data; a are new and the individual is not.
     """
     from scipy.special import log_ndtr, ndtr
 
@@ -45,15 +45,15 @@ def gaussian_delta(epsilon: float, sigma: float, tau: float, k: int) -> float:
 
 
 def _excess(e: NDArray[Any], mu: NDArray[Any], log_ndtr: Any, ndtr: Any) -> NDArray[Any]:
-    """B(e, μ) = Φ(μ/2 - e/μ) - exp(e) Φ(-μ/2 - e/μ): δ at e of a Gaussian whose mean moves by μ deviations."""
+    """B(e, μ) = Φ(μ/2 - e/μ) - exp(e) Φ(-μ/2 - e/μ): δ at e of a Gaussian whose mean moves by μ standard deviations."""
     return ndtr(mu / 2 - e / mu) - np.exp(e + log_ndtr(-mu / 2 - e / mu))
 
 
 def gaussian_noise(epsilon: float, delta: float, k: int) -> tuple[float, float]:
     """σ and τ of gshm: what the Gaussian mechanism needs for k counts, and what hides k new ones.
 
-    Each alone spends all of δ. Together they stayed within it in all of 1925 combinations of ε (0.0001 to 20), δ (1e-12 to
-    0.99) and k (2 to 3000); nobody has proved it, so should they not, both are widened until the exact δ is kept.
+    Each alone uses all of δ. Together they stayed within it in all of 1925 combinations of ε (0.0001 to 20), δ (1e-12 to
+    0.99) and k (2 to 3000). This is not proved, so if they exceed it, both are enlarged until the exact δ holds.
     """
     from scipy.special import ndtri
 
@@ -65,20 +65,20 @@ def gaussian_noise(epsilon: float, delta: float, k: int) -> tuple[float, float]:
 
 
 def laplace_noise(epsilon: float, delta: float, k: int, form: str = "float") -> tuple[float, float]:
-    """Scale b = k/ε and τ = b ln(1/(2(1-F))) of stability_laplace; never below a count of one, however large δ is.
+    """Scale b = k/ε and τ = b ln(1/(2(1-F))) of stability_laplace; the threshold is never below one, however large δ is.
 
-    Exact noise is in whole numbers, P[X ≥ t] = e^(-t/b)/(1 + e^(-1/b)) for t ≥ 1: τ is one below the least t that keeps δ.
+    Exact noise is integer, P[X ≥ t] = e^(-t/b)/(1 + e^(-1/b)) for t ≥ 1: τ is one below the least t that keeps δ.
     """
     scale = k / epsilon
     if form == "exact":
         least = -scale * (math.log1p(math.exp(-1 / scale)) + math.log(shown(delta, k)))
-        # The scale that is drawn with is a little larger: by less than one part in 10^10.
+        # The scale used for drawing is slightly larger, by less than one part in 10^10.
         return scale, max(0.0, math.ceil(least * (1 + 1e-9) + 1e-9) - 1.0)
     return scale, max(0.0, -scale * math.log(2 * shown(delta, k)))
 
 
 def gaussian_error(counts: NDArray[Any], sigma: float, least: float) -> NDArray[np.float64]:
-    """E|published - count|: a count that stays hidden is off by itself, one that is shown by its noise."""
+    """E|published - count|: the error of a hidden count is the count itself, that of a shown count is its noise."""
     from scipy.special import ndtr
 
     t = (least - counts) / sigma

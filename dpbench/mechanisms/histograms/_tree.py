@@ -1,7 +1,7 @@
-"""Trees of noisy sums over a line, and the least-squares answer of their leaves. Used by hb and dawa.
+"""Trees of noisy sums over a line, and the least-squares estimate of their leaves. Used by hb and dawa.
 
-Level 0 are the values, each node of the next level is the sum of b neighbours (the last one of what is left). A tree has
-no root: its sum adds nothing that the level below does not know.
+Level 0 are the values; each node of the next level is the sum of b neighbours (the last one of the remaining ones). A tree
+has no root: its sum adds nothing to the level below.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from dpbench.privacy import Noise
 
 FLAT = 46
-"""Up to so many values a tree gains nothing, even for all ranges (Qardaji et al. 2013)."""
+"""Up to this many values a tree does not help, even for all ranges (Qardaji et al. 2013)."""
 
 Level = NDArray[np.float64]
 
 
 def shape_for(n: int) -> tuple[int, int]:
-    """b and h, the branching and the number of levels that make the mean squared error of a random range least.
+    """b and h, the branching and the number of levels that minimise the mean squared error of a random range.
 
-    That is proportional to (b-1) h³ - 2 (b+1) h²/3 with h = ⌈log_b n⌉, which grows with b for one h: of each h only the
-    least b counts. (n, 1), no tree, where there are few values.
+    It is proportional to (b-1) h³ - 2 (b+1) h²/3 with h = ⌈log_b n⌉, which grows with b for a fixed h: for each h only the
+    smallest b matters. (n, 1), i.e. no tree, if there are few values.
     """
     if n <= FLAT:
         return n, 1
@@ -53,8 +53,8 @@ def sums(values: NDArray[Any], b: int, h: int) -> list[NDArray[Any]]:
 def consistent(levels: list[Level], variances: list[Level], b: int) -> Level:
     """The leaves of least squares, Σ (y - x)²/v over all nodes, where each node is the sum of its children.
 
-    `variances`: v of every node, one array for each level. Upwards each node is averaged with the sum of its children, by
-    their variances; downwards what the children lack is shared among them in proportion to theirs.
+    `variances`: v of every node, one array per level. Upwards, each node is averaged with the sum of its children, weighted
+    by their variances; downwards, the difference is shared among the children in proportion to their variances.
     """
     z, w = [levels[0]], [variances[0]]
     below: list[tuple[Level, Level]] = []  # Σ z_c and Σ w_c of the children of each node

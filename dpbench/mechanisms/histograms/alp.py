@@ -1,4 +1,4 @@
-"""The approximate Laplace projection: pure ε, any cell in the time of its levels, room for the non-zero cells only."""
+"""The approximate Laplace projection: pure ε, access time by the levels of a cell, space for non-zero cells only."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from dpbench.mechanisms.sparse.base import Table
 from dpbench.privacy import Budget, Noise
 
 ROOM = 8
-"""Bits of a level for each cell that reaches it, so that at most every ninth bit is set by another cell."""
+"""Bits of a level for each cell that reaches it, so that at most one bit in nine is set by another cell."""
 
 BITS = 2**27
-"""Most bits of a table; above it, units are made larger."""
+"""Most bits of a table; if it would have more, units are made larger."""
 
 LARGEST_COUNT = 2.0**52
-"""Largest noise of the largest count: whole numbers above it are no longer all doubles."""
+"""Largest noise of the largest count: above it doubles do not represent every integer."""
 
 LEVELS = 2**20
-"""Most levels, likewise."""
+"""Most levels, for the same reason."""
 
 SURE = math.log(50)
-"""Scales of Laplace noise that are exceeded once in a hundred times."""
+"""Laplace noise exceeds this many scales with probability 1 %."""
 
 LARGEST, REACH = 0.02, 0.05
-"""Shares of ε that the largest count and the widths of the levels cost, where they are not declared."""
+"""Shares of ε for the largest count and the widths of the levels, if they are not declared."""
 
 
 def _cut(data: Contingency, transform: str, table: Table, largest: int) -> Summary:
-    """The true values, as far as the table has levels for them."""
+    """The true values, limited to what the table has levels for."""
     weights = np.minimum(table.values, largest)
     return Entries(size=data.size, shape=data.shape, transform=transform, cells=table.places, weights=weights)
 
@@ -48,16 +48,16 @@ class ALP(Histogram, name="alp"):
     """The ALP mechanism: y = M(i) ε/α, rounded at random, as y hashed bits, one on each level; every bit flipped with q.
 
     Aumüller, Lebeda, Pagh: Differentially Private Sparse Vectors with Low Error, Optimal Space, and Fast Access, CCS 2021. A
-    cell's estimate is the y that most of its bits agree with, times α/ε. Its error is about 3/ε, whatever the domain, but it is
+    cell's estimate is the y that agrees with most of its bits, times α/ε. Its error is about 3/ε for any domain size, but it is
     never negative, so that the errors of empty cells add up in sums.
     """
 
     alpha: float = 4.0
-    """α: a unit are α/ε counts. Small units have less rounding, and bits that are flipped more often."""
+    """α: one unit is α/ε counts. Smaller units mean less rounding, but bits are flipped more often."""
     largest: int | None = None
-    """β, the largest count that the table has levels for; what exceeds it is cut off. None: a noisy maximum."""
+    """β, the largest count that the table has levels for; larger counts are cut off. None: a noisy maximum."""
     buckets: int | None = None
-    """s, the bits of a level. None: eight for each cell that reaches it, by noisy numbers of cells."""
+    """s, the bits per level. None: eight per cell that reaches the level, by noisy numbers of cells."""
 
     paper = "Aumüller, Lebeda, Pagh: Differentially Private Sparse Vectors with Low Error, Optimal Space, CCS 2021"
     place = "the ALP mechanism, with a q that spends all of ε on whole counts"
@@ -81,7 +81,7 @@ class ALP(Histogram, name="alp"):
         seed = int(noise.stream("hashes").integers(0, 2**63))
         starts = np.concatenate([[0], np.cumsum(widths)])
         scaled = np.minimum(table.values, largest) * (rate / alpha)
-        # Rounding to units, bits that meet and bits that flip are one law: what they cost counts as noise.
+        # Rounding to units, collisions of bits and flips are one draw: their error counts as noise.
         cut = Stage("bounding", partial(_cut, data, self.transform, table, largest))
         law = Projection(table.places, scaled, starts, seed, flip_probability(alpha, rate))
         return Projected(
@@ -98,7 +98,7 @@ class ALP(Histogram, name="alp"):
         )
 
     def refusal(self, data: Contingency, epsilon: float) -> str:
-        """Noise alone would make the table larger than it may be."""
+        """A reason if noise alone would make the table too large."""
         needed = {
             "largest": SURE * self._moved() / LARGEST / LARGEST_COUNT,
             "buckets": ROOM / 2 * SURE * self.most(data) / REACH / BITS,
@@ -112,11 +112,11 @@ class ALP(Histogram, name="alp"):
         return ""
 
     def _moved(self) -> int:
-        """By how much one individual moves the largest count: one, or k in a tree, as all of its cells may be in one range."""
+        """How much one individual moves the largest count: by one, or by k in a tree, as all its cells may be in one range."""
         return 1 if self.transform == "none" else int(self.k)
 
     def _largest(self, table: Table, budget: Budget, noise: Noise) -> int:
-        """β. What is added to the noisy maximum makes it too small once in a hundred times."""
+        """β: the noisy maximum plus a margin, so that it is too small with probability 1 %."""
         if self.largest is not None:
             return int(self.largest)
         scale = self._moved() / budget.take(LARGEST)
@@ -124,10 +124,10 @@ class ALP(Histogram, name="alp"):
         return max(1, math.ceil(float(noisy) + SURE * scale))
 
     def _reach(self, data: Contingency, budget: Budget, noise: Noise) -> NDArray[np.float64] | None:
-        """Bits for the places with 1, 2, 4, 8, ... counts or more, by their noisy number; None where s is declared.
+        """Bits for the places with 1, 2, 4, 8, ... counts or more, by their noisy number; None if s is declared.
 
-        One more count in a place takes it across at most one of these, so that one individual moves them by k in L1. Where
-        noise takes away as much as it does once in a hundred times, there are still four bits for each place.
+        One more count in a place crosses at most one of these limits, so that one individual moves them by k in L1. Even if
+        noise lowers a number by its 1 % quantile, there are still four bits per place.
         """
         if self.buckets is not None:
             return None
@@ -138,7 +138,7 @@ class ALP(Histogram, name="alp"):
         return np.ceil(ROOM * np.maximum(0.0, noisy) + ROOM / 2 * SURE * scale)
 
     def _widths(self, largest: int, unit: float, reach: NDArray[np.float64] | None) -> NDArray[np.int64]:
-        """The bits of each level, of which there are as many as β has units."""
+        """The number of bits of each level. There are as many levels as β has units."""
         levels = math.ceil(largest / unit)
         if reach is None:
             return np.full(levels, int(self.buckets or 1))

@@ -16,10 +16,10 @@ TREES = ("none", "dyadic")
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Tabled):
-    """A mechanism whose work goes with the non-zero cells, over the cells or over the sums of dyadic ranges."""
+    """A mechanism whose cost depends on the non-zero cells only; over the cells or over the sums of dyadic ranges."""
 
     k: int = 1
-    """Most cells that one individual is in; 1 where a record is an individual. It is declared: a histogram cannot tell."""
+    """Most cells that one individual is in; 1 if a record is an individual. It must be declared: a histogram does not show it."""
 
     neighbours = INDIVIDUAL
 
@@ -28,12 +28,12 @@ class Histogram(Tabled):
         positive("k", self.k, whole=True)
 
     def most(self, data: Contingency) -> int:
-        """How many published counts one individual adds one to, at most: k, times the levels of a tree."""
+        """To how many published counts one individual adds one, at most: k, times the levels of a tree."""
         return int(self.k) * self.table(data).sensitivity
 
 
 def check_delta(delta: object) -> None:
-    """Raise unless it is a δ that means something."""
+    """Raise unless it is a valid δ."""
     positive("delta", delta)
     if delta >= 1:  # type: ignore[operator]
         raise UserError(f"delta={delta!r} is not valid: expected a number between 0 and 1, both excluded")

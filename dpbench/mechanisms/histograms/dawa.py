@@ -1,4 +1,4 @@
-"""DAWA, with a first stage that is private: a data-aware partition, then a hierarchy over its buckets."""
+"""DAWA with a private first stage: a data-aware partition, then a hierarchy over its buckets."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from dpbench.privacy import Budget, Noise
 
 @dataclass(frozen=True, kw_only=True)
 class DAWA(Written, name="dawa"):
-    """The data- and workload-aware mechanism: buckets of like counts, found with ε₁, whose totals are published with ε₂.
+    """The data- and workload-aware mechanism: buckets of similar counts, found with ε₁, whose totals are published with ε₂.
 
     Li, Hay, Miklau, Wang: A Data- and Workload-Aware Algorithm for Range Queries under Differential Privacy, PVLDB 7(5),
-    2014. Noise goes to the cost of every bucket, single cells too, as privacy needs it; the second stage is the hierarchy of
-    hb over the buckets' totals, good for all ranges, where the paper adapts one to a given set of them.
+    2014. Noise is added to the cost of every bucket, single cells too, as privacy requires; the second stage is the hierarchy of
+    hb over the buckets' totals, good for all ranges, while the paper adapts one to a given set of them.
     """
 
     share: float = 0.25
-    """Part of ε that the partition gets, ε₁."""
+    """ε₁/ε, the part of the budget for the partition."""
 
     paper = "Li, Hay, Miklau, Wang: A Data- and Workload-Aware Algorithm for Range Queries under DP, PVLDB 2014"
     place = "private partition, then totals of its buckets"

@@ -1,4 +1,4 @@
-"""The hierarchy of counts that is best for ranges over a domain that can be written out."""
+"""The hierarchy of counts that is best for ranges over a domain small enough to list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Written(Mechanism):
     """A mechanism that writes out the whole domain, as a line. Not a mechanism itself."""
 
     fits: ClassVar[int]
-    """Most cells that it takes."""
+    """Largest domain that it accepts, in cells."""
 
     kinds = ("contingency",)
     neighbours = INDIVIDUAL
@@ -30,7 +30,7 @@ class Written(Mechanism):
         if reason := super().unfit(data):
             return reason
         size = data.size  # type: ignore[attr-defined]
-        return f"writes out the domain: {size:,} cells, of which at most {self.fits:,} fit" if size > self.fits else ""
+        return f"publishes all {size:,} cells of the domain, and at most {self.fits:,} fit" if size > self.fits else ""
 
     @staticmethod
     def line(data: Contingency) -> np.ndarray:
@@ -45,7 +45,7 @@ class HB(Written, name="hb"):
     """Hierarchical histogram with the best branching factor, made consistent: Lap(h/ε) on every node of h levels.
 
     Qardaji, Yang, Li: Understanding Hierarchical Methods for Differentially Private Histograms, PVLDB 6(14), 2013. A domain
-    of several attributes is taken as the line that it is laid out on.
+    of several attributes is treated as one flattened line.
     """
 
     paper = "Qardaji, Yang, Li: Understanding Hierarchical Methods for Differentially Private Histograms, PVLDB 2013"
@@ -60,5 +60,5 @@ class HB(Written, name="hb"):
         )
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:
-        """1/ε where there is no tree; sums of Laplace noise have no closed form."""
+        """1/ε if there is no tree; sums of Laplace noise have no closed form."""
         return 1 / epsilon if tree.shape_for(data.size)[1] == 1 else math.nan

@@ -23,15 +23,15 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
     """Count sketch with Gaussian noise: in each of R rows, cell i adds g(i) M(i) to bucket h(i), (ε, δ) only.
 
     Pagh, Thorup: Improved Utility Analysis of Private CountSketch, NeurIPS 2022. One individual moves one bucket of each row
-    by one, √R in L2. With k cells these may fall into one bucket: k √R, which is paid here, as a histogram does not tell whose
-    counts are whose. Over dyadic ranges each level has its own part of a row, so that levels never meet: √(levels) and not
-    `levels` times as much.
+    by one, √R in L2. Its k cells may fall into one bucket: k √R, which is assumed here, as a histogram does not show which
+    counts belong to one individual. Over dyadic ranges each level has its own part of a row, so that levels never collide:
+    the factor is √(levels), not `levels`.
     """
 
     rows: int = 5
     """R, the number of hash functions; an odd number has a median."""
     buckets: int = 2**16
-    """b, the buckets of a row, all levels of a tree together; at most as many as there are places. Declared: it is public."""
+    """b, the buckets per row, for all levels of a tree together; at most the number of places. Declared, so it is public."""
     delta: float = 1e-6
 
     paper = "Pagh, Thorup: Improved Utility Analysis of Private CountSketch, NeurIPS 2022"
@@ -53,11 +53,11 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
         return too_many(self.rows * self.width(data), "expected fewer buckets or rows")
 
     def blocks(self, data: Contingency) -> tuple[int, ...]:
-        """The first place of each level, where there are levels."""
+        """The first place of each level, if there are levels."""
         return (0,) if self.transform == "none" else tuple(dyadic.offsets(data.size)[:-1].tolist())
 
     def sensitivity(self, data: Contingency) -> float:
-        """In L2: k in one bucket of each row and level."""
+        """L2 sensitivity: k in one bucket of each row and level."""
         return self.k * math.sqrt(self.rows * len(self.blocks(data)))
 
     def sigma(self, data: Contingency, epsilon: float, form: str = "float") -> float:
@@ -93,8 +93,8 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
         return stages.collisions(release, table)
 
     def deviation(self, data: Contingency, epsilon: float) -> float:
-        """About the standard deviation of an estimated cell: √(π/2R) √(Rσ² + ‖tail‖²/b), the noise and the other cells of a
-        bucket, where the median passes over the b/4 largest. One row or two have no median: 1 in place of π/2, all cells."""
+        """The approximate standard deviation of an estimated cell: √(π/2R) √(Rσ² + ‖tail‖²/b), from noise and from the other
+        cells of a bucket; the median ignores the b/4 largest. One or two rows have no median: 1 instead of π/2, all cells."""
         b, sigma = self.width(data), self.sigma(data, epsilon)
         values = np.sort(self.table(data).values).astype(np.float64)
         median = self.rows > 2

@@ -1,4 +1,4 @@
-"""Stability-based histograms: noise on the non-zero counts alone, and a threshold that hides who is the only one there."""
+"""Stability-based histograms: noise on the non-zero counts only, and a threshold that hides cells with a single individual."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stable(Histogram):
     """What both share: noisy non-zero counts, published above a threshold that follows from ε, δ and k. Not a mechanism."""
 
     delta: float = 1e-6
-    """δ: the chance that a cell with one individual in it is shown, or that the noise tells more than ε."""
+    """δ: the probability that a cell with a single individual is shown, or that the noise reveals more than ε."""
 
     privacy = "(ε, δ)"
 
@@ -29,7 +29,7 @@ class Stable(Histogram):
         super().__post_init__()
         check_delta(self.delta)
         if self.transform != "none" and self.k > 1:
-            why = "cells of one individual may be in one range, whose count its threshold would not hide"
+            why = "several cells of one individual may be in one range, whose count the threshold would not hide"
             raise UserError(f"k={self.k} with transform={self.transform!r} is not valid: {why}; expected k=1")
 
     def above(self, data: Contingency, noisy: NDArray[np.float64], tau: float, **chosen: float) -> Entries:
@@ -52,7 +52,7 @@ class GaussianSparseHistogram(Stable, name="gshm"):
     """The Gaussian sparse histogram mechanism: M(i) + N(0, σ²) where M(i) > 0, published above 1 + τ, (ε, δ) only.
 
     Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, Journal of Privacy
-    and Confidentiality 14(1), 2024. With k cells for each individual noise grows with √k.
+    and Confidentiality 14(1), 2024. With k cells per individual, noise grows with √k.
     """
 
     paper = "Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, JPC 2024"
@@ -73,7 +73,7 @@ class GaussianSparseHistogram(Stable, name="gshm"):
         return self.above(data, noisy, tau, sigma=sigma)
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:
-        """Of a place, of which most are zero and published as such."""
+        """Mean over all places, most of which are zero and published as zero."""
         sigma, tau = self.noise_of(data, epsilon)
         table = self.table(data)
         return float(stability.gaussian_error(table.values, sigma, 1 + tau).sum() / table.size)
@@ -96,7 +96,7 @@ class StabilityLaplace(Stable, name="stability_laplace"):
         return self.above(data, noisy, tau, scale=scale)
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:
-        """Of a place, of which most are zero and published as such."""
+        """Mean over all places, most of which are zero and published as zero."""
         scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data))
         table = self.table(data)
         return float(stability.laplace_error(table.values, scale, 1 + tau).sum() / table.size)

@@ -1,6 +1,6 @@
-"""Kernels of sensitivity control: what limiting every row to θ does to the column counts.
+"""Kernels of sensitivity control: the effect of limiting every row to θ on the column counts.
 
-All of them touch only the rows larger than θ: the others stay as they are.
+All of them visit only the rows larger than θ: the others stay as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def capped_total(row_sizes: np.ndarray, largest: int) -> np.ndarray:
 
 
 def capped_totals(row_sizes: np.ndarray, thetas: np.ndarray) -> np.ndarray:
-    """Σ_i min(RC_i, θ) for any θ, whole or not: rows of at most ⌊θ⌋ ones count in full, the others as θ."""
+    """Σ_i min(RC_i, θ) for any θ, whole or not: rows of at most ⌊θ⌋ ones count fully, the others as θ."""
     histogram = np.bincount(row_sizes, minlength=1)
     rows, ones = np.cumsum(histogram), np.cumsum(histogram * np.arange(histogram.size))
     whole = np.minimum(np.floor(thetas).astype(np.int64), histogram.size - 1)
@@ -36,8 +36,8 @@ def normalised_counts(indptr: np.ndarray, indices: np.ndarray, counts: np.ndarra
 
 
 PARTS = 1 << 24
-"""Exact noise is for whole numbers: a row's share θ/RC is then cut to a multiple of 1/PARTS, so that a row still moves the
-counts by θ at most. Doubles hold such counts up to half a thousand million."""
+"""For exact noise, a row's weight θ/RC is rounded down to a multiple of 1/PARTS, so that a row still moves the counts by at
+most θ. Doubles represent such counts exactly up to 5 * 10^8."""
 
 
 @kernel()
@@ -75,7 +75,7 @@ def sampled_counts(indptr, indices, counts, theta, rng):
 def _add_stretch(sums, thetas, alphas, low, high, count, base, slope):
     """Add a column with true count `count` and limited count base + slope θ to the candidates thetas[low:high].
 
-    The ratio of the two falls as θ grows, so it passes the gaps between α values in order: one entry a gap, written as
+    The ratio of the two decreases as θ grows, so it crosses the gaps between α values in order: one entry per gap, written as
     differences along θ at its two ends.
     """
     if high <= low:
@@ -100,7 +100,7 @@ def scaled_truncation(indptr, indices, counts, by_size, thetas, alphas):
     """mean_j |c_j - α c_j^θ| for all pairs of ascending `thetas` and ascending `alphas` (from 1), exactly.
 
     Rows are taken largest first (`by_size`). Between the sizes of two rows that hold it, a column's limited count is
-    linear in θ: it is added once for the whole stretch, so the work is a few steps for each one of the data, however
+    linear in θ: it is added once for the whole interval, so the work is a few steps per one in the data, however
     many candidates there are.
     """
     d = counts.size
@@ -120,7 +120,7 @@ def scaled_truncation(indptr, indices, counts, by_size, thetas, alphas):
             break
         for at in range(indptr[row], indptr[row + 1]):
             j = indices[at]
-            if above[j] == 0:  # untouched so far: c^θ = c; from here on it is counted apart
+            if above[j] == 0:  # unchanged so far: c^θ = c; from here on it is counted separately
                 sums[0, 0, 0] -= counts[j]
                 sums[0, 0, 1] -= counts[j]
                 sums[high, 0, 0] += counts[j]

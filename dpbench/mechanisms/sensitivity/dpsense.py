@@ -1,6 +1,6 @@
 """Sensitivity control: limit every row to θ ones, with θ chosen privately (sensitivity: DPSense and DPSense-S).
 
-Only a page and a half of the paper is known; what is our reading of the rest is said in `reconstructed`.
+Only a page and a half of the paper is available to us; `reconstructed` says what we filled in.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Stages = tuple[Stage[np.ndarray], ...]
 class SensitivityControl(Bounded):
     """What both algorithms share: the split of the budget, and the limiting of rows. Not a mechanism itself.
 
-    `bound` is only the upper end of the candidates for θ; the noise is calibrated to the chosen θ. Rows above it are no
-    reason to refuse the data, as they are elsewhere: every row is cut to θ before it is counted. (A refusal would also
-    tell that there is such a row.)
+    `bound` is only the largest candidate for θ; the noise is calibrated to the chosen θ. Larger rows are no reason to refuse
+    the data, as they are elsewhere: every row is cut to θ before it is counted. (A refusal would also reveal that there is
+    such a row.)
     """
 
     share: float = 0.5
@@ -59,7 +59,7 @@ class SensitivityControl(Bounded):
         one_of("limit", self.limit, ("normalise", "sample"))
 
     def unfit(self, data: Any) -> str:
-        return Mechanism.unfit(self, data)  # passing over Bounded's, which wants every row within the bound
+        return Mechanism.unfit(self, data)  # not Bounded's check, which wants every row within the bound
 
     def not_private(self) -> str:
         observed = "the candidates for θ end at the largest observed row, which looks at the data: declare `bound`"
@@ -72,7 +72,7 @@ class SensitivityControl(Bounded):
     def limited(self, data: ColumnData, theta: float, noise: Noise) -> np.ndarray:
         """Q(D|θ), the column counts after every row is limited to θ."""
         if self.limit == "sample":
-            # Even where nothing is cut: items and edges then have streams of their own, whatever the largest row is.
+            # Even if nothing is cut, so that items and edges always have separate streams.
             return sampled_counts(data.indptr, data.indices, data.counts, theta, noise.stream("limit"))
         if theta >= data.largest_row:
             return data.counts.astype(np.float64)
@@ -86,8 +86,8 @@ class SensitivityControl(Bounded):
         return PARTS if self.limit == "normalise" else 1
 
     def stages(self, columns: ColumnData, theta: float, alpha: float, limited: np.ndarray) -> Stages:
-        """Bounding: rows scaled down to θ, and α times their counts. Where θ ones are drawn instead, each is kept with the
-        chance θ/RC: the scaled counts are the expected ones, and what the draw adds to them is sampling."""
+        """Bounding: rows scaled down to θ, and α times their counts. If θ ones are drawn instead, each is kept with
+        probability θ/RC: the scaled counts are the expected ones, and the draw's deviation from them is sampling."""
         counts = Stage("bounding" if self.limit == "normalise" else "sampling", partial(np.multiply, alpha, limited))
         if self.limit == "normalise":
             return (counts,)
@@ -102,8 +102,8 @@ class SensitivityControl(Bounded):
         raise NotImplementedError
 
     def columns_error(self, data: ColumnData, epsilon: float) -> float:
-        """The mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|, a pass over the data for
-        every θ in question. Sampled rows have no closed form: nan."""
+        """The mean over (θ, α) of E|α (c^θ + Lap(θ/ε_p)) - c|, with one pass over the data for
+        every likely θ. Sampled rows have no closed form: nan."""
         if self.limit == "sample":
             return math.nan
         _, eps_p = self.split(epsilon)
@@ -128,8 +128,8 @@ class DPSense(SensitivityControl, name="dpsense"):
     ac(D|θ) = Σ_i min(RC_i, θ) / d, so the histogram of row sizes gives q for every θ at once. q is concave; its best θ
     is the (d/ε_p)-th largest row. Adding a row raises q for all θ, so exp(ε_c q) needs no factor 2.
 
-    θ need not be whole (`step`), nor the data binary (Section 4.4): of records, RC is the number of a user's records, and a row
-    is scaled as one. It may then exceed d, and so may one row move the average count by more than Lemma 1's 1.
+    θ need not be an integer (`step`), nor the data binary (Section 4.4): for records, RC is a user's number of records, and
+    such a row is scaled like any other. It may exceed d, so one row may move the average count by more than Lemma 1's 1.
     """
 
     paper, place = "sensitivity", "Section 4.2, Algorithm 1"
@@ -139,7 +139,7 @@ class DPSense(SensitivityControl, name="dpsense"):
     theta: float | None = None
     """A fixed threshold that was not chosen by looking at the data: the whole budget then publishes the counts."""
     step: float = 1.0
-    """The candidates for θ are its multiples, up to the largest row."""
+    """The candidates for θ are the multiples of this, up to the largest row."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,7 +147,7 @@ class DPSense(SensitivityControl, name="dpsense"):
             if (value := getattr(self, name)) is not None:
                 positive(name, value, whole=self.limit == "sample")
         if self.theta is not None and self.step != 1.0:
-            raise UserError(f"step={self.step!r} has no effect beside theta={self.theta!r}")
+            raise UserError(f"step={self.step!r} has no effect together with theta={self.theta!r}")
 
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
@@ -205,7 +205,7 @@ class DPSense(SensitivityControl, name="dpsense"):
             expected = capped_totals(columns.row_sizes, np.array([theta]))[0] / columns.columns - theta / eps_p
         limited = self.limited(columns, theta, noise)
         counts = noise.laplace(limited, scale=theta / eps_p, parts=self.parts)
-        # What the quality function expects of θ, and the θ it likes best: both from the exact quality.
+        # The error that the quality function predicts for θ, and its best θ: both from the exact quality.
         foretold = {
             "predicted_mae": columns.ones / columns.columns - expected,
             "best_theta": thetas[np.argmax(quality)],
@@ -227,15 +227,15 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
     """DPSense-S: θ and a scale α together by the exponential mechanism, then α (Q(D|θ) + ⟨Lap(θ/ε_p)⟩^d).
 
     q_s(D, θ, α) = -(mean_j |c_j - α c_j^θ| + α θ/ε_p) does not move in one direction, hence exp(ε_c q_s / 2Δq). Adding
-    a row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones: what `tight` makes
-    of it holds for rows within the bound alone, and others are then refused.
+    a row moves |c_j - α c_j^θ| by at most max(1, α-1), and in no more columns than the row has ones. The bound that `tight`
+    derives from this holds only for rows within `bound`, so data with larger rows is then refused.
     """
 
     paper, place = "sensitivity", "Section 4.3, Algorithm 2"
     reconstructed = "the quality function, its sensitivity, the candidates for θ and α, the even split of the budget"
 
     def inexact(self) -> str:
-        return "q_s is a sum of many rounded numbers, whose error no sensitivity covers"
+        return "q_s is a sum of many rounded numbers, and no sensitivity covers the rounding error"
 
     alphas: int = 11
     """Number of candidates for α, evenly spaced from 1 to `alpha_max`."""
@@ -261,13 +261,13 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
         return thetas, np.linspace(1.0, float(self.alpha_max), int(self.alphas))
 
     def quality(self, data: ColumnData, epsilon: float) -> np.ndarray:
-        """q_s(D, θ, α, ε_p), a row a θ and a column an α of `grid`."""
+        """q_s(D, θ, α, ε_p), one row per θ and one column per α of `grid`."""
         _, eps_p = self.split(epsilon)
         thetas, alphas = self.grid(data)
 
         def truncation() -> np.ndarray:
             by_size = np.argsort(data.row_sizes, kind="stable")[::-1]
-            # From the largest row on nothing is cut, whatever the declared bound is.
+            # From the largest row on, nothing is cut, whatever the declared bound is.
             cut = thetas[: max(1, data.largest_row)]
             table = scaled_truncation(data.indptr, data.indices, data.counts, by_size, cut, alphas)
             return np.vstack([table, np.tile(table[-1], (thetas.size - cut.size, 1))])

@@ -1,7 +1,7 @@
-"""What becomes of the zero entries under noise and a summary, as laws: drawn without writing the zeros down.
+"""The zero entries under noise and a summary, as distributions that are drawn without listing the zeros.
 
-Used by the shortcuts through `Noise.draw`. An outcome are the places of the zeros that are in the summary and their
-noisy values, as the laborious form would have chosen them.
+Used by the shortcuts through `Noise.draw`. An outcome consists of the places of the zeros in the summary and their noisy
+values, as the laborious form would have chosen them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpbench.numerics import places
 
 @dataclass(frozen=True, eq=False)
 class PassingZeros:
-    """The zeros that pass the filter: k ~ Bin(m - n, p_θ) of them, at uniform places, with the values of noise that
+    """The zeros that pass the filter: k ~ Bin(m - n, p_θ) of them, at uniform places, with values of noise that
     passes (Remark 1)."""
 
     table: Table
@@ -69,8 +69,8 @@ class SampledZeros:
 
 @dataclass(frozen=True, eq=False)
 class PriorityZeros:
-    """Noisy values and priorities of those zeros that can be among the s + 1 highest priorities, the values and
-    priorities of the other entries being given."""
+    """Noisy values and priorities of the zeros that can be among the s + 1 highest priorities, given the values and
+    priorities of the other entries."""
 
     table: Table
     alpha: float
@@ -85,13 +85,13 @@ class PriorityZeros:
 
     def log_probability(self, outcome: tuple[np.ndarray, np.ndarray]) -> float:
         raise NotImplementedError(
-            "priorities have a density, and how many are drawn depends on a guess: the laborious form has the law"
+            "priorities are continuous, and how many are drawn depends on a guess: use the laborious form"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class ZeroPlaces:
-    """`number` different zero entries, uniformly, sorted."""
+    """`number` distinct zero entries, chosen uniformly, sorted."""
 
     table: Table
     number: int
@@ -107,7 +107,7 @@ class ZeroPlaces:
 
 
 def _are_zeros(table: Table, where: np.ndarray) -> bool:
-    """Whether these are different zero entries, in order."""
+    """Whether these are distinct zero entries, in order."""
     inside = where.size == 0 or (int(where[0]) >= 0 and int(where[-1]) < table.size)
     return inside and bool(np.all(np.diff(where) > 0)) and not np.isin(where, table.places).any()
 
@@ -118,7 +118,7 @@ def _log_mass(alpha: float, values: np.ndarray) -> np.ndarray:
 
 
 def _log_none(table: Table, where: np.ndarray, chance: float) -> float:
-    """ln of the chance that none of the other zeros is in the summary."""
+    """ln of the probability that none of the other zeros is in the summary."""
     rest = table.zeros - where.size
     if rest == 0:
         return 0.0

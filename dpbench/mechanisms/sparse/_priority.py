@@ -1,9 +1,9 @@
 """Priority sampling without the zeros: which zero cells have a priority |v|/r high enough, and how high.
 
-Given any τ, a cell has a priority of τ or more just when threshold sampling with τ chooses it, and its r is then
-uniform on (0, min(|v|/τ, 1)]. So a guess of τ that lets more than s cells through gives all that the s + 1 highest
-priorities need. A guess may look at the other cells, whose noise is independent. When it lets too few through, the next
-lower layer of priorities is drawn too: those found stay, so the result has the distribution of one draw.
+For any τ, a cell has a priority of τ or more exactly if threshold sampling with τ chooses it, and its r is then
+uniform on (0, min(|v|/τ, 1)]. So a guess of τ that lets more than s cells pass gives all that the s + 1 highest
+priorities need. A guess may look at the other cells, whose noise is independent. If it lets too few pass, the next
+lower layer of priorities is drawn too. Those found are kept, so the result has the distribution of one draw.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dpbench.mechanisms.sparse._zeros import sample_probability, sampled, upgrad
 from dpbench.numerics import geometric
 
 SLACK = 6.0
-"""Standard deviations by which a guess aims above s + 1: a second layer is needed once in a thousand million."""
+"""Standard deviations by which a guess exceeds s + 1: a second layer is needed once in 10^9 draws."""
 
 STEPS = 64
 
 
 def priorities(values: np.ndarray, rng: np.random.Generator, above: float = 0.0) -> np.ndarray:
-    """|v|/r with r uniform on (0, 1], or on what makes the priority at least `above`."""
+    """|v|/r with r uniform on (0, 1], or restricted so that the priority is at least `above`."""
     size = np.abs(values)
     r = 1 - rng.random(size.size)
     if above > 0:
@@ -41,11 +41,11 @@ def top(priority: np.ndarray, s: int) -> tuple[np.ndarray, float]:
 def zero_priorities(
     alpha: float, theta: float, zeros: int, values: np.ndarray, others: np.ndarray, s: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy values and priorities of those zeros (|v| ≥ θ) that can be among the s + 1 highest priorities of all.
+    """Noisy values and priorities of the zeros (|v| ≥ θ) that can be among the s + 1 highest priorities of all.
 
     `values` and `others` are the noisy values of the non-zero cells that passed θ, and their priorities.
     """
-    lowest = max(1.0, math.ceil(theta))  # from here down every zero that passes has a priority of τ or more
+    lowest = max(1.0, math.ceil(theta))  # for τ up to this, every zero that passes has a priority of τ or more
     tau = _guess(alpha, lowest, zeros, values, others, s)
     found = [np.empty(0, dtype=np.int64)]
     priority = [np.empty(0)]
@@ -74,7 +74,7 @@ def _layer(
 
 
 def _guess(alpha: float, lowest: float, zeros: int, values: np.ndarray, others: np.ndarray, s: int) -> float:
-    """About the largest τ that surely lets more than s cells through: two rounds on a grid of τ."""
+    """About the largest τ that almost certainly lets more than s cells pass: two rounds on a grid of τ."""
     ranked = np.sort(others)
     # The paper's τ for s + 1 entries takes min(|v|/τ, 1) for |v|/τ, so no good guess is much above it.
     total = float(np.abs(values).sum()) + zeros * geometric.mean_abs(alpha)

@@ -1,6 +1,6 @@
-"""What summaries of a table would answer without noise: the stages of mechanisms on contingency tables.
+"""The stages of mechanisms on contingency tables: what their summaries would answer without noise.
 
-Imported by the families sparse and histograms. Nothing here has the size of the domain: a stage lists what is published.
+Imported by the families sparse and histograms. Nothing is as large as the domain: a stage lists what is published.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpbench.numerics import hashing
 
 
 def told(release: Entries, table: Table, part: Part, *before: Stage[Summary]) -> Entries:
-    """The release with its last stage: the published places with their true values, weighed as their noisy ones are."""
+    """The release with its last stage: the published places with their true values, weighted like their noisy ones."""
     return replace(release, stages=(*before, Stage(part, partial(_listed, release, table))))
 
 
@@ -27,7 +27,7 @@ def passed(release: Entries, table: Table, places: np.ndarray) -> Stage[Summary]
 
 
 def collisions(release: Sketched, table: Table) -> Sketched:
-    """The release of a sketch with its stage: the same buckets without noise. Places that share one are answered by one."""
+    """The release of a sketch with its stage: the same buckets without noise. Places in the same bucket get one answer."""
     return replace(release, stages=(Stage("grouping", partial(_sketched, release, table)),))
 
 
@@ -40,13 +40,13 @@ def _listed(release: Entries, table: Table) -> Summary:
     true = _true_values(table, release.cells)
     if release.values is None:
         return replace(release, weights=true)
-    # A sampled value v has the weight v/p. Where v = 0 nothing was weighed.
+    # A sampled value v has the weight v/p. If v = 0, nothing was weighted.
     factor = np.divide(release.weights, release.values, out=np.ones(true.size), where=release.values != 0)
     return replace(release, weights=true * factor, values=true)
 
 
 def _kept(release: Entries, table: Table, places: np.ndarray) -> Summary:
-    # Zeros that passed the filter add nothing to the truth, whether they are listed or not.
+    # Zeros that passed the filter have the true value zero, whether they are listed or not.
     return replace(release, cells=places, weights=_true_values(table, places), values=None)
 
 

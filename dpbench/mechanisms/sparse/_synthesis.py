@@ -1,4 +1,4 @@
-"""Synthetic counts from a Dirichlet posterior over a huge domain, at the cost of the non-zeros and the output."""
+"""Synthetic counts from a Dirichlet posterior over a huge domain, at a cost proportional to the non-zeros and the output."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from dpbench.numerics.places import absent, merge
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Synthetic individuals, as many in each group as it has: p ~ Dirichlet(n + α), then draws from p. A law for
-    `Noise.draw`: an outcome are the sorted cells that hold any, and how many."""
+    """Synthetic individuals, as many in each group as it has: p ~ Dirichlet(n + α), then draws from p. A distribution for
+    `Noise.draw`: an outcome consists of the sorted non-empty cells and their counts."""
 
     cells: np.ndarray
     """The non-zero cells, sorted."""
     counts: np.ndarray
     width: int
-    """Cells of a group: group g holds the cells from g times the width on."""
+    """Number of cells per group: group g begins at cell g times the width."""
     prior: float
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         group, first, last, people = groups(self.cells, self.counts, self.width)
         empty = self.width - (last - first)  # zero cells of each group
 
-        # A Gamma for each cell; the zero cells of a group are one place, after its other cells.
+        # One Gamma draw per cell; the zero cells of a group share one place, after its other cells.
         slot = np.arange(first.size)
         mass = np.insert(rng.gamma(self.counts + self.prior), last, _gamma(self.prior * empty, rng))
         drawn = split(people, first + slot, last + slot + 1, mass, rng)
         zero_slots = last + slot
         kept = np.delete(drawn, zero_slots)
 
-        # Those in zero cells fall on all of their group alike, before anything is known of p there.
+        # Individuals in zero cells are spread over the zero cells of their group, all equally likely.
         ranks, numbers = scatter(drawn[zero_slots], group[first] * self.width - first, empty, self.prior, rng)
         return merge(self.cells[kept > 0], kept[kept > 0], absent(self.cells, ranks), numbers)
 
@@ -56,7 +56,7 @@ class Posterior:
         return float(each.sum() + (gammaln(numbers + mass) - gammaln(numbers + 1) - gammaln(mass)).sum())
 
     def outcomes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Every table with as many people in each group: for audits, where there are few."""
+        """Every table with the same number of people in each group: for audits of small data."""
         group, first, _, people = groups(self.cells, self.counts, self.width)
         cells = (group[first][:, None] * self.width + np.arange(self.width)).reshape(-1)
         for parts in itertools.product(*(_compositions(int(n), self.width) for n in people)):
@@ -89,7 +89,7 @@ def _gamma(shape: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def split(
     counts: np.ndarray, starts: np.ndarray, ends: np.ndarray, mass: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Multinomial draws over many segments [start, end) of `mass` at once, by halving each until one place is left."""
+    """Multinomial draws over many segments [start, end) of `mass` at once, by halving each until a single place is left."""
     running = np.concatenate([[0.0], np.cumsum(mass)])
     drawn = np.zeros(mass.size, dtype=np.int64)
     while counts.size:
@@ -116,8 +116,8 @@ def scatter(
 ) -> tuple[np.ndarray, np.ndarray]:
     """`counts` draws each from p ~ Dirichlet(prior, prior, ...) over the places start to start + size - 1.
 
-    The places that were drawn, sorted, and how often. Costs the smaller of draws and places: few draws go by Pólya's
-    urn, many by a weight for every place, a block of places at a time.
+    Returns the places drawn, sorted, and how often. The cost is the smaller of draws and places: few draws use Pólya's
+    urn, many use one weight per place, a block of places at a time.
     """
     crowded = counts > sizes
     few = np.where(crowded, 0, counts)
@@ -137,9 +137,9 @@ def scatter(
 
 
 def urn(counts: np.ndarray, mass: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Pólya urns: draw i of an urn is new with probability mass/(mass + i), else a copy of an earlier one, any alike.
+    """Pólya urns: draw i of an urn is new with probability mass/(mass + i), otherwise a copy of a uniformly chosen earlier draw.
 
-    For each of all draws, urn after urn: the draw it copies in the end, and the urn. One that copies itself is new.
+    For each draw, urn by urn: the draw that it finally copies, and the urn. A draw that copies itself is new.
     """
     which = np.repeat(np.arange(counts.size), counts)
     first = np.repeat(np.cumsum(counts) - counts, counts)
@@ -152,7 +152,7 @@ def urn(counts: np.ndarray, mass: np.ndarray, rng: np.random.Generator) -> tuple
 
 
 def prior_for(epsilon: float, delta: float, records: int, cells: int) -> float:
-    """The smallest prior count a cell for which synthetic data are (ε, δ)-private.
+    """The smallest prior count per cell for which synthetic data is (ε, δ)-private.
 
     A record alone in its cell changes the likelihood by 1 + m/α, where m, the cell's synthetic count, is beta-binomial:
     m > (e^ε - 1) α may happen with probability δ at most. Others in the cell, or a smaller group, make it less likely.

@@ -1,8 +1,8 @@
-"""What becomes of the zero cells under noise and a summary: how likely each is chosen, and with which value.
+"""The zero cells under noise and a summary: how likely each is chosen, and with which value.
 
-The closed forms of sparse (Algorithms filter and threshold, and their combination), for whole and for real τ: noise is
-whole, so a real θ acts as ⌈θ⌉, and a real τ splits the series between ⌊τ⌋ and ⌊τ⌋ + 1 while the factor 1/τ stays real.
-The paper's own forms are these at whole τ.
+The closed forms of sparse (Algorithms filter and threshold, and their combination), for integer and for real τ: noise is
+integer, so a real θ acts as ⌈θ⌉, and a real τ splits the series between ⌊τ⌋ and ⌊τ⌋ + 1 while the factor 1/τ stays real.
+The paper's forms are these for integer τ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 TINY = 1e-8
-"""Below it a binomial count is drawn as Poisson: the two laws differ by at most p, while 1 - p has lost p's digits."""
+"""Below this p a binomial count is drawn as Poisson: the two differ by at most p, while 1 - p has lost the digits of p."""
 
 GRID = 4096
 
@@ -39,13 +39,13 @@ def passed(alpha: float, theta: float, two_sided: bool, size: int, rng: np.rando
 
 
 def mean_stopped(alpha: float, theta: float) -> float:
-    """E[x | x < θ] of noise, negative: the mean of all is 0, and Σ_{x≥θ} x P[x] = p_θ (θ + α/(1-α))."""
+    """E[x | x < θ] of noise, negative: the overall mean is 0, and Σ_{x≥θ} x P[x] = p_θ (θ + α/(1-α))."""
     least, p = math.ceil(theta), pass_probability(alpha, theta, two_sided=False)
     return -p * (least + alpha / (1 - alpha)) / (1 - p)
 
 
 def theta_for(alpha: float, target: float, size: int, two_sided: bool = True) -> float:
-    """θ from which about `target` zeros of `size` pass: ln(t(1+α)/m)/ln α one-sided. At least 1: below it all pass."""
+    """θ from which about `target` zeros of `size` pass: ln(t(1+α)/m)/ln α one-sided. At least 1: below that, all pass."""
     share = target * (1 + alpha) / size / (2 if two_sided else 1)
     return max(1.0, math.log(share) / math.log(alpha))
 

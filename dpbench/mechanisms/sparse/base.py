@@ -1,4 +1,4 @@
-"""What all mechanisms of sparse share: the table that noise goes to, plain or transformed, and the choice of form.
+"""What all mechanisms of sparse share: the table that gets noise, plain or transformed, and the choice of form.
 
 Every summary exists twice. The laborious form adds noise to all m places and summarises the result; the shortcut draws
 the summary itself, from the n non-zero places and the few zeros that it would have chosen, with the same distribution.
@@ -24,21 +24,21 @@ from dpbench.privacy import Budget, Noise
 INDIVIDUAL = "add or remove one individual (one count of one cell)"
 
 FITS = 2**27
-"""Most places of a table that is written out in full: 1 GB of numbers, and as much again for its prefix sums."""
+"""Most places of a table that is stored in full: 1 GB of numbers, and as much again for its prefix sums."""
 
 LISTED = 2**26
-"""Most places of a list, of entries or of a transform's non-zero ones: with what is needed to draw and sort them some 3 GB."""
+"""Most places of a list, of entries or of non-zero transform values: about 3 GB with what is needed to draw and sort them."""
 
 NUMBERED = 2**63
 """Places are numbered by int64."""
 
 SMALLEST_RATE = 1e-9
-"""Least ε/Δ of noise in whole numbers."""
+"""Smallest ε/Δ for integer noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """M as noise sees it: sorted places of the non-zero entries, their whole values, m = `size`, and Δ."""
+    """The table that gets noise: sorted places of the non-zero entries of M, their integer values, m = `size`, and Δ."""
 
     places: np.ndarray
     values: np.ndarray
@@ -73,7 +73,7 @@ def _table(data: Contingency, transform: str) -> Table:
 
 
 def _places(data: Contingency, transform: str) -> int:
-    """Number of places that noise goes to."""
+    """Number of places that get noise."""
     if transform == "none":
         return data.size
     if transform == PRODUCT:
@@ -88,7 +88,7 @@ def _sensitivity(data: Contingency, transform: str) -> int:
 
 
 def _attributes(data: Contingency, transform: str) -> tuple[int, ...]:
-    """The shape as a transform sees it: all but the product take the cells as one line."""
+    """The shape as a transform sees it: all except the product treat the cells as one line."""
     return data.shape if transform == PRODUCT else (data.size,)
 
 
@@ -131,7 +131,7 @@ class Sparse(Tabled):
     """A mechanism of the paper, with noise in whole numbers."""
 
     rebuild: bool = False
-    """Make the transform anew in every release, as somebody who publishes once must, instead of once for all: for timings."""
+    """Compute the transform in every release, as somebody who publishes once must, instead of once for all. For timings."""
 
     paper = "sparse"
 
@@ -148,15 +148,15 @@ class Sparse(Tabled):
         return geometric.decay(epsilon, sensitivity)
 
     def moved(self, data: Any) -> int:
-        """Δ: by how much one individual moves the numbers that noise goes to."""
+        """Δ: how much one individual moves the numbers that get noise."""
         return _sensitivity(data, self.transform)
 
     def table_budget(self, epsilon: float) -> float:
-        """The part of ε that noise on the table gets."""
+        """The part of ε for the noise on the table."""
         return epsilon
 
     def least(self, data: Any) -> float:
-        """The least ε: below it whole-number noise leaves the range in which doubles hold whole numbers."""
+        """The smallest ε: below it, integer noise leaves the range in which doubles represent every integer."""
         return SMALLEST_RATE * self.moved(data) / self.table_budget(1.0)
 
     def refusal(self, data: Any, epsilon: float) -> str:
@@ -165,7 +165,7 @@ class Sparse(Tabled):
         return self.too_large(data, self.alpha(self.table_budget(epsilon), self.moved(data)))
 
     def too_large(self, data: Any, alpha: float) -> str:
-        """Why what would be published does not fit; empty when it does."""
+        """Why the output would not fit; empty if it does."""
         return ""
 
     def writes_all(self) -> bool:
@@ -182,7 +182,7 @@ class Sparse(Tabled):
 
 @dataclass(frozen=True)
 class Sizes:
-    """n and ‖M‖₁ of a table, as sizes and thresholds are chosen from them."""
+    """n and ‖M‖₁ of a table, from which sizes and thresholds are chosen."""
 
     nonzeros: int
     total: int
@@ -203,12 +203,12 @@ class Summarised(Sparse):
     """A mechanism that publishes a list of chosen places, drawn by the shortcut or, to compare, laboriously."""
 
     laborious: bool = False
-    """Add noise to every place first, then summarise: same distribution, cost of the domain."""
+    """Add noise to every place first, then summarise: same distribution, but the cost depends on the domain."""
     ratio: float = 1.0
-    """Size of the summary as a multiple of n, where no parameter says it."""
+    """Size of the summary as a multiple of n, if no parameter gives it."""
     private_size: float = 0.0
-    """Share of ε for noisy n and ‖M‖₁, from which sizes and thresholds are then chosen. 0: from the true ones, for nothing, as
-    the paper does, which takes them as not sensitive."""
+    """Share of ε for noisy n and ‖M‖₁, from which sizes and thresholds are then chosen. 0: from the true ones at no cost, as
+    in the paper, which treats them as not sensitive."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -218,7 +218,7 @@ class Summarised(Sparse):
             raise UserError(f"private_size={self.private_size!r} is not valid: expected a share of ε from 0 to below 1")
 
     def check_private_size(self) -> None:
-        """Raise where noisy sizes would be paid for and not used."""
+        """Raise if noisy sizes would be paid for but not used."""
         if self.private_size and None not in self.told().values():
             given = ", ".join(self.told())
             raise UserError(
@@ -229,7 +229,7 @@ class Summarised(Sparse):
         return self.laborious
 
     def stepwise(self) -> Mechanism:
-        """The laborious form: noise on every place, whatever the data are."""
+        """The laborious form: noise on every place, whatever the data is."""
         return replace(self, laborious=True)
 
     def table_budget(self, epsilon: float) -> float:
@@ -240,7 +240,7 @@ class Summarised(Sparse):
         return max(of_table, 2 * SMALLEST_RATE / self.private_size) if self.private_size else of_table
 
     def sizes(self, data: Contingency, epsilon: float, noise: Noise) -> Sizes:
-        """n and ‖M‖₁ as parameters are chosen from them: the true ones, or noisy ones that are paid for."""
+        """n and ‖M‖₁, from which parameters are chosen: the true ones, or noisy ones that are paid for."""
         if not self.private_size:
             return Sizes.of(data)
         # One individual moves n by one at most, and ‖M‖₁ by one.
@@ -267,7 +267,7 @@ class Summarised(Sparse):
         return f"{looked} chosen from n or ‖M‖₁, which the paper takes as not sensitive: give numbers, or private_size"
 
     def told(self) -> dict[str, Any]:
-        """Parameters that are taken from the data when they are not told (None)."""
+        """Parameters that are chosen from the data if they are not given (None)."""
         raise NotImplementedError
 
 
@@ -279,21 +279,21 @@ def check_optional(**parameters: Any) -> None:
 
 
 def check_negatives(negatives: str, transform: str) -> None:
-    """Raise unless rounding negative values up means something."""
+    """Raise if rounding negative values up makes no sense."""
     one_of("negatives", negatives, ("keep", "zero"))
     if negatives == "zero" and transform == "haar":
         raise UserError("negatives='zero' and transform='haar': a wavelet coefficient may be negative, a count may not")
 
 
 def too_many(expected: float, hint: str) -> str:
-    """Why so many entries are not published; empty when they are."""
+    """Why this many entries cannot be published; empty if they can."""
     if expected <= LISTED:
         return ""
     return f"it would publish about {expected:.3g} entries, and at most {LISTED:.3g} fit: {hint}"
 
 
 def check_consistent(consistent: bool, transform: str) -> None:
-    """Raise where the consistency check means nothing."""
+    """Raise if the consistency check makes no sense."""
     if consistent and transform != "dyadic":
         raise UserError(f"consistent=True needs transform='dyadic', not {transform!r}: only a tree has ancestors")
 
@@ -303,14 +303,14 @@ Chosen = tuple[np.ndarray, np.ndarray]
 
 
 def chosen_nonzeros(table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
-    """Noise on the non-zero entries, and those of them that `keep` says."""
+    """Add noise to the non-zero entries, and keep those that `keep` selects."""
     noisy = table.noisy(alpha, noise)
     kept = keep(noisy)
     return table.places[kept], noisy[kept]
 
 
 def chosen_of_all(table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
-    """Noise on every entry, and those that `keep` says: the laborious form."""
+    """Add noise to every entry, and keep those that `keep` selects: the laborious form."""
     full = table.dense(alpha, noise)
     kept = np.flatnonzero(keep(full))
     return kept, full[kept]

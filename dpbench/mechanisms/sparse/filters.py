@@ -1,4 +1,4 @@
-"""The high-pass filter of sparse: of the noisy table, publish what is large."""
+"""The high-pass filter of sparse: publish the large entries of the noisy table."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def filtered(table: Table, alpha: float, theta: float, two_sided: bool, laboriou
 class Filter(Summarised, name="filter"):
     """High-pass filter: cells whose noisy count reaches θ, the rest set to zero (sparse, Algorithm filter).
 
-    Without θ it is chosen for a summary of t entries: first the θ that lets about t zeros pass, then a higher one on
-    the output until t are left. (Where the output is smaller than t the paper draws again; that would change the
-    distribution of what is published, so the smaller summary stands.)
+    If θ is not given, it is chosen for a summary of t entries: first the θ that lets about t zeros pass, then a higher one
+    on the output until t are left. (If the output is smaller than t, the paper draws again; that would change the
+    distribution of what is published, so we keep the smaller summary.)
     """
 
     theta: float | None = None
@@ -60,10 +60,10 @@ class Filter(Summarised, name="filter"):
     two_sided: bool = True
     """Pass large negative counts too, so that noise cancels in sums."""
     consistent: bool = False
-    """Drop dyadic nodes that have an ancestor which did not pass."""
+    """Drop dyadic nodes with an ancestor that did not pass."""
     impute: str = "zero"
-    """What whoever answers takes for values that did not pass: zero, half (θ/2), or calibrated, the mean of noise that does
-    not pass a one-sided filter. None of them looks at the data."""
+    """The value assumed for entries that did not pass: zero, half (θ/2), or calibrated, the mean of noise that does not pass
+    a one-sided filter. None of them looks at the data."""
 
     place = "Algorithm filter"
 

@@ -1,4 +1,4 @@
-"""The dense baseline of sparse: noise on every cell, published whole."""
+"""The dense baseline of sparse: noise on every cell, all published."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Geometric(Sparse, name="geometric"):
     """
 
     negatives: str = "keep"
-    """keep, so that noise cancels in sums, or zero: M⁺, in which negative values are rounded up, better for small queries."""
+    """keep: noise then cancels in sums. zero: negative values become zero (M⁺), better for small queries."""
 
     place = "Problem definition"
 

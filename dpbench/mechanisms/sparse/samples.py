@@ -39,13 +39,13 @@ class Sample(NamedTuple):
     values: np.ndarray
     """Noisy ones."""
     tau: float
-    """What weighs them."""
+    """The threshold that determines their weights."""
     passed: np.ndarray
-    """The places that it was chosen from, where they have a count."""
+    """The places that it was chosen from, if they have a count."""
 
 
 def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious: bool, noise: Noise) -> Sample:
-    """The entries of M' of the s highest priorities among those of at least θ, and the (s+1)th priority."""
+    """The entries of M' with the s highest priorities among those of at least θ, and the (s+1)th priority."""
 
     def keep(noisy: np.ndarray) -> np.ndarray:
         return np.abs(noisy) >= theta
@@ -55,10 +55,10 @@ def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious:
     # 1. Non-zero entries: noise, filter, priorities.
     places, values = chosen_nonzeros(table, keep, alpha, noise)
     priority = priorities(values, noise.stream("priorities"))
-    # 2. Zero entries: a threshold sample with a guess of τ_s, each with a priority that agrees with being in it.
+    # 2. Zero entries: a threshold sample with a guess of τ_s, each with a priority consistent with being chosen.
     law = PriorityZeros(table, alpha, theta, values, priority, s)
     zero_values, zero_priority = noise.draw(law, step="zeros")
-    # 3. The s highest of both. Zeros are alike but for their values, so places are drawn for the chosen ones only.
+    # 3. The s highest of both. Zeros differ only in their values, so places are drawn for the chosen ones only.
     best, tau = top(np.concatenate([priority, zero_priority]), s)
     kept, upgraded = best[: places.size], zero_values[best[places.size :]]
     zero_places = noise.draw(ZeroPlaces(table, upgraded.size), step="places of zeros")
@@ -66,7 +66,7 @@ def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious:
 
 
 def highest(entries: Chosen, s: int, noise: Noise) -> Sample:
-    """A priority sample of entries that are all there."""
+    """A priority sample of a complete list of entries."""
     places, values = entries
     best, tau = top(priorities(values, noise.stream("priorities")), s)
     return Sample(places[best], values[best], tau, places)
@@ -77,7 +77,7 @@ class Sampled(Summarised):
     """A mechanism that publishes a sample of the noisy table."""
 
     negatives: str = "keep"
-    """keep, so that noise cancels in sums, or zero: negative entries are dropped, which is better for small queries."""
+    """keep: noise then cancels in sums. zero: negative entries are dropped, better for small queries."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +86,7 @@ class Sampled(Summarised):
     def entries(
         self, data: Contingency, places: np.ndarray, values: np.ndarray, tau: float, **chosen: float
     ) -> Entries:
-        """With weights sign(v) max(|v|, τ): each value over its chance min(|v|/τ, 1), so that sums are unbiased."""
+        """With weights sign(v) max(|v|, τ): each value divided by its probability min(|v|/τ, 1), so that sums are unbiased."""
         if self.negatives == "zero":
             places, values = places[values >= 0], values[values >= 0]
         return Entries(
@@ -105,7 +105,7 @@ class Threshold(Sampled, name="threshold"):
     """Threshold sampling: a noisy count v is published with probability min(|v|/τ, 1) (sparse, Algorithm threshold)."""
 
     tau: float | None = None
-    """τ, from which on a count is published for certain. None: chosen for t."""
+    """τ, the noisy count from which on an entry is always published. None: chosen for t."""
     t: int | None = None
     """Target size when τ is not given. None: `ratio` times n."""
 
@@ -153,8 +153,8 @@ class Threshold(Sampled, name="threshold"):
 class Priority(Sampled, name="priority"):
     """Priority sampling: the s entries of largest |M'(i)|/r_i, r_i uniform on (0, 1] (sparse, Priority sampling).
 
-    The (s+1)th priority τ_s weighs them: sign(v) max(|v|, τ_s). Exactly s entries: where fewer noisy counts differ from
-    zero, all of those and as many zeros as are missing.
+    The (s+1)th priority τ_s gives their weights: sign(v) max(|v|, τ_s). Exactly s entries: if fewer noisy counts differ from
+    zero, all of those, filled up with zeros.
     """
 
     s: int | None = None
@@ -174,7 +174,7 @@ class Priority(Sampled, name="priority"):
         if reason := super().unfit(data):
             return reason
         if self.private_size:
-            return ""  # noise decides, and what is too much is cut
+            return ""  # noise decides, and what is too large is cut off
         assert isinstance(data, Contingency)
         s, most = self.target(Sizes.of(data), self.s), self.domain(data)
         return f"s={s} is more than the {most} places there are" if s > most else ""
@@ -198,17 +198,16 @@ class Priority(Sampled, name="priority"):
 class FilterPriority(Sampled, name="filter_priority"):
     """Filter, then priority sample: noise below θ is removed, and s entries of the rest published (sparse).
 
-    Weights are unbiased for the filtered table. With `consistent`, dyadic nodes that have an ancestor below θ are
-    dropped between the two steps, which needs the whole output of the filter. At most s entries: all that pass, when
-    those are fewer.
+    Weights are unbiased for the filtered table. With `consistent`, dyadic nodes with an ancestor below θ are dropped between
+    the two steps, which needs the whole output of the filter. At most s entries: if fewer pass, all of them.
     """
 
     s: int | None = None
     """Most entries. None: `ratio` times n."""
     theta: float | None = None
-    """θ of the two-sided filter. None: half the mean non-zero count; over a transform, the θ that s zeros pass."""
+    """θ of the two-sided filter. None: half the mean non-zero count; over a transform, the θ that about s zeros pass."""
     consistent: bool = False
-    """Drop dyadic nodes that have an ancestor which did not pass the filter, before sampling."""
+    """Before sampling, drop dyadic nodes with an ancestor that did not pass the filter."""
 
     place = "Appendix, filter and sample"
     reconstructed = "θ over a transform, when not given"
@@ -248,7 +247,7 @@ class FilterPriority(Sampled, name="filter_priority"):
         s = self.target(sizes, self.s)
         if not self.consistent:
             return too_many(s, "expected a smaller s or ratio")
-        # The check needs all that pass the filter.
+        # The consistency check needs everything that passes the filter.
         theta = self.theta or self._theta(sizes, self.domain(data), alpha, s)
         expected = self.domain(data) * zeros.pass_probability(alpha, theta)
         return too_many(

@@ -20,18 +20,18 @@ from dpbench.privacy import Noise
 class Sketch(Summarised, name="sketch"):
     """Count sketch with noise on its buckets (sparse, Sketches).
 
-    In each of d rows, cell i adds g(i) M(i) to bucket h(i). One individual moves one bucket a row by one, so
+    In each of d rows, cell i adds g(i) M(i) to bucket h(i). One individual moves one bucket per row by one, so
     α = exp(-ε/(dΔ)). The error of an estimate is ‖M‖₂/√w from collisions and √2 dΔ/ε from noise, over √d: few rows are
-    best. Laborious is here the paper's first approach, which it improves on: the sketch of the noisy table, whose
+    best. The laborious form is here the paper's first approach, which it improves on: the sketch of the noisy table, whose
     buckets hold the noise of m/w cells each. That is not the same distribution.
     """
 
     rows: int = 2
     """d, the number of hash functions."""
     buckets: int | None = None
-    """w, the buckets a row. None: `ratio` times n in all rows together."""
+    """w, the buckets per row. None: `ratio` times n in all rows together."""
     combine: str = "mean"
-    """Over rows: mean or median."""
+    """How rows are combined: mean or median."""
 
     place = "Appendix, sketches"
     reconstructed = "number of rows (the text says small, its number is lost)"
@@ -44,14 +44,14 @@ class Sketch(Summarised, name="sketch"):
         self.check_private_size()
 
     def stepwise(self) -> Mechanism:
-        """Itself: it has noise on every bucket, and the laborious form has another law."""
+        """Itself: it has noise on every bucket, and the laborious form has another distribution."""
         return self
 
     def told(self) -> dict[str, int | None]:
         return {"buckets": self.buckets}
 
     def inexact(self) -> str:
-        return ""  # noise goes to every bucket, whichever way
+        return ""  # every bucket gets noise in either form
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Sketched:
         table, sizes = self.table(data), self.sizes(data, epsilon, noise)

@@ -19,13 +19,13 @@ MOVED = "move one individual to another cell of the same first attribute, whose 
 class Synthesizer(Mechanism, name="synthesizer"):
     """Synthetic individuals drawn from a Dirichlet posterior of each workplace's homes.
 
-    A group are the cells that share the first attribute (all cells, when there is one attribute). Its cells get a prior
-    count α each; p ~ Dirichlet(n + α); as many individuals as the group has are drawn from p. α is the least for which
-    an individual's own cell betrays it with probability δ at most.
+    A group consists of the cells that share the first attribute (all cells if there is one attribute). Its cells get a prior
+    count α each; p ~ Dirichlet(n + α); as many individuals as the group has are drawn from p. α is the smallest value for which
+    an individual's own cell reveals it with probability at most δ.
     """
 
     delta: float = 1e-5
-    """δ, the chance of an output that tells more than ε."""
+    """δ, the probability of an output that reveals more than ε."""
 
     paper, place, kinds = "sparse", "comparison with Machanavajjhala et al.", ("contingency",)
     privacy = "(ε, δ)"
@@ -39,7 +39,7 @@ class Synthesizer(Mechanism, name="synthesizer"):
     def unfit(self, data: Data) -> str:
         if reason := super().unfit(data):
             return reason
-        return "" if data.nonzeros else "there is nobody in the table to imitate"  # type: ignore[attr-defined]
+        return "" if data.nonzeros else "the table is empty, so there is nothing to imitate"  # type: ignore[attr-defined]
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
         width = data.size if len(data.shape) == 1 else data.size // data.shape[0]

@@ -1,1 +1,1 @@
-"""Fetching original files, whole and checked."""
+"""Downloads of original files, complete and checked."""

@@ -1,7 +1,7 @@
-"""Archives member by member, within limits: what they really unpack is counted, not what they declare.
+"""Archives, read member by member within limits. The bytes that are really unpacked count, not the declared sizes.
 
-Zip, and tar in any compression. Names must stay inside the folder, links become copies, and there are no devices.
-Imported by `integrity`, which checks and unpacks by the same walk.
+Zip, and tar with any compression. Names must stay inside the folder, links become copies, and devices are refused.
+Imported by `integrity`, which checks and unpacks with the same code.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from pathlib import Path
 from typing import IO, Any
 
 STEP = 1 << 20
-RATIO = 200  # times its own size that an archive may become
-STATED = 50  # times the size that the card states
-SMALLEST = 16 << 20  # what every archive may become
+RATIO = 200  # an archive may unpack to this many times its own size
+STATED = 50  # or to this many times the size stated on the card
+SMALLEST = 16 << 20  # every archive may unpack to this size
 MEMBERS = 100_000
-HEADER = 1 << 24  # bytes of one header of a tar archive
-STREAM = 1 << 28  # bytes of a tar archive besides its content: headers and filling
+HEADER = 1 << 24  # largest header of a tar archive, in bytes
+STREAM = 1 << 28  # most bytes of a tar archive besides its content: headers and padding
 
 
 class Unfit(Exception):
-    """The content is not the whole file; the message says what it is instead."""
+    """The content is not the complete file. The message says what it is instead."""
 
 
 class Refused(Unfit):
-    """The content is whole, and nothing that we unpack."""
+    """The content is complete, but not something that we unpack."""
 
 
 def shown(size: float) -> str:
-    """A size in words."""
+    """A size with its unit."""
     for unit in ("bytes", "KB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
@@ -46,10 +46,10 @@ def shown(size: float) -> str:
 
 
 class Budget:
-    """What an archive may still become; raises Refused when it becomes more."""
+    """How much an archive may still unpack to; raises Refused when it exceeds that."""
 
     def __init__(self, size: int, stated: int | None = None) -> None:
-        """`size` is the archive's own, `stated` what its card says, both in bytes."""
+        """`size` is the archive's own size, `stated` the one on its card, both in bytes."""
         self.most, self.why = RATIO * size, f"{RATIO} times its own size"
         if stated is not None and STATED * stated < self.most:
             self.most, self.why = STATED * stated, f"{STATED} times the size that its card states"
@@ -79,7 +79,7 @@ class Member:
     content: Iterator[bytes] | None = None
     """None: a folder, or a link."""
     target: str | None = None
-    """Of a link: the name of the member that it stands for."""
+    """For a link: the name of the member it points to."""
 
 
 def members(path: Path, form: str, budget: Budget) -> Iterator[Member]:
@@ -108,7 +108,7 @@ def _zip(path: Path, budget: Budget) -> Iterator[Member]:
                     yield Member(name, target=_inside(name, target, posixpath.dirname(name)))
                     continue
                 step = STEP
-                if entry.compress_type == zipfile.ZIP_BZIP2:  # zipfile unpacks all that it reads, 40 bytes may be 40 MB
+                if entry.compress_type == zipfile.ZIP_BZIP2:  # it unpacks all that it reads: 40 bytes may be 40 MB
                     step = file.MIN_READ_SIZE = 64  # type: ignore[attr-defined]
                 yield Member(name, counted(file, budget, step))
 
@@ -131,18 +131,18 @@ def _tar(path: Path, budget: Budget) -> Iterator[Member]:
                     yield Member(name, counted(content, budget))
             else:
                 raise Refused(f"{entry.name!r} in it is a device or a pipe")
-        # tarfile takes a damaged or missing header for the end; a whole archive has a block of zeros there.
+        # tarfile takes a damaged or missing header for the end; a complete archive has a block of zeros there.
         file = archive.fileobj
         assert file is not None
         file.seek(archive.offset)
         if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
-            raise tarfile.ReadError("it does not end as an archive does")
-        while file.read(STEP):  # compressed ones have their checksum at the very end
+            raise tarfile.ReadError("it has no end-of-archive marker")
+        while file.read(STEP):  # compressed archives have their checksum at the very end
             pass
 
 
 def _decompressed(path: Path) -> IO[bytes]:
-    """A tar archive's own bytes, whatever compressed it."""
+    """The uncompressed bytes of a tar archive, whatever its compression."""
     with path.open("rb") as file:
         start = file.read(6)
     if start.startswith(b"\x1f\x8b"):
@@ -155,20 +155,20 @@ def _decompressed(path: Path) -> IO[bytes]:
 
 
 class _Bounded:
-    """What tarfile reads of an archive: not without end, and no header of a size that only a bomb has."""
+    """Limits what tarfile reads: not endlessly, and no header so large that it must be a decompression bomb."""
 
     def __init__(self, file: IO[bytes], budget: Budget) -> None:
         self.file, self.budget, self.end = file, budget, budget.most + STREAM
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > HEADER:
-            raise Refused("it has a header without end")
+            raise Refused("it has a header that does not end")
         piece = self.file.read(size)
         self._reached(self.file.tell())
         return piece
 
     def seek(self, place: int) -> int:
-        self._reached(place)  # a compressed file is unpacked up to there
+        self._reached(place)  # a compressed file is unpacked up to that position
         return self.file.seek(place)
 
     def tell(self) -> int:
@@ -191,7 +191,7 @@ def _safe(name: str) -> str:
 
 
 def _inside(name: str, target: str, folder: str) -> str:
-    """The member that a link stands for; raises when it is none."""
+    """The member that a link points to; raises if it points outside the archive."""
     place = posixpath.normpath(posixpath.join(folder, target))
     if target.startswith(("/", "\\")) or place.split("/")[0] == ".." or not target:
         raise Refused(f"{name[:200]!r} in it is a link out of its folder")

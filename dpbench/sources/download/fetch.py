@@ -1,6 +1,6 @@
-"""Original files from their official address: pooch checks and keeps them, transfers that broke off are continued.
+"""Download original files from their official addresses. pooch checks and stores them; interrupted transfers resume.
 
-Everything happens in a folder aside that is renamed when it is whole, so a folder that exists is complete.
+Everything happens in a temporary folder that is renamed when it is complete, so a folder that exists is complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpbench.sources.download.transfer import PART, TAG, Continued, Progress
 
 
 class FetchError(Exception):
-    """The files could not be had; the message says why and what to do."""
+    """The files could not be downloaded. The message says why and what to do."""
 
 
 def fetch(
@@ -29,8 +29,8 @@ def fetch(
 ) -> tuple[Path, dict[str, str]]:
     """Fetch all files of a card into the cache. Returns the folder, and the SHA-256 of each file.
 
-    What was fetched before is compared with its checksums, not fetched; `again` fetches it anew and keeps the old until the
-    new is whole. `mirror` is an address under which the same files are; the checksums hold for it too.
+    Files fetched before are checked against their checksums, not fetched. `again` fetches them anew and keeps the old ones
+    until the new ones are complete. `mirror` is another address of the same files; the checksums hold for it too.
     """
     folder = downloads() / card.name
     if folder.is_dir() and not again:
@@ -42,7 +42,7 @@ def fetch(
     _sweep_others(card.name)
     aside.mkdir(parents=True, exist_ok=True)
     with _alone(aside, card.name):
-        if old.is_dir() and not folder.is_dir():  # killed between the two renames below
+        if old.is_dir() and not folder.is_dir():  # the process was killed between the two renames below
             os.rename(old, folder)
             if not again:
                 return folder, _still_holds(folder, card)
@@ -75,13 +75,13 @@ def _contents(folder: Path, card: Card) -> dict[str, str]:
 
 
 def _still_holds(folder: Path, card: Card) -> dict[str, str]:
-    """Hash again what was fetched before. Returns the SHA-256 of each file as it came; raises when anything is not as it was."""
+    """Hash again what was fetched before. Returns the SHA-256 of each downloaded file; raises if anything has changed."""
     anew = f"python -m dpbench data get {card.name} --again fetches it anew"
     try:
         record = unseal((folder / RECORD).read_bytes())
         came, checksums, files = (dict(record[key]) for key in ("sha256", "checksums", "files"))
     except (OSError, ValueError, TypeError, KeyError):
-        what = f"{folder} cannot be compared with what was fetched, {RECORD} in it does not say it: {anew}"
+        what = f"{folder} cannot be checked, because its {RECORD} does not say what was fetched: {anew}"
         raise FetchError(what) from None
     for name, sha256 in files.items():
         if not (folder / name).is_file():
@@ -92,17 +92,17 @@ def _still_holds(folder: Path, card: Card) -> dict[str, str]:
             )
     for file in card.files:
         if file.name not in came:
-            raise FetchError(f"{folder} is without {file.name}, which the card names: {anew}")
+            raise FetchError(f"{folder} has no {file.name}, which the card names: {anew}")
         if file.checksum not in (UNKNOWN, checksums.get(file.name), f"sha256:{came[file.name]}"):
-            raise FetchError(f"{file.name} was fetched when its card had another checksum than {file.checksum}: {anew}")
+            raise FetchError(f"{file.name} was fetched when its card had a checksum other than {file.checksum}: {anew}")
     if card.open and not (folder / card.open).exists():
         raise FetchError(f"{folder / card.open} is missing, the reader opens it: {anew}")
     return came
 
 
 def _sweep_leftovers(aside: Path, card: Card, *, whole: bool = False) -> None:
-    """Remove what a killed transfer left aside and the next one does not build upon: pooch's own temporary file, and what
-    was unpacked so far; `whole`: files that came whole, too. What remains is kept for good when the folder is renamed."""
+    """Remove what a killed transfer left and the next one cannot use: pooch's temporary file and partly unpacked archives;
+    with `whole` also complete files. What remains is kept when the folder is renamed."""
     ends = (PART, PART + TAG) if whole else ("", PART, PART + TAG)
     kept = {integrity.LOCK} | {file.name + end for file in card.files for end in ends}
     for entry in aside.iterdir():
@@ -111,8 +111,8 @@ def _sweep_leftovers(aside: Path, card: Card, *, whole: bool = False) -> None:
 
 
 def _sweep_others(name: str) -> None:
-    """Remove what transfers of other datasets left aside more than a day ago. An old folder whose new one never came is
-    put back: it is whole."""
+    """Remove what transfers of other datasets left more than a day ago. An old folder that was never replaced is put back,
+    because it is complete."""
     for entry in downloads().glob(".*"):
         own = entry.name.removeprefix(".").removesuffix(".old")
         if not entry.is_dir() or own == name or not asides.stale(entry):
@@ -125,7 +125,7 @@ def _sweep_others(name: str) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path, name: str) -> Iterator[None]:
-    """Two transfers into one file would mix; the second one is turned away."""
+    """Allow only one transfer at a time: two would write into the same file."""
     try:
         import fcntl
     except ImportError:  # no such locks on this system
@@ -153,31 +153,31 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
     except integrity.Refused as error:
         raise FetchError(f"{url} sent {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
     except integrity.Unfit as error:
-        raise FetchError(f"{url} sent no whole {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
+        raise FetchError(f"{url} sent an incomplete {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
     except requests.HTTPError as error:
         answer = error.response
         status = f"{answer.status_code} {answer.reason}" if answer is not None else "an error"
         hint = f"; is it still on {card.page}? --from takes another address" if card.page else ""
         raise FetchError(f"{url} answers {status}: expected the file{hint}") from None
     except (requests.exceptions.MissingSchema, requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
-        raise FetchError(f"{url} is no address to fetch from: expected one like https://host/folder") from None
+        raise FetchError(f"{url} is not a valid address: expected one like https://host/folder") from None
     except requests.TooManyRedirects:
         raise FetchError(f"{url} redirects in circles: expected the file. {_elsewhere(card)}") from None
     except (requests.RequestException, OSError) as error:
         what = "broke off" if transfer.answered else "does not answer"
-        next_time = "continues from where it was" if transfer.continues else "starts from the beginning"
+        next_time = "continues where it stopped" if transfer.continues else "starts from the beginning"
         hint = "" if transfer.answered else f". {_elsewhere(card)}"
         raise FetchError(f"{url} {what}: {_reason(error)}; the same command {next_time}{hint}") from None
-    except ValueError:  # what pooch raises for a wrong checksum, when it has removed the file
+    except ValueError:  # raised by pooch for a wrong checksum, after it removed the file
         what = (
-            f"the checksum of {url} is not {file.checksum}: the file was changed or damaged on its way, and is removed"
+            f"the checksum of {url} is not {file.checksum}: the file was changed or damaged in transfer, and is removed"
         )
         raise FetchError(what) from None
     return str(pooch.file_hash(path))
 
 
 def _drop_if_unfit(path: Path, file: Address) -> None:
-    """Remove a file that came earlier and is no good: pooch takes what is there, and every attempt would fail on it."""
+    """Remove an earlier file that is not valid: pooch would reuse it, and every attempt would fail."""
     try:
         if path.is_file():
             integrity.check(path, path.name, measured=True, stated=file.bytes)
@@ -186,33 +186,35 @@ def _drop_if_unfit(path: Path, file: Address) -> None:
 
 
 def _unpack(aside: Path, card: Card) -> None:
-    """Unpack the archives among a card's files, and see that what the reader opens is among what came."""
+    """Unpack the archives among a card's files, and check that what the reader opens is there."""
     for file in card.files:
         try:
             integrity.unpack(aside / file.name, stated=file.bytes)
         except integrity.Refused as error:
             raise FetchError(f"{file.name}: {error}; it is removed. {_elsewhere(card)}") from None
         except integrity.Unfit as error:
-            raise FetchError(f"{file.name} is no whole archive: {error}; it is removed. {_elsewhere(card)}") from None
+            raise FetchError(
+                f"{file.name} is not a complete archive: {error}; it is removed. {_elsewhere(card)}"
+            ) from None
         except OSError as error:
             raise FetchError(
                 f"{file.name} could not be unpacked: {_reason(error)}; the same command tries again"
             ) from None
     if card.open and not (aside / card.open).exists():
         names = ", ".join(file.name for file in card.files)
-        what = f"{names}: expected {card.open} in it, which is not there; it is removed. {_elsewhere(card)}"
+        what = f"{names}: expected {card.open} in it, but it is missing; it is removed. {_elsewhere(card)}"
         _sweep_leftovers(aside, card, whole=True)
         raise FetchError(what)
 
 
 def _elsewhere(card: Card) -> str:
-    """What to do when an address does not give the file."""
+    """Advice for when an address does not deliver the file."""
     page = f"Is it still on {card.page}? " if card.page else ""
     return f"{page}--from takes another address"
 
 
 def _reason(error: BaseException) -> str:
-    """Why a transfer failed, in a few words: what the system said, where it is buried in what libraries say."""
+    """Why a transfer failed, in a few words: the system's own message, extracted from the libraries' messages."""
     text = " ".join(str(error).split())
     if system := re.search(r"\[Errno -?\d+\] ([\w ,]+)", text):
         return system[1]

@@ -1,4 +1,4 @@
-"""Whether a file that came is whole and what its name says; archives become their content."""
+"""Check that a downloaded file is complete and in the format of its name, and unpack archives."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dpbench.sources.download.archives import STEP, Budget, Refused, Unfit, coun
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ARCHIVES = ("zip", "tar")
-LOCK = ".lock"  # held in the folder while files come
-KEPT_FREE = 1 << 30  # bytes of the disk that unpacking leaves free
-# An XML declaration and comments may precede a page.
+LOCK = ".lock"  # held in the folder during a download
+KEPT_FREE = 1 << 30  # bytes of disk space that unpacking leaves free
+# A web page may begin with an XML declaration and comments.
 PAGE = re.compile(rb"(\xef\xbb\xbf|\s|<\?xml.*?\?>|<!--.*?-->)*<(!doctype\s+html|html|head|body)\b", re.I | re.S)
-# All that the standard library's unpackers raise for content they cannot take.
+# Everything that the standard library raises for archives it cannot unpack.
 UNREADABLE = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -34,24 +34,24 @@ UNREADABLE = (
     struct.error,
     EOFError,
     OSError,
-    RuntimeError,  # encrypted; NotImplementedError is one too: an unknown method
+    RuntimeError,  # encrypted; includes NotImplementedError: an unknown method
     ValueError,
     LookupError,
 )
 
 
 def check(path: Path, name: str, *, measured: bool, stated: int | None = None) -> None:
-    """Raise Unfit unless the content is a whole file of the form that `name` says, and Refused when it is too much.
+    """Raise Unfit unless the content is a complete file in the format of `name`, and Refused if it is too large.
 
-    `measured`: a length or a checksum vouches that all of it came. Else only a form that knows its own end is taken.
-    `stated`: bytes that the card states.
+    `measured`: a length or a checksum confirms that all of it arrived. Otherwise only formats that mark their own end are
+    accepted. `stated`: size stated on the card, in bytes.
     """
     with path.open("rb") as file:
         start = file.read(STEP)
     if not start:
         raise Unfit("it is empty")
     if PAGE.match(start) and not name.lower().endswith((".html", ".htm")):
-        raise Unfit("it is a web page (HTML), as a portal or a login sends it")
+        raise Unfit("it is a web page (HTML), perhaps of a portal or a login")
     form = _form(path, name, start)
     try:
         budget = Budget(path.stat().st_size, stated)
@@ -61,7 +61,7 @@ def check(path: Path, name: str, *, measured: bool, stated: int | None = None) -
             with gzip.GzipFile(path) as content:
                 _check_content(content, name.lower().removesuffix(".gz"), budget)
         elif not measured:
-            raise Unfit("the server told no length and the card knows no checksum, so it may be half of it")
+            raise Unfit("the server gave no length and the card has no checksum, so it may be incomplete")
     except UNREADABLE as error:
         if _of_the_system(error):
             raise
@@ -69,9 +69,9 @@ def check(path: Path, name: str, *, measured: bool, stated: int | None = None) -
 
 
 def unpack(path: Path, *, stated: int | None = None) -> None:
-    """An archive becomes its content; a single gzip file stays as it is, because readers take it.
+    """Replace an archive by its content. A single gzip file stays as it is, because readers open it directly.
 
-    Raises Unfit, and removes the archive, when it cannot be unpacked or becomes too much. Nothing is left of it then.
+    If it cannot be unpacked or becomes too large, the archive and all it unpacked to are removed, and Unfit is raised.
     """
     with path.open("rb") as file:
         form = _form(path, path.name, file.read(2))
@@ -81,7 +81,7 @@ def unpack(path: Path, *, stated: int | None = None) -> None:
     try:
         aside.mkdir()
         _write(path, form, Budget(path.stat().st_size, stated), aside)
-        path.unlink()  # first: one of its files may have its name
+        path.unlink()  # first, because one of its files may have the same name
         _move(aside, path.parent)
     except Unfit:
         path.unlink(missing_ok=True)
@@ -111,20 +111,20 @@ def _write(path: Path, form: str, budget: Budget, folder: Path) -> None:
         with place.open("wb") as out:
             for piece in content:
                 if budget.used > room:
-                    raise OSError(errno.ENOSPC, f"{shown(max(0, room))} may be used of the disk, it needs more")
+                    raise OSError(errno.ENOSPC, f"{shown(max(0, room))} of disk space may be used, it needs more")
                 out.write(piece)
 
 
 def _copied(target: Path, name: str, budget: Budget) -> Iterator[bytes]:
-    """The content of the file that a link stands for: there are no links in what we unpack."""
+    """The content of the file that a link points to: links are unpacked as copies."""
     if not target.is_file():
-        raise Refused(f"{name[:200]!r} in it is a link to something that is not in it")
+        raise Refused(f"{name[:200]!r} in it is a link to a file that is not in it")
     with target.open("rb") as file:
         yield from counted(file, budget)
 
 
 def _move(aside: Path, folder: Path) -> None:
-    """Move what was unpacked to where it belongs, beside what is there."""
+    """Move the unpacked files into the folder, beside the existing ones."""
     for path in sorted(aside.rglob("*")):
         place = folder / path.relative_to(aside)
         if path.is_dir():
@@ -140,7 +140,7 @@ def sha256(path: Path) -> str:
 
 
 def _form(path: Path, name: str, start: bytes) -> str:
-    """The name decides before the content: half a zip archive is not recognised as one."""
+    """The format of a file. The name decides before the content: half a zip archive is not recognised by its content."""
     low = name.lower()
     if low.endswith(TARS):
         return "tar"
@@ -167,13 +167,13 @@ def _check_content(file: gzip.GzipFile, name: str, budget: Budget) -> None:
     if not start:
         raise Unfit("its content is empty")
     if PAGE.match(start) and not name.endswith((".html", ".htm")):
-        raise Unfit("its content is a web page (HTML), as a portal or a login sends it")
+        raise Unfit("its content is a web page (HTML), perhaps of a portal or a login")
     for _ in pieces:
         pass
 
 
 def _of_the_system(error: BaseException) -> bool:
-    """Whether the system failed (it gives a number), not the content, in which a file may be a folder too."""
+    """Whether the system failed (the error has a number), not the content, where a file may also be listed as a folder."""
     contradicts = isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError)
     return isinstance(error, OSError) and error.errno is not None and not contradicts
 

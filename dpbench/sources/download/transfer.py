@@ -1,4 +1,4 @@
-"""A transfer by HTTP that is continued where it broke off, and handed over only when what came is whole."""
+"""An HTTP transfer that resumes where it was interrupted, and delivers the file only when it is complete."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dpbench.sources.download.archives import SMALLEST, STATED, shown
 
 ATTEMPTS = 3
 TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
-PART, TAG = ".part", ".tag"  # of a file that is not whole yet, and what the server called it
-PIECE = 1 << 14  # what is lost at most when a transfer breaks off
+PART, TAG = ".part", ".tag"  # suffixes: an incomplete file, and the server's tag (ETag) of it
+PIECE = 1 << 14  # bytes lost at most when a transfer is interrupted
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the file's name, the bytes that are here and all bytes (None: not known)."""
+"""Called with the file's name, the bytes received and the total (None: unknown)."""
 
 
 class Continued:
-    """A downloader for pooch that keeps what has come so far and asks the server for the rest only.
+    """A downloader for pooch that keeps what has arrived and asks the server only for the rest.
 
-    The server's tag of the file is kept beside it: a file that changed since is fetched anew (If-Range).
-    `vouched`: a checksum is compared afterwards, so a server that tells no length is believed.
-    `stated`: bytes that the card states; a server that sends very many more is not listened to.
+    The server's tag of the file is stored beside it: if the file has changed since, it is fetched anew (If-Range).
+    `vouched`: a checksum is compared afterwards, so a server may omit the length.
+    `stated`: size stated on the card, in bytes; a transfer that becomes very much larger is stopped.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Continued:
         self.name, self.progress, self.vouched, self.stated = name, progress, vouched, stated
         self.part = folder / f"{name}{PART}"
         self.answered = False
-        """Whether the last attempt got as far as the file."""
+        """Whether the server sent (part of) the file in the last attempt."""
 
     def __call__(self, url: str, output_file: str, pooch: Any = None, check_only: bool = False) -> None:
         import requests
@@ -56,11 +56,11 @@ class Continued:
 
     @property
     def continues(self) -> bool:
-        """Whether the next attempt can build upon what is here."""
+        """Whether the next attempt can resume from the stored part."""
         return self._have() > 0 and self._tag() != ""
 
     def _rest(self, url: str) -> bool:
-        """Fetch what is missing. Returns whether the server told where the file ends."""
+        """Fetch what is missing. Returns whether the server said where the file ends."""
         import requests
 
         have, headers = self._have(), {"Accept-Encoding": "identity"}
@@ -68,9 +68,9 @@ class Continued:
             headers |= {"Range": f"bytes={have}-", "If-Range": self._tag()}
         self.answered = False
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-            if answer.status_code == 416:  # nothing is left after what we have, or it is another file
+            if answer.status_code == 416:  # nothing follows what we have, or the file has changed
                 self._start_over()
-                raise requests.ConnectionError("the part does not fit the file any more")
+                raise requests.ConnectionError("the stored part no longer fits the file")
             answer.raise_for_status()
             self.answered = True
             length = answer.headers.get("Content-Length", "")
@@ -78,7 +78,7 @@ class Continued:
             have = have if answer.status_code == 206 else 0
             if answer.status_code == 206:
                 start, total = _range(answer.headers.get("Content-Range", ""))
-                if start != have:  # glued together they would be no file
+                if start != have:  # joined, they would not be the file
                     self._start_over()
                     raise requests.ConnectionError(f"asked for the bytes from {have} on, the server sent others")
             self._tag_file.write_text(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
@@ -88,7 +88,7 @@ class Continued:
                     have += len(piece)
                     self._limit(have)
                     self.progress(self.name, have, total)
-            # The last chunk says that it is the last; of a range it says nothing about the file's end.
+            # The last chunk is marked as last; for a range this says nothing about the file's end.
             ended = answer.status_code != 206 and answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
         if total is not None and have != total:
             raise requests.ConnectionError(f"{have} of {total} bytes came")
@@ -108,7 +108,7 @@ class Continued:
         return self.part.with_name(self.part.name + TAG)
 
     def _tag(self) -> str:
-        """What the server called the file when the part came; weak tags do not vouch for bytes."""
+        """The server's tag when the part was received. Weak tags are ignored: they do not guarantee equal bytes."""
         try:
             tag = self._tag_file.read_text()
         except OSError:
@@ -121,7 +121,7 @@ class Continued:
 
 
 def _range(header: str) -> tuple[int | None, int | None]:
-    """Where an answer's bytes begin and how long the whole file is, of its Content-Range (None: not told)."""
+    """From a Content-Range header: where the bytes begin and the size of the whole file (None: not given)."""
     told = re.fullmatch(r"\s*bytes\s+(\d+)-\d+/(\d+|\*)\s*", header, re.I)
     if not told:
         return None, None

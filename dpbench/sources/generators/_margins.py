@@ -2,7 +2,7 @@
 
 Three steps, each O(ones) or less: `fit` finds the maximum-entropy probabilities p_ij = x_i y_j / (1 + x_i y_j) whose sums
 are the margins; `_fill` draws each row with exactly its size and each column with probability p_ij (Deville's systematic
-sampling); `_settle` moves the few ones by which the column sums then differ from the wanted ones.
+sampling); `_settle` moves the few ones by which the column sums still differ from the required ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from dpbench.numerics.compiled import kernel
 
 PASSES = 20
-"""Passes of `_settle` before the last ones are moved singly. Data sets need five or so."""
+"""Passes of `_settle` before the remaining ones are moved one at a time. Typical datasets need about five."""
 
 
 def realisable(row_sums: np.ndarray, column_sums: np.ndarray) -> bool:
@@ -30,7 +30,7 @@ def realisable(row_sums: np.ndarray, column_sums: np.ndarray) -> bool:
 def matrix(row_sums: np.ndarray, column_sums: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """CSR (indptr, indices) of a random binary matrix with exactly these margins, which must be realisable.
 
-    int64 offsets, int32 columns rising in each row. Besides the result it needs memory for the rows and columns only.
+    int64 offsets, int32 columns ascending within each row. Besides the result, memory is needed only per row and per column.
     """
     indptr = np.zeros(row_sums.size + 1, dtype=np.int64)
     np.cumsum(row_sums, out=indptr[1:])
@@ -61,10 +61,10 @@ def matrix(row_sums: np.ndarray, column_sums: np.ndarray, rng: np.random.Generat
 def fit(
     row_sums: np.ndarray, column_sums: np.ndarray, *, sweeps: int = 60, tolerance: float = 0.05
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """x by distinct row sum and y by distinct column sum, so that expected sums are the wanted ones.
+    """x by distinct row sum and y by distinct column sum, so that the expected sums equal the required ones.
 
     Good enough when each expected column sum is off by less than `tolerance` of its standard deviation, about √c:
-    `_settle` has to move ones for the deviation anyway. Returns (row sums, x, column sums, y), distinct and rising.
+    `_settle` has to correct random deviations anyway. Returns (row sums, x, column sums, y), distinct and ascending.
     """
     r, rows = np.unique(row_sums[row_sums > 0], return_counts=True)
     c, columns = np.unique(column_sums[column_sums > 0], return_counts=True)
@@ -108,11 +108,11 @@ def _unit(cumulative: np.ndarray, guide: np.ndarray, at: float, total: float) ->
 def _draw(
     row: np.ndarray, cumulative: np.ndarray, guide: np.ndarray, buffer: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """Fill `row` with distinct units, rising; unit j is in it with probability cumulative[j + 1] - cumulative[j].
+    """Fill `row` with distinct units, ascending; unit j is in it with probability cumulative[j + 1] - cumulative[j].
 
-    Deville's systematic sampling: one unit from each stretch [k, k + 1) of the cumulated probabilities. A unit that lies
-    across the border k (a before it, b behind it) and was not taken before is taken with b / (1 - a), so that its
-    probability is a + b and nobody is taken twice. Starting at a random unit keeps pairs from being excluded for ever.
+    Deville's systematic sampling: one unit from each interval [k, k + 1) of the cumulative probabilities. A unit that lies
+    across the border k (a before it, b after it) and was not taken before is taken with probability b / (1 - a), so that its
+    total probability is a + b and no unit is taken twice. Starting at a random unit lets every pair occur together.
     """
     size, units, total = row.size, cumulative.size - 1, float(row.size)
     first = int(rng.random() * units)
@@ -138,7 +138,7 @@ def _draw(
             at = start + low + u * (k + 1 - low)
             unit = _unit(cumulative, guide, at - total if at >= total else at, total)
             place = unit - first if unit >= first else unit - first + units
-        # Rounding may point one unit aside; these bounds keep the row distinct and full whatever the arithmetic does.
+        # Rounding may be off by one unit; these bounds keep the row distinct and complete in any case.
         last = min(max(place, last + 1), units - size + k)
         buffer[k] = last + first if last + first < units else last + first - units
     wrapped = 0
@@ -160,7 +160,7 @@ def _fill(
     names: np.ndarray,
     rng: np.random.Generator,
 ) -> None:
-    """Draw all rows, class by class of equal size. `label`: class of each used column; `names`: its column number."""
+    """Draw all rows, class by class of equal sizes. `label`: class of each used column; `names`: its column number."""
     units = label.size
     cumulative = np.zeros(units + 1)
     weight = np.empty(y.size)
@@ -191,7 +191,7 @@ def _fill(
 
 @kernel()
 def _exchange(row: np.ndarray, out: int, column: int) -> bool:
-    """Replace row[out] by `column` and keep the row rising; False, and nothing done, when it holds it already."""
+    """Replace row[out] by `column` and keep the row sorted; False, with nothing changed, if the row already holds it."""
     at = np.searchsorted(row, column)
     if at < row.size and row[at] == column:
         return False
@@ -215,10 +215,10 @@ def _settle(
     stubs: np.ndarray,
     rng: np.random.Generator,
 ) -> int:
-    """One pass: of each column with a surplus that many ones, chosen evenly, give way to columns that lack some.
+    """One pass: each column with a surplus gives up that many ones, chosen uniformly, to columns that lack some.
 
-    `stubs`: the lacking columns, each as often as it lacks ones; `left`: ones of each column not seen yet. A row that holds
-    already what it should take is left as it is. Returns how many are still lacking.
+    `stubs`: the lacking columns, each as often as it lacks ones; `left`: ones of each column not visited yet. A row that
+    already holds the new column stays as it is. Returns how many ones are still lacking.
     """
     lacking = stubs.size
     for row in range(indptr.size - 1):
@@ -236,7 +236,7 @@ def _settle(
                         stubs[pick] = stubs[lacking]
                         surplus[column] -= 1
                         surplus[other] += 1
-                        # The ones between moved down a place: the next one to look at stands here already.
+                        # The ones in between moved down by one: the next one to visit is already here.
                         k -= other > column
                         break
             k += 1
@@ -245,10 +245,10 @@ def _settle(
 
 @kernel()
 def _augment(indptr: np.ndarray, indices: np.ndarray, surplus: np.ndarray) -> bool:
-    """Move one surplus to a lacking column by the shortest chain of exchanges; for margins that leave little freedom.
+    """Move one surplus to a lacking column by the shortest chain of exchanges. For margins that leave little freedom.
 
-    Breadth first over columns: from u one gets to v by a row that holds u and not v. A shortest chain uses no row twice,
-    and for realisable margins there is one.
+    Breadth-first search over columns: u leads to v if a row holds u and not v. A shortest chain uses no row twice, and for
+    realisable margins one exists.
     """
     parent = np.full(surplus.size, -1, dtype=np.int64)
     via = np.full(surplus.size, -1, dtype=np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpbench.numerics.compiled import kernel
 
-# Shares of the days inside Monday to Thursday and inside Friday to Sunday, cumulated.
+# Cumulative shares of the days within Monday to Thursday and within Friday to Sunday.
 _WORKDAYS = (0.24, 0.49, 0.74)
 _WEEKEND = (0.33, 0.69)
 
@@ -15,9 +15,9 @@ _WEEKEND = (0.33, 0.69)
 def visits(indptr, occasional, regular, turning, explore, fade, rng):  # type: ignore[no-untyped-def]
     """The place of every visit by exploration and preferential return (Song et al., Nature Physics 2010).
 
-    A user who knows S places goes to a new one, drawn by popularity, with probability explore * S^-fade, and otherwise
-    where one of his earlier visits went, each with the same chance. `occasional` and `regular`: cumulated popularity,
-    last entry 1; a user with n visits in all follows the second with probability n / (n + turning).
+    A user who knows S places visits a new one, drawn by popularity, with probability explore * S^-fade. Otherwise the user
+    repeats one of the earlier visits, all equally likely. `occasional` and `regular` are cumulative popularities with last
+    entry 1; a user with n visits in total follows the second with probability n / (n + turning).
     """
     places = np.empty(indptr[-1], dtype=np.int32)
     for k in range(indptr.size - 1):

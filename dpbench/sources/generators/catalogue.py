@@ -16,9 +16,9 @@ from dpbench.sources.base import Source
 class CatalogueGenerator(Source, name="catalogue"):
     """Items in a few categories each, and users with heavy-tailed histories.
 
-    The defaults are calibrated to MovieLens 1M: an item has 1 + Poisson(0.65) categories, at most `widest` (and one item
-    exactly so many); some categories like company more than others (documentaries stand alone), which decides the
-    calibrated noise, mean z = 4.5 at ε = 1; history sizes are log-normal between the two ends.
+    The defaults are calibrated to MovieLens 1M. An item has 1 + Poisson(0.65) categories, at most `widest` (and one item
+    has exactly that many). Some categories share items more than others (documentaries stand alone), which determines the
+    calibrated noise: mean z = 4.5 at ε = 1. History sizes are log-normal between the two limits.
     """
 
     kinds = ("catalogue",)
@@ -32,7 +32,7 @@ class CatalogueGenerator(Source, name="catalogue"):
     category_zipf: float = 1.1
     """Exponent of the categories' popularity."""
     company: float = 2.1
-    """How unlike categories are in liking company: the ends of the log-weight a category has as a further one."""
+    """How much categories differ in sharing items: range of the log-weight of a category as an item's further category."""
     users: int = 6040
     smallest: int = 20
     largest: int = 2314
@@ -60,7 +60,7 @@ class CatalogueGenerator(Source, name="catalogue"):
     def draw_items(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Number of categories of each item, and the categories, ascending within an item."""
         popularity = -self.category_zipf * np.log(np.arange(1, self.categories + 1))
-        # Golden-ratio steps spread liking evenly over popular and rare categories, alike for every seed.
+        # Golden-ratio steps spread these weights evenly over popular and rare categories, the same for every seed.
         company = self.company * (2 * (np.arange(self.categories) * 0.6180339887 % 1.0) - 1)
         shape = (self.items, self.categories)
         # The w largest of log-weight + Gumbel are a weighted draw of w without replacement.
@@ -69,7 +69,7 @@ class CatalogueGenerator(Source, name="catalogue"):
         keys[np.arange(self.items), first] = np.inf
         widths = np.minimum(1 + rng.poisson(self.extra, self.items), self.widest)
         widths[rng.integers(self.items)] = self.widest
-        # The widest items go, by a weighted lottery, to first categories that like company.
+        # The widest items go, by a weighted draw, to first categories that share items often.
         lottery = np.argsort(-np.exp(0.5 * company[first]) * rng.exponential(size=self.items))
         widths[lottery] = np.sort(widths)[::-1]
         chosen = np.where(np.arange(self.categories) < widths[:, None], np.argsort(-keys, axis=1), self.categories)
@@ -90,7 +90,7 @@ class CatalogueGenerator(Source, name="catalogue"):
 
 @dataclass(frozen=True, kw_only=True)
 class RunningExample(Source, name="running_example"):
-    """The five items of epicrec's Figure 4. Three of them decide the noise; the other two, inside them, are our guess."""
+    """The five items of epicrec's Figure 4. Three of them determine the noise; the other two are our guess."""
 
     kinds = ("catalogue",)
 

@@ -1,4 +1,4 @@
-"""Small made-up data by which the papers argue: gs' counterexample to optimal grouping, and rows of one size."""
+"""Small made-up data used in the papers' arguments: gs' counterexample to optimal grouping, and rows of equal size."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dpbench.sources.base import Source
 
 @dataclass(frozen=True, kw_only=True)
 class GroupingExample(Source, name="grouping_example"):
-    """gs, Section 3.2: counts (11, 13, 13, 14) with Δ = 2, and its neighbour without a user who has the third column alone."""
+    """gs, Section 3.2: counts (11, 13, 13, 14) with Δ = 2, and its neighbour without a user who has only the third column."""
 
     user: bool = True
-    """Whether that user is there: D with the user, D' without."""
+    """Whether that user is included: D with the user, D' without."""
 
     ROWS = ((0, 3),) * 11 + ((1, 2),) * 11 + ((1, 3),) * 2 + ((2, 3),)
     """25 rows with the counts of D', (11, 13, 12, 14)."""
@@ -27,12 +27,12 @@ class GroupingExample(Source, name="grouping_example"):
 
 @dataclass(frozen=True, kw_only=True)
 class EqualRows(Source, name="equal_rows"):
-    """Rows of one size over columns of very different counts, for what sensitivity, Section 4.1 says of such data."""
+    """Rows of equal size over columns of very different counts, for the statements in sensitivity, Section 4.1."""
 
     rows: int = 2000
     columns: int = 500
     size: int = 20
-    """Ones of every row."""
+    """Number of ones in every row."""
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns", "size"):
@@ -41,7 +41,7 @@ class EqualRows(Source, name="equal_rows"):
             raise UserError(f"size={self.size} is not valid: there are only {self.columns} columns")
 
     def build(self, rng: np.random.Generator) -> Incidence:
-        # The largest of a popularity times noise, row by row: a draw without replacement.
+        # In each row the columns with the largest popularity times noise: a draw without replacement.
         keys = np.log(1 / np.arange(1, self.columns + 1)) + rng.gumbel(size=(self.rows, self.columns))
         indices = np.argpartition(-keys, self.size - 1, axis=1)[:, : self.size]
         indptr = np.arange(self.rows + 1, dtype=np.int64) * self.size

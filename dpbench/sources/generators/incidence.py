@@ -1,4 +1,4 @@
-"""The generator of binary data from the numbers that papers print about a dataset, and the matrix maker behind it."""
+"""The generator of binary data from the statistics that papers print, and the function that draws its matrix."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dpbench.sources.generators.shapes import whole_numbers
 
 
 def incidence(row_sizes: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Incidence:
-    """Random binary data with exactly these row sizes and column counts, in this order; columns rise in each row.
+    """Random binary data with exactly these row sizes and column counts, in this order; columns ascend within each row.
 
-    Row i holds column j about as often as the margins alone tell: rows of many ones reach the rare columns, rows of few
-    keep to the frequent ones. There is no other structure in it.
+    Row i holds column j about as often as the margins imply: rows with many ones reach the rare columns, rows with few
+    ones mostly hold frequent columns. There is no other structure.
     """
     sizes, sums = np.asarray(row_sizes, dtype=np.int64), np.asarray(counts, dtype=np.int64)
     for what, values in (("row sizes", sizes), ("counts", sums)):
         if values.ndim != 1 or not values.size or values.min() < 0:
-            raise UserError(f"{what} are not valid: expected one whole number, 0 or more, a {what.split()[0]}")
+            raise UserError(f"{what} are not valid: expected one whole number, 0 or more, per {what.split()[0]}")
     if not margins.realisable(sizes, sums):
         raise UserError(
             f"no binary data has these row sizes (sum {sizes.sum()}, largest {sizes.max()} of {sums.size} columns) and "
@@ -38,40 +38,40 @@ def incidence(row_sizes: np.ndarray, counts: np.ndarray, rng: np.random.Generato
 class IncidenceGenerator(Source, name="incidence"):
     """Binary data with the rows, columns, largest row and average count of a paper's table (gs, Table 2).
 
-    Row sizes and counts follow the given quantiles, the same from every seed; which row is how large, which column how
-    frequent, and who holds what is random. Quantiles are given as multiples of the mean, so that they serve every size.
+    Row sizes and counts follow the given quantiles, the same for every seed. Which row has which size, which column which
+    count, and which row holds which column is random. Quantiles are multiples of the mean, so that they fit every size.
     """
 
     rows: int
     columns: int
     kind: str = "incidence"
-    """`records`: each one is a record with a day of the week, as analytics sees Netflix."""
+    """`records`: each one becomes a record with a day of the week, as analytics treats Netflix."""
     largest: int
-    """Ones of the largest row, Δ₁(Q)."""
+    """Number of ones in the largest row, Δ₁(Q)."""
     average: float
     """Average count of a column, empty ones included; average x columns, rounded, is the number of ones."""
 
     active: float = 1.0
-    """Share of rows that hold any one."""
+    """Share of rows that are not empty."""
     row_least: int = 1
-    """Ones of the smallest row that is not empty."""
+    """Number of ones in the smallest row that is not empty."""
     row_q25: float = 0.3
     row_q50: float = 0.6
     row_q75: float = 1.2
     row_q95: float | None = None
-    """Quantiles of the rows that are not empty, over their mean; None: as the total tells."""
+    """Quantiles of the sizes of non-empty rows, divided by their mean; None: determined by the total."""
 
     used: float = 1.0
-    """Share of columns that have any one."""
+    """Share of columns that are not empty."""
     top: float = 0.3
-    """Share of the rows that are not empty that hold the most frequent column."""
+    """Share of the non-empty rows that hold the most frequent column."""
     count_least: int = 1
     """Smallest count of a column that is not empty."""
     count_q25: float = 0.15
     count_q50: float = 0.4
     count_q75: float = 1.0
     count_q95: float | None = None
-    """Quantiles of the counts that are not zero, over their mean; None: as the total tells."""
+    """Quantiles of the non-zero counts, divided by their mean; None: determined by the total."""
 
     kinds: ClassVar[tuple[str, ...]] = ("incidence", "records")
 
@@ -87,7 +87,7 @@ class IncidenceGenerator(Source, name="incidence"):
         for side in ("row", "count"):
             self._check_quantiles(side)
         if self.largest > self.used_columns:
-            raise UserError(f"largest={self.largest} is above the {self.used_columns} columns that have any one")
+            raise UserError(f"largest={self.largest} is above the {self.used_columns} columns that are not empty")
         if not self.largest <= self.ones <= self.active_rows * self.largest:
             raise UserError(
                 f"average={self.average} x columns={self.columns} makes {self.ones} ones, but {self.active_rows} rows of "
@@ -101,7 +101,7 @@ class IncidenceGenerator(Source, name="incidence"):
             positive(name, value)
         if list(given.values()) != sorted(given.values()):
             shown = ", ".join(f"{name}={value}" for name, value in given.items())
-            raise UserError(f"{shown}: expected quantiles that do not fall")
+            raise UserError(f"{shown}: expected quantiles that do not decrease")
 
     @property
     def ones(self) -> int:
@@ -116,7 +116,7 @@ class IncidenceGenerator(Source, name="incidence"):
         return max(1, round(self.used * self.columns))
 
     def margins(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Row sizes and column counts, each in random order: the papers' columns have no natural one."""
+        """Row sizes and column counts, each in random order: the papers' columns have no natural order."""
         sizes = self._shape("row", self.active_rows, self.row_least, self.largest)
         counts = self._shape("count", self.used_columns, self.count_least, max(1, round(self.top * self.active_rows)))
         return (

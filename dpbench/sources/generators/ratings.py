@@ -1,4 +1,4 @@
-"""The generator of ratings shaped like MovieLens: users of six demographic groups, each item at most once."""
+"""The generator of ratings shaped like MovieLens: users of six demographic groups rate each item at most once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpbench.sources.generators.records import fill_unseen, user_sizes
 from dpbench.sources.generators.shapes import whole_numbers
 
 GROUP_SHARES = (0.157, 0.255, 0.305, 0.062, 0.093, 0.128)
-"""Of the users of MovieLens 1M."""
+"""Shares of the groups among the users of MovieLens 1M."""
 
 ITEM_QUARTILES = (0.122, 0.458, 1.297)
-"""Quartiles of the number of ratings of a movie there, as multiples of the mean."""
+"""Quartiles of the number of ratings of a movie in MovieLens 1M, as multiples of the mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,11 @@ class Ratings(Source, name="ratings"):
     median: float
     """Median number of ratings of a user."""
     favourite: float = 0.57
-    """The most popular movie's share of the users, about."""
+    """Approximate share of users who rated the most popular movie."""
     taste: float = 0.35
     """How much the groups' popularity differs: standard deviation of its logarithm."""
     kind: str = "records"
-    """`incidence`: who rated what, without contexts."""
+    """`incidence`: which user rated which item, without contexts."""
 
     kinds = ("records", "incidence")
 
@@ -83,7 +83,7 @@ class Ratings(Source, name="ratings"):
 
 
 def capped_shares(weight: np.ndarray, total: int, most: int) -> np.ndarray:
-    """`total` shared out by weight, but nobody gets more than `most`: what is cut off goes to the others."""
+    """`total` divided in proportion to the weights, but at most `most` each: the excess goes to the others."""
     from scipy.optimize import brentq
 
     even = weight * (total / weight.sum())
@@ -92,7 +92,7 @@ def capped_shares(weight: np.ndarray, total: int, most: int) -> np.ndarray:
 
 
 def column_sums(row_sums: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Whole column sums about proportional to `weight` that a binary matrix with these row sums can have."""
+    """Integer column sums, about proportional to `weight`, that a binary matrix with these row sums can have."""
     total = int(row_sums.sum())
     while True:
         wanted = capped_shares(weight, total, row_sums.size)

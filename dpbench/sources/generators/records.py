@@ -15,13 +15,13 @@ from dpbench.sources.generators._visits import visits, week_days
 from dpbench.sources.generators.shapes import QUARTILES, whole_numbers
 
 TURNING = 10.0
-"""Users with about this many records stand between occasional and regular ones."""
+"""Users with about this many records are halfway between occasional and regular ones."""
 
 
 def user_sizes(
     what: str, users: int, records: int, *, smallest: int, largest: int, median: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """|T_k| in random order: exact sum, largest and smallest; around the median log-normal, as its mean asks."""
+    """|T_k| in random order: exact sum, largest and smallest; log-normal around the median, with the right mean."""
     from scipy.special import ndtri
 
     spread = math.sqrt(2 * math.log(max(records / users / median, 1.01)))
@@ -34,20 +34,20 @@ def user_sizes(
 
 
 def popular_share(counts: np.ndarray) -> np.ndarray:
-    """How much an item belongs to the popular ones, 0 to 1: half for the last of the most frequent hundredth."""
+    """How popular an item is, from 0 to 1; one half for the last item of the most frequent 1 %."""
     last = np.sort(counts)[-max(1, counts.size // 100)]
     return counts / (counts + max(1.0, float(last)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Week:
-    """How records fall on days of the week: the chance of Friday to Sunday, more for occasional users (Figure 11)."""
+    """Days of the week of records: the probability of Friday to Sunday, higher for occasional users (Figure 11)."""
 
     base: float = 0.36
     occasional: float = 0.14
-    """What it gains for a user with hardly any records."""
+    """Increase for a user with hardly any records."""
     pull: float = 0.08
-    """What it gains for the most popular items."""
+    """Increase for the most popular items."""
 
     def days(self, indptr: np.ndarray, items: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         share = popular_share(counts)
@@ -62,7 +62,7 @@ def on_days(data: Incidence, rng: np.random.Generator) -> Records:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckIns(Source, name="check_ins"):
-    """Check-ins with repeats: popular places by a power law, users who return to their own, days of the week.
+    """Check-ins with repeats: place popularity by a power law, users who return to places they know, days of the week.
 
     Users, items, records, largest and smallest user are exact; every item occurs.
     """
@@ -78,12 +78,12 @@ class CheckIns(Source, name="check_ins"):
     """Exponent s of the popularity of the k-th place, (k + shift)^-s."""
     shift: float = 0.0
     explore: float = 0.6
-    """Chance of a new place for a user who knows one; it falls as places^-fade."""
+    """Probability of a new place for a user who knows one; it decreases as places^-fade."""
     fade: float = 0.2
     taste: float = 0.0
-    """How much regular users' popularity differs from occasional ones': standard deviation of its logarithm."""
+    """How much the popularity of places differs between regular and occasional users: standard deviation of its logarithm."""
     kind: str = "records"
-    """`incidence`: who was where, without repeats and days."""
+    """`incidence`: which user visited which place, without repeats and days."""
 
     kinds = ("records", "incidence")
 
@@ -94,7 +94,7 @@ class CheckIns(Source, name="check_ins"):
         for name in ("median", "skew", "explore"):
             positive(name, getattr(self, name))
         if self.items > self.records:
-            raise UserError(f"items={self.items} is not valid: {self.records} records cannot show that many")
+            raise UserError(f"items={self.items} is not valid: {self.records} records cannot cover that many")
 
     def build(self, rng: np.random.Generator) -> Records | Incidence:
         sizes = user_sizes(
@@ -109,7 +109,7 @@ class CheckIns(Source, name="check_ins"):
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         weight = (np.arange(1, self.items + 1) + self.shift) ** -self.skew
         regular = weight * np.exp(self.taste * rng.standard_normal(self.items))
-        names = rng.permutation(self.items).astype(np.int32)  # or the most popular places would be the first
+        names = rng.permutation(self.items).astype(np.int32)  # otherwise the most popular places would come first
         items = names[visits(indptr, _cumulated(weight), _cumulated(regular), TURNING, self.explore, self.fade, rng)]
         counts = fill_unseen(items, self.items, rng)
         days = Week().days(indptr, items, counts, rng)

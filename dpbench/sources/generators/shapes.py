@@ -1,6 +1,6 @@
 """Shapes of row sizes and column counts: whole numbers from a few quantiles, with an exact total and an exact largest.
 
-Imported by generators; knows numbers only.
+Imported by generators.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def whole_numbers(
     quartiles: tuple[float, float, float],
     q95: float | None = None,
 ) -> np.ndarray:
-    """`number` whole numbers, rising, that sum to `total`, lie in least..most, reach `most`, and have these quantiles.
+    """`number` integers, ascending, that sum to `total`, lie in least..most, reach `most`, and have these quantiles.
 
-    On the scale of (normal score, logarithm) the quantile function is straight between the given quantiles and goes on
-    straight below them: pieces of log-normals. Above the last of them it is the power curve to `most` whose exponent
-    gives the total.
+    On the scale of (normal score, logarithm), the quantile function is linear between the given quantiles and continues
+    linearly below them: pieces of log-normals. Above the last quantile it is a power curve up to `most`, whose exponent is
+    chosen to give the total.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri
@@ -55,7 +55,7 @@ def whole_numbers(
             f"expected {lowest:.0f} to {highest:.0f}"
         )
     value[start:] = tail(brentq(lambda bend: below + tail(bend).sum() - total, flat, steep, xtol=1e-14))
-    # Rounding the running sum keeps the total, and every stretch of the curve, exact to one; the largest stands apart.
+    # Rounding the running sum keeps the total, and every part of the curve, exact to one. The largest is set separately.
     running = np.cumsum(value[:-1])
     running += (total - most - running[-1:]) * np.linspace(0, 1, number - 1)
     rounded = np.clip(np.diff(np.floor(running + 0.5).astype(np.int64), prepend=0), least, most)

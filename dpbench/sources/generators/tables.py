@@ -24,14 +24,14 @@ def nonzeros(cells: int, density: float) -> int:
 
 
 def layout(cells: int, attributes: int) -> tuple[int, ...]:
-    """A shape of so many attributes with just so many cells, as equal as they can be, the smaller ones first."""
+    """A shape with this many attributes and exactly this many cells, lengths as equal as possible, smaller ones first."""
     shape, rest = [], cells
     for left in range(attributes, 1, -1):
         length = round(rest ** (1 / left))
         while length > 1 and rest % length:
             length -= 1
         if length <= 1:
-            expected = "expected a number that can be divided"
+            expected = "expected a number with enough divisors"
             raise UserError(f"cells={cells} cannot be laid out in {attributes} attributes: {expected}")
         shape.append(length)
         rest //= length
@@ -49,15 +49,15 @@ class GaussianTable(Source, name="gaussian"):
     density: float = 0.1
     """n/m."""
     filled: int | None = None
-    """n itself, whatever m is; then `density` says nothing."""
+    """n itself, independent of m; `density` is then ignored."""
     mean: float = 100.0
     sigma: float = 20.0
     places: str = "uniform"
-    """uniform, or skewed: close together in some regions of the domain."""
+    """uniform, or skewed: concentrated in some regions of the domain."""
     bias: float = 0.95
-    """How skewed: the share of a region's non-zeros that falls in one half of it, and so on inside. 0.5: not at all."""
+    """How skewed: the share of a region's non-zeros that falls in one half of it, recursively. 0.5: not at all."""
     attributes: int = 1
-    """Attributes that the cells are laid out in, as equal as m can be divided: 1000 by 1000 for two of them."""
+    """Number of attributes, with lengths as equal as possible: 1000 by 1000 for two attributes and 10⁶ cells."""
 
     def __post_init__(self) -> None:
         positive("cells", self.cells, whole=True)
@@ -83,7 +83,7 @@ class GaussianTable(Source, name="gaussian"):
 
 @dataclass(frozen=True, kw_only=True)
 class HeavyTable(Source):
-    """Counts with a heavy tail: exactly so many cells, so large a mean and a largest count, and about these quartiles."""
+    """Counts with a heavy tail: exact number of cells, mean and largest count, and approximate quartiles."""
 
     kinds: ClassVar[tuple[str, ...]] = ("contingency",)
 
@@ -102,7 +102,7 @@ class HeavyTable(Source):
     def fill(
         self, shape: tuple[int, ...], draw: Callable[[int], tuple[np.ndarray, np.ndarray]], rng: np.random.Generator
     ) -> Contingency:
-        """The table whose cells `draw` gives, with an attraction each: counts rise with it, but for noise."""
+        """The table whose cells come from `draw`, each with an attraction: counts increase with it, up to noise."""
         n = nonzeros(math.prod(shape), self.density)
         cells, attraction = _different(n, draw, rng)
         counts = whole_numbers(
@@ -116,7 +116,7 @@ class HeavyTable(Source):
 def _different(
     size: int, draw: Callable[[int], tuple[np.ndarray, np.ndarray]], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`size` different cells of an endless stream of them, sorted, with what comes along."""
+    """`size` distinct cells from an endless stream, sorted, with the values that accompany them."""
     cells, extra = np.empty(0, dtype=np.int64), np.empty(0)
     for _ in range(200):
         fresh, more = draw(2 * (size - cells.size) + 100)
@@ -135,7 +135,7 @@ class Commuting(HeavyTable, name="commuting"):
     """Commuters by workplace and home: a cell is workplace x locations + home.
 
     Locations differ log-normally in attraction; distances from home to work (in locations, which are numbered along the
-    map) have a density like 1/distance; near and attractive pairs have more commuters.
+    map) have a density like 1/distance; pairs that are close and attractive have more commuters.
     """
 
     locations: int = 4001
@@ -160,7 +160,7 @@ class Commuting(HeavyTable, name="commuting"):
 
 @dataclass(frozen=True, kw_only=True)
 class Cube(HeavyTable, name="cube"):
-    """A table of several attributes, each with values of Zipf's popularity; popular combinations have larger counts."""
+    """A table of several attributes, each with Zipf-distributed values; popular combinations have larger counts."""
 
     shape: str = "100x100x100"
     """Number of values of each attribute."""

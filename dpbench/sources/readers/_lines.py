@@ -1,8 +1,8 @@
-"""Text to numbers: lines of separated fields and lines of whole numbers, each line with a verdict, and times.
+"""Text to numbers: parse lines of separated fields or of integers, with one verdict per line, and parse times.
 
 One pass over the bytes that neither stops at a bad line nor guesses: the caller learns which line failed, in which
-field and why. Knows bytes only; `dpbench.sources.parsing` turns verdicts into messages. On one core it is as fast as
-pyarrow's csv reader and faster than pandas', neither of which names the bad line or reads lines of any length.
+field and why. Works on bytes only; `dpbench.sources.parsing` turns verdicts into messages. On one core it is as fast as
+pyarrow's CSV reader and faster than pandas', neither of which names the bad line or reads lines of any length.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 
 from dpbench.numerics.compiled import kernel
 
-# Kinds of fields: whole numbers are values, texts are spans, decimals are checked and passed over.
+# Kinds of fields: whole numbers are values, texts are spans, decimals are checked but not kept.
 ANYTHING, WHOLE, DECIMAL, TEXT = range(4)
 # Verdicts on a line. A stored verdict is the verdict * FIELDS + the number of the field.
 GOOD, BLANK, HEADING, FEW, MANY, NOT_NUMBER, OUT_OF_RANGE, NO_TEXT, NOT_TIME, NOT_LONG = range(10)
 FIELDS = 64
-HEAD = FIELDS - 1  # the field of a bad heading
+HEAD = FIELDS - 1  # the field number that marks a bad heading
 LENGTH_BITS = 20  # a span is start << LENGTH_BITS | length
 
 _SPACE, _RETURN, _NEWLINE, _TAB, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SMALL_E = b" \r\n\t+-.09Ee"
@@ -24,7 +24,7 @@ _SPACE, _RETURN, _NEWLINE, _TAB, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SMALL
 
 @kernel()
 def _past_blanks(buffer, i):  # type: ignore[no-untyped-def]
-    """The first place from `i` on that is neither a space nor a carriage return."""
+    """The first position from `i` on that holds neither a space nor a carriage return."""
     while buffer[i] == _SPACE or buffer[i] == _RETURN:
         i += 1
     return i
@@ -36,10 +36,10 @@ def parse_fields(  # type: ignore[no-untyped-def]
 ):
     """Parse all lines of `buffer`, which ends with a newline, into `values[slot, line]`; returns the number of lines.
 
-    Between fields stands the byte `separator`, `wide` times; spaces around a field are passed over. Field f is of kind
-    kinds[f] and is kept in row slots[f] of `values` (-1: nowhere); whole numbers lie in lows[f]..highs[f] and have
-    lengths[f] digits (0: any number). A line of a whole number and the byte `heading` alone (0: there are none) is a
-    heading, its number goes to row 0. A bad line with that byte and without a separator is a bad heading: the field of its
+    Fields are separated by the byte `separator`, repeated `wide` times; spaces around a field are ignored. Field f is of
+    kind kinds[f] and is stored in row slots[f] of `values` (-1: not stored). Integers lie in lows[f]..highs[f] and have
+    lengths[f] digits (0: any number). A line that consists of an integer and the byte `heading` (0: no headings) is a
+    heading; its number goes to row 0. A bad line with that byte and without a separator is a bad heading: the field of its
     verdict is HEAD.
     """
     i, line, size, last = 0, 0, buffer.size, kinds.size - 1
@@ -71,10 +71,10 @@ def parse_fields(  # type: ignore[no-untyped-def]
                 elif lengths[f] != 0 and i - first != lengths[f]:
                     verdict = NOT_LONG
                 elif i - first > 18 or v < lows[f] or v > highs[f]:
-                    verdict = OUT_OF_RANGE  # judged after what follows: `12abc` is no number at all
+                    verdict = OUT_OF_RANGE  # decided after the rest is read: `12abc` is not a number at all
                 stop, i = i, _past_blanks(buffer, i)
                 if separator == _SPACE and i > stop and buffer[i] != _NEWLINE:
-                    i -= 1  # the last of some spaces is the separator
+                    i -= 1  # the last of several spaces is the separator
                 c = buffer[i]
                 if c != _NEWLINE and c != separator and not (f == 0 and heading != 0 and c == heading):
                     verdict = NOT_NUMBER
@@ -151,10 +151,10 @@ def parse_fields(  # type: ignore[no-untyped-def]
 
 @kernel()
 def parse_lists(buffer, low, high, values, ends, verdicts):  # type: ignore[no-untyped-def]
-    """Parse lines of whole numbers apart by spaces or tabs, any number of them a line; returns the number of lines.
+    """Parse lines of integers separated by spaces or tabs, any number of them per line; returns the number of lines.
 
-    `buffer` ends with a newline; a carriage return may stand at the end of a line and nowhere else. All numbers go to
-    `values`, those of line i end at ends[i]; a bad line has none.
+    `buffer` ends with a newline; a carriage return is allowed only at the end of a line. All numbers go to `values`; those
+    of line i end at ends[i]; a bad line has none.
     """
     i, line, size, filled = 0, 0, buffer.size, 0
     while i < size:
@@ -166,7 +166,7 @@ def parse_lists(buffer, low, high, values, ends, verdicts):  # type: ignore[no-u
                 i += 1
             if buffer[i] == _NEWLINE:
                 break
-            if returned:  # the end of a line to some: two of them must not become one
+            if returned:  # some systems end lines with it: two lines must not become one
                 verdict = NOT_NUMBER
                 break
             minus = buffer[i] == _MINUS
@@ -201,7 +201,7 @@ def parse_lists(buffer, low, high, values, ends, verdicts):  # type: ignore[no-u
 
 
 def characters(buffer: np.ndarray, spans: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of spans that have this `length`, a row each, and which spans have it."""
+    """The bytes of all spans of this `length`, one row per span, and which spans these are."""
     fits = (spans & ((1 << LENGTH_BITS) - 1)) == length
     starts = np.where(fits, spans >> LENGTH_BITS, 0)
     places = np.minimum(starts[:, None] + np.arange(length), buffer.size - 1)
@@ -209,14 +209,14 @@ def characters(buffer: np.ndarray, spans: np.ndarray, length: int) -> tuple[np.n
 
 
 def _digits(text: np.ndarray, start: int, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """The number in some columns of `text`, and where all of them are digits."""
+    """The number in some columns of `text`, and which rows have digits only."""
     part = text[:, start : start + number].astype(np.int64) - _ZERO
     digits: np.ndarray = np.logical_and.reduce((part >= 0) & (part <= 9), axis=1)
     return part @ 10 ** np.arange(number - 1, -1, -1), digits
 
 
 def _day_number(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Days since 1970-01-01, and where there is such a day."""
+    """Days since 1970-01-01, and which of these days exist."""
     months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     days = months.astype("datetime64[D]") + (day - 1)
     good = (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1) & (days.astype("datetime64[M]") == months)
@@ -224,7 +224,7 @@ def _day_number(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> tuple[n
 
 
 def _clock(text: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds of HH:MM:SS from column `start` on, and where it is one."""
+    """Seconds of HH:MM:SS from column `start` on, and which rows are such a time."""
     parts = [_digits(text, start + at, 2) for at in (0, 3, 6)]
     good = (text[:, start + 2] == 58) & (text[:, start + 5] == 58)
     for (value, digits), most in zip(parts, (23, 59, 59), strict=True):
@@ -265,7 +265,7 @@ def long_times(buffer: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _letters(words: str) -> np.ndarray:
-    """A row a word of three letters."""
+    """One row of three letters per word."""
     return np.array([list(word.encode()) for word in words.split()], dtype=np.uint8)
 
 

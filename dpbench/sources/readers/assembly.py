@@ -1,6 +1,6 @@
-"""Columns of ids that come in chunks: collected, numbered, and looked through for repeats, in bounded memory.
+"""Columns of ids that arrive in chunks: collected, numbered and checked for repeats, in bounded memory.
 
-Imported by the readers. `dpbench.data.grouping` makes data kinds of them.
+Imported by the readers. `dpbench.data.grouping` builds the data kinds from them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from dpbench.errors import UserError
 
 IDS = ("seen", "all")
 MOST = 1 << 28
-"""Rows or columns that are kept whether they occur or not: an array of so many counts takes 2 GB."""
+"""Most rows or columns with ids='all', which also keeps unused ids: an array of this many counts takes 2 GB."""
 
 
 class Column:
-    """Numbers that come in chunks, as one array that grows: there are never two copies of everything."""
+    """Numbers that arrive in chunks, in one growing array: there are never two copies of everything."""
 
     def __init__(self, dtype: Any = np.int32) -> None:
         self._dtype = np.dtype(dtype)
-        self._bytes = bytearray()  # grows in place, and takes no memory for room that is not yet filled
+        self._bytes = bytearray()  # grows in place, and uses no memory for capacity not yet filled
 
     def add(self, chunk: np.ndarray) -> None:
         self._bytes += np.ascontiguousarray(chunk, dtype=self._dtype).view(np.uint8).data
 
     def whole(self) -> np.ndarray:
-        """All of them. Nothing can be added any more."""
+        """All numbers. Nothing can be added afterwards."""
         return np.frombuffer(self._bytes, dtype=self._dtype)
 
 
@@ -42,7 +42,7 @@ def taken(table: np.ndarray, places: np.ndarray, out: np.ndarray | None = None) 
 
 
 def seen(ids: np.ndarray) -> np.ndarray:
-    """The ids that occur, rising."""
+    """The ids that occur, ascending."""
     most = int(ids.max(initial=-1))
     if not _dense(most, ids.size):
         return np.unique(ids)
@@ -53,14 +53,14 @@ def seen(ids: np.ndarray) -> np.ndarray:
 
 
 def _dense(most: int, number: int) -> bool:
-    """Whether a table of all ids is no larger than what else `number` ids need."""
+    """Whether a table over all ids is no larger than the alternative for `number` ids."""
     return most < 8 * number + (1 << 20)
 
 
 def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
-    """Ids as numbers from 0, written over them, and how many numbers there are.
+    """Replace ids in place by numbers from 0. Returns them and how many numbers there are.
 
-    `seen`: only ids that occur get a number, in their order. `all`: every id up to the largest is there.
+    `seen`: only ids that occur get a number, in their order. `all`: every id up to the largest gets one.
     """
     most = int(ids.max(initial=-1))
     if which == "all" and most >= MOST:
@@ -78,7 +78,7 @@ def numbered(ids: np.ndarray, which: str = "seen") -> tuple[np.ndarray, int]:
 
 
 def has_repeats(data: Incidence | Records, pairs: int) -> bool:
-    """Whether some pair occurred twice among the `pairs` that `data` was made of."""
+    """Whether some pair occurred twice among the `pairs` that `data` was made from."""
     if isinstance(data, Incidence):
         return data.ones < pairs
     same = data.items[1:] == data.items[:-1]
@@ -88,7 +88,7 @@ def has_repeats(data: Incidence | Records, pairs: int) -> bool:
 
 
 def repeated(users: np.ndarray, items: np.ndarray, n_items: int) -> np.ndarray:
-    """Marks each pair that occurred before, in the order of the lines."""
+    """Marks each pair that already occurred on an earlier line."""
     keys = users.astype(np.int64) * n_items + items
     _, first = np.unique(keys, return_index=True)
     again = np.ones(keys.size, dtype=bool)

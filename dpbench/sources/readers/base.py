@@ -1,6 +1,6 @@
-"""The contract of a reader: where its files are and what they are called.
+"""The contract of a reader: where its files are and how they are named.
 
-Imported by every reader. A reader takes a file, or a folder in which it knows the format's own names.
+Imported by every reader. A reader takes a file, or a folder with files named as the format names them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from dpbench.sources.readers.parsing import ON_BAD_LINE, BadLines
 
 @dataclass(frozen=True, kw_only=True)
 class Reader(Source):
-    """Base of the readers of original files. `build` reads them whole or not at all."""
+    """Base of the readers of original files. `build` reads them completely or fails."""
 
     path: str
-    """A file, or a folder that holds files of the format's own names."""
+    """A file, or a folder that holds files with the format's usual names."""
     on_bad_line: str = "error"
-    """`error`: the first bad line ends the reading. `skip`: bad lines are left out and counted in a warning."""
+    """`error`: stop at the first bad line. `skip`: leave bad lines out and count them in a warning."""
 
     what: ClassVar[str] = ""
-    """What the files are, as messages call them."""
+    """What the files are, for messages."""
     names: ClassVar[tuple[str, ...]] = ()
     """File names in a folder, lower case with * for anything; `.gz` may follow."""
     many: ClassVar[bool] = False
@@ -48,9 +48,9 @@ class Reader(Source):
 
 
 def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False) -> list[Path]:
-    """`path` itself, or the files in it with one of these names; more than one only where the format has many.
+    """`path` itself, or the files in it with one of these names; more than one only if the format consists of many.
 
-    Archives unpack into a folder of their own: when only a folder inside has such files, they are taken.
+    Archives often unpack into a subfolder: if only a subfolder has such files, they are used.
     """
     place = Path(os.path.expanduser(path))
     try:
@@ -64,7 +64,7 @@ def _found(place: Path, patterns: tuple[str, ...], what: str, many: bool) -> lis
         raise UserError(f"{place}: there is no such file or folder: expected {what}")
     if place.is_file():
         return [place]
-    if not place.is_dir():  # a pipe can be read once only, and for ever
+    if not place.is_dir():  # a pipe can be read only once, and may never end
         raise UserError(f"{place} is neither a file nor a folder: expected {what}")
     inside = (_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir())
     files = _named(place, patterns) or next((found for found in inside if found), [])
@@ -79,8 +79,8 @@ def _found(place: Path, patterns: tuple[str, ...], what: str, many: bool) -> lis
 
 
 def _shown(entry: Path) -> str:
-    """A name, and what it is when it is no file."""
-    return f"{entry.name}/" if entry.is_dir() else entry.name if entry.is_file() else f"{entry.name} (no file)"
+    """A name, marked if it is not a file."""
+    return f"{entry.name}/" if entry.is_dir() else entry.name if entry.is_file() else f"{entry.name} (not a file)"
 
 
 def folder_file(path: str, name: str, what: str) -> Path:
@@ -91,7 +91,7 @@ def folder_file(path: str, name: str, what: str) -> Path:
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """The files of a folder whose names fit; a plain file goes before its gzip copy, and hidden ones are nobody's data."""
+    """The files of a folder whose names match. A plain file is preferred to its gzip copy; hidden files are ignored."""
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     fitting = [n for n in names if any(fnmatchcase(n.lower(), p + end) for p in patterns for end in ("", ".gz"))]
     plain = [n for n in fitting if not (n.endswith(".gz") and n.removesuffix(".gz") in fitting)]

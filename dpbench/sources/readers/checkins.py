@@ -37,7 +37,7 @@ TSMC = Layout(
 
 @dataclass(frozen=True, kw_only=True)
 class SnapCheckins(PairReader, name="snap_checkins"):
-    """Check-ins in SNAP's layout of Gowalla: user, UTC time, latitude, longitude, location, apart by tabs.
+    """Check-ins in SNAP's layout of Gowalla: user, UTC time, latitude, longitude, location, separated by tabs.
 
     The context is the day of the week in UTC: the files give no time zone.
     """
@@ -53,7 +53,7 @@ class SnapCheckins(PairReader, name="snap_checkins"):
 
 @dataclass(frozen=True, kw_only=True)
 class Tsmc2014(PairReader, name="tsmc2014"):
-    """Foursquare check-ins in the TSMC2014 layout: eight fields apart by tabs, with the offset from UTC in minutes.
+    """Foursquare check-ins in the TSMC2014 layout: eight fields separated by tabs, with the offset from UTC in minutes.
 
     The context is the local day of the week. Venues are numbered in the order of their first check-in.
     """

@@ -1,4 +1,4 @@
-"""What a line of a file looks like: fields, the character between them, and what to say of a line that does not fit.
+"""What a line of a file looks like: fields, the character between them, and the message for a line that does not fit.
 
 Imported by `parsing` and by the readers.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from dpbench.sources.readers import _lines as scan
 
 ID_LIMIT = 2**31 - 2
-"""Ids are kept as 32-bit numbers."""
+"""Ids are stored as 32-bit numbers."""
 
 _KINDS = {"anything": scan.ANYTHING, "whole": scan.WHOLE, "decimal": scan.DECIMAL}
 _TIMES: dict[str, Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
@@ -35,27 +35,27 @@ _EXAMPLES = {
 @dataclass(frozen=True)
 class Field:
     """One field of a line. Its kind is whole, decimal, text, date (days since 1970), time or long_time (seconds since
-    1970), or anything; what is not kept is still checked."""
+    1970), or anything; fields that are not kept are still checked."""
 
     name: str
     kind: str = "whole"
     low: int = 0
     high: int = ID_LIMIT
     digits: int = 0
-    """How many digits a whole number has, leading zeros and all, where it is a code; 0: any number of them."""
+    """Number of digits of a code, leading zeros included; 0: any number of digits."""
     keep: bool = True
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Fields of a line and the character between them, written once or twice (`::`)."""
+    """The fields of a line and their separator, one character written once or twice (`::`)."""
 
     fields: tuple[Field, ...]
     separator: str
     heading: str = ""
-    """A character; a line of a whole number and it is a heading, valid for the lines below (Netflix's `123:`)."""
+    """A character that marks headings: an integer followed by it is a heading for the lines below (Netflix's `123:`)."""
     headed: str = ""
-    """What the number of a heading is."""
+    """What the number of a heading means."""
 
     @property
     def shown(self) -> str:
@@ -78,7 +78,7 @@ class Layout:
         return tuple(np.array(column, dtype=np.int64) for column in (kinds, slots, *bounds))
 
     def parse(self, text: bytes, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Values of each kept field of `number` lines, and the verdict on each. Text fields are spans of `text`."""
+        """Values of each kept field of `number` lines, and one verdict per line. Text fields are spans of `text`."""
         buffer = np.frombuffer(text, dtype=np.uint8)
         values = np.zeros((max(1, len(self.kept)), number), dtype=np.int64)
         verdicts = np.empty(number, dtype=np.int16)
@@ -94,7 +94,7 @@ class Layout:
         return values, verdicts
 
     def problem(self, verdict: int, line: bytes) -> str:
-        """What a verdict on a line means, in words."""
+        """The message for a verdict on a line."""
         what, at = divmod(int(verdict), scan.FIELDS)
         parts = line.decode("utf-8", "replace").rstrip("\r\n ").split(self.separator)
         heading = at == scan.HEAD

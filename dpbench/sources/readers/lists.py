@@ -1,4 +1,4 @@
-"""Readers of files with one row a line: FIMI transactions and trajectories of road nodes."""
+"""Readers of files with one row per line: FIMI transactions and trajectories of road nodes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dpbench.sources.readers.parsing import Lines, read_lists
 
 @dataclass(frozen=True, kw_only=True)
 class Fimi(Reader, name="fimi"):
-    """Transactions, one a line: item numbers apart by spaces. An empty line is a transaction without items."""
+    """Transactions, one per line: item numbers separated by spaces. An empty line is a transaction without items."""
 
     ids: str = "seen"
     """`seen`: items that occur. `all`: every item from 0 to the largest."""
 
-    what = "transactions, one a line"
+    what = "transactions, one per line"
     names = ("*.dat", "*.txt")
     word = "item"
 
@@ -32,7 +32,7 @@ class Fimi(Reader, name="fimi"):
         bad = self.bad_lines()
         values, sizes = assembly.Column(), assembly.Column(np.int64)
         for path in self.files():
-            for found, lengths in read_lists(Lines(path, f"a line of {self.word} numbers a row"), self.word, bad):
+            for found, lengths in read_lists(Lines(path, f"one line of {self.word} numbers per row"), self.word, bad):
                 values.add(found)
                 sizes.add(lengths)
         per_row = sizes.whole()
@@ -46,7 +46,7 @@ class Fimi(Reader, name="fimi"):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLines(Fimi, name="node_lines"):
-    """Trajectories, one a line: numbers of road nodes apart by spaces. A node passed twice counts once."""
+    """Trajectories, one per line: numbers of road nodes separated by spaces. A node passed twice counts once."""
 
     what = "trajectories, one line of node numbers each"
     word = "node"

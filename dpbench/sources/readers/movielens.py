@@ -21,7 +21,7 @@ from dpbench.sources.readers.layout import Field, Layout
 from dpbench.sources.readers.parsing import BadLines, Block, Lines, read_fields
 
 _BAND = {1: 0, 18: 0, 25: 1, 35: 2, 45: 2, 50: 2, 56: 2}
-"""users.dat gives the youngest age of a bracket."""
+"""Ages in users.dat: each is the youngest of its age bracket."""
 
 
 def _any(name: str) -> Field:
@@ -46,12 +46,12 @@ class MovieLensRecords(Reader, name="movielens_records"):
     names = ("ratings.dat", "users.dat", "movies.dat")
     layouts: ClassVar[tuple[Layout, Layout, Layout]] = (RATINGS, USERS, MOVIES)
     ages: ClassVar[dict[int, int]] = _BAND
-    """The age band of every age that may stand in the users' file."""
+    """The age band of every age allowed in the users' file."""
     aged: ClassVar[str] = ", ".join(map(str, _BAND))
     """These ages, as messages list them."""
     many = True
     kind: str = "records"
-    """`incidence`: who rated what, without contexts."""
+    """`incidence`: which user rated which item, without contexts."""
     kinds = ("records", "incidence")
 
     def build(self, rng: np.random.Generator) -> Records | Incidence:
@@ -62,7 +62,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
         for column, table, name in (("user", groups, self.names[1]), ("movie", titles, self.names[2])):
             strangers = np.setdiff1d(assembly.seen(rated[column]), np.array(sorted(table), dtype=np.int64))
             if strangers.size:
-                strange = known & np.isin(rated[column], strangers)  # a line is bad once
+                strange = known & np.isin(rated[column], strangers)  # a line counts as bad only once
                 self._strangers(rated[column], strange, column, name, bad)
                 known &= ~strange
         if not known.any():
@@ -107,7 +107,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
         return {name: column.whole() for name, column in columns.items()}
 
     def _line(self, row: int) -> int:
-        """The line of a rating, by reading again: the line numbers of all would double memory."""
+        """The line number of a rating, found by reading the file again: storing all line numbers would double the memory."""
         for block in self._blocks(0, BadLines("skip")):
             if row < block.lines.size:
                 return int(block.lines[row])
@@ -127,7 +127,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
             texts, places = block.texts("gender")
             for user, gender, age, line in zip(block["user"], places, block["age"], block.lines, strict=True):
                 if int(user) in found:
-                    bad.found(block.path, int(line), f"user {user} is there a second time: expected each user once")
+                    bad.found(block.path, int(line), f"user {user} occurs a second time: expected each user once")
                     continue
                 if texts[gender] not in (b"M", b"F") or int(age) not in self.ages:
                     wanted = f"gender M or F and an age of {self.aged}"
@@ -143,7 +143,7 @@ class MovieLensRecords(Reader, name="movielens_records"):
             texts, places = block.texts("title")
             for movie, at, line in zip(block["movie"], places, block.lines, strict=True):
                 if int(movie) in found:
-                    bad.found(block.path, int(line), f"movie {movie} is there a second time: expected each movie once")
+                    bad.found(block.path, int(line), f"movie {movie} occurs a second time: expected each movie once")
                     continue
                 found[int(movie)] = texts[at].decode("latin-1")
         return found

@@ -12,7 +12,7 @@ _REST = ("release date", "video release date", "address", *(f"genre {i}" for i i
 
 @dataclass(frozen=True, kw_only=True)
 class MovieLens100k(MovieLensRecords, name="movielens_100k"):
-    """MovieLens 100K: the folder of u.data (apart by tabs), u.user and u.item (by |, Latin-1), each gzipped or not.
+    """MovieLens 100K: the folder of u.data (separated by tabs), u.user and u.item (by |, Latin-1), each gzipped or not.
 
     u.user gives ages in years; the contexts are the same six groups as for MovieLens 1M.
     """

@@ -58,7 +58,7 @@ class MovieLensGenres(Reader, name="movielens_genres"):
 
 
 def _rated(block: Block, ids: np.ndarray, movies: Path, bad: BadLines) -> tuple[Block, np.ndarray]:
-    """The ratings of movies that there are, and the places of these movies among the ids."""
+    """The ratings of known movies, and the positions of these movies among the ids."""
     place = np.minimum(np.searchsorted(ids, block["movie"]), ids.size - 1)
     unknown = ids[place] != block["movie"]
     expected = "expected every movie there"
@@ -73,7 +73,7 @@ def _genres(path: Path, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarr
         texts, places = block.texts("genres")
         for movie, place, line in zip(block["movie"], places, block.lines, strict=True):
             if int(movie) in sets:
-                bad.found(path, int(line), f"movie {movie} is there a second time: expected each movie once")
+                bad.found(path, int(line), f"movie {movie} occurs a second time: expected each movie once")
                 continue
             sets[int(movie)] = set(texts[place].split(b"|")) - {b""}
     if not sets:

@@ -1,4 +1,4 @@
-"""Reader of the Netflix Prize's ratings, both as one file a movie and as Kaggle's combined files."""
+"""Reader of the Netflix Prize's ratings, as one file per movie or as Kaggle's combined files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NETFLIX = Layout(
 class NetflixPrize(PairReader, name="netflix_prize"):
     """Netflix Prize ratings: a line `movie:`, then its ratings `user,rating,date`; in any number of files.
 
-    The context is the day of the week of the rating's date. Where bad lines are skipped, a bad heading takes its ratings
+    The context is the day of the week of the rating's date. If bad lines are skipped, a bad heading takes its ratings
     with it.
     """
 
@@ -32,7 +32,7 @@ class NetflixPrize(PairReader, name="netflix_prize"):
 
     def pairs(self, bad: BadLines) -> Iterator[Pairs]:
         for path in self.files():
-            movie = NO_NUMBER  # a file opens with a heading: what stood in the file before does not count
+            movie = NO_NUMBER  # each file begins with a heading: the previous file's last heading does not apply
             for block in read_fields(Lines(path, f"`movie:`, then {NETFLIX.shown}"), NETFLIX, bad):
                 movies, movie = _movies(block, movie)
                 nowhere = movies == NO_NUMBER
@@ -41,7 +41,7 @@ class NetflixPrize(PairReader, name="netflix_prize"):
 
 
 def _movies(block: Block, before: int) -> tuple[np.ndarray, int]:
-    """The movie of each rating, by the last heading above it, of this block or `before` it; and the last of all."""
+    """The movie of each rating: the last heading above it, in this block or `before` it. Also the last heading of all."""
     places, numbers = block.headings
     numbers = np.concatenate([[before], numbers])
     return numbers[np.searchsorted(places, block.lines)], int(numbers[-1])

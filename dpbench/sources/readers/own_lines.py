@@ -1,4 +1,4 @@
-"""Text tables (CSV, TSV): fast by Arrow while all lines are good, line by line where one is not, to name it.
+"""Text tables (CSV, TSV): read fast by Arrow if all lines are good, otherwise line by line, to name the bad one.
 
 Imported by `own_table`.
 """
@@ -39,17 +39,17 @@ class Wanted:
         return (*(self.cells if self.lengths else ()), *([self.count] if self.count else []))
 
     def limits(self, name: str) -> tuple[int, int]:
-        """The smallest and the largest number that a column may hold."""
+        """The smallest and the largest number allowed in a column."""
         return 0, LARGEST if name == self.count else self.lengths[self.cells.index(name)] - 1
 
     def expected(self, name: str, value: object = None) -> str:
-        """What is wrong with a number, in words."""
+        """The message for a number that is not valid."""
         given = "" if value is None else f"{name} is {value!r}: "
         high = self.limits(name)[1]
         return f"{given}expected a whole number, {'0 or more' if name == self.count else f'from 0 to {high}'}"
 
     def problem(self, name: str, value: str) -> str:
-        """What is wrong with a field; empty when nothing is."""
+        """What is wrong with a field; empty if nothing is."""
         if not value:
             return f"{name} is empty"
         if any("\udc80" <= letter <= "\udcff" for letter in value):
@@ -68,7 +68,7 @@ class Text:
     header: bool
 
     def columns(self, wanted: Wanted, bad: BadLines) -> dict[str, Any]:
-        """The wanted columns as Arrow's chunked arrays."""
+        """The wanted columns as chunked Arrow arrays."""
         names = self.names()
         check_columns(self.path, wanted.names, names)
         found = self._fast(names, wanted)
@@ -86,7 +86,7 @@ class Text:
         return first if self.header else [str(number) for number in range(1, len(first) + 1)]
 
     def _fast(self, names: list[str], wanted: Wanted) -> dict[str, Any] | None:
-        """All columns at once; None when a line is not as expected."""
+        """All columns at once; None if any line is not as expected."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv as arrow_csv

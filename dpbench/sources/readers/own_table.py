@@ -1,7 +1,7 @@
 """Reader of a user's own table: CSV, TSV or Parquet, with columns of any names and identifiers of any type.
 
-Named `table` in configurations; `audit --data` reads by it too. Arrow reads whole columns fast; only when something is wrong
-are the lines of a text file gone through one by one (`own_lines`), so that the bad one can be named.
+Named `table` in configurations; also used by `audit --data`. Arrow reads whole columns fast. Only if something is wrong is
+a text file read line by line (`own_lines`), so that the bad line can be named.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMS = (*SEPARATORS, *PARQUET)
 
 
 class Repeats(UserWarning):
-    """Pairs that occur more than once in a table, where each counts once."""
+    """Pairs that occur more than once in a table but are counted once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Table(Reader, name="table"):
     kind: str = ""
     """incidence, records or contingency (default: by the columns)."""
     header: bool = True
-    """Whether the first line of a text file names the columns; else they are called 1, 2, 3 and so on."""
+    """Whether the first line of a text file names the columns; otherwise they are called 1, 2, 3 and so on."""
 
     kinds: ClassVar[tuple[str, ...]] = ("incidence", "records", "contingency")
     what: ClassVar[str] = "a table, as CSV, TSV or Parquet"
@@ -107,14 +107,14 @@ class Table(Reader, name="table"):
         data = Incidence.from_pairs(*values)
         if again := len(values[0]) - data.ones:
             warnings.warn(
-                f"{self.path}: {again:,} of {len(values[0]):,} pairs occur before and count once; kind=records keeps them",
+                f"{self.path}: {again:,} of {len(values[0]):,} pairs are repeats and count once; kind=records keeps them",
                 Repeats,
                 stacklevel=2,
             )
         return data
 
     def columns(self) -> dict[str, Any]:
-        """The wanted columns of all files, as Arrow arrays without gaps; a bad line is named, or left out if so asked."""
+        """The wanted columns of all files, as Arrow arrays without missing values. A bad line is an error or is skipped."""
         import pyarrow as pa
 
         bad = self.bad_lines()
@@ -199,7 +199,7 @@ def _opened(path: Path) -> tuple[Any, Any]:
 
 
 def _outside(path: Path, values: Any, wanted: Wanted, name: str) -> tuple[np.ndarray, Any]:
-    """Which rows of a column of numbers are none, or outside of what they may be; and the column as numbers."""
+    """Which rows of a number column are not numbers or out of range; and the column as numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

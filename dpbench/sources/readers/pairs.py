@@ -1,6 +1,6 @@
 """Readers whose files list pairs of a user and an item, with or without a context: one pass, then grouped by user.
 
-A reader says how its lines become pairs; this module makes data kinds of them and finds pairs that may not repeat.
+A reader defines how its lines become pairs; this module builds data kinds from them and finds forbidden repeats.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def day_of_week(days: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class PairReader(Reader):
-    """Reads pairs as `Incidence` (who holds what) or as `Records` (with repeats and contexts)."""
+    """Reads pairs as `Incidence` (which user holds which item) or as `Records` (with repeats and contexts)."""
 
     kind: str = "incidence"
     ids: str = "seen"
@@ -46,16 +46,16 @@ class PairReader(Reader):
     """Whether a user may hold an item more than once."""
     contexts: ClassVar[tuple[str, ...]] = DAYS
     called: ClassVar[tuple[str, str]] = ("user", "item")
-    """What the files call the two."""
+    """What the files call users and items."""
     counted_from: ClassVar[int] = 0
-    """The number of the first of each in the files; `pairs` counts from 0."""
+    """The number of the first user and of the first item in the files; `pairs` counts from 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("ids", self.ids, assembly.IDS)
 
     def pairs(self, bad: BadLines) -> Iterator[Pairs]:
-        """The files' pairs, block by block; bad lines go to `bad`."""
+        """The files' pairs, block by block. Bad lines are reported to `bad`."""
         raise NotImplementedError
 
     def build(self, rng: np.random.Generator) -> Incidence | Records:
@@ -73,7 +73,7 @@ class PairReader(Reader):
         return data
 
     def numbered(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, int]:
-        """Ids of users and items as numbers from 0, written over them, and how many of each there are."""
+        """Replace the ids of users and items in place by numbers from 0. Returns how many of each there are."""
         users, n_users = assembly.numbered(users, self.ids)
         items, n_items = assembly.numbered(items, self.ids)
         return users, items, n_users, n_items
@@ -96,7 +96,7 @@ class PairReader(Reader):
         return users.whole(), items.whole(), found if found.size else None
 
     def _repeats(self, users: np.ndarray, items: np.ndarray, n_items: int, bad: BadLines) -> np.ndarray:
-        """Marks the pairs that were there before; the first of them is named with its line."""
+        """Marks the pairs that occurred before; the first of them is reported with its line."""
         again = assembly.repeated(users, items, n_items)
         pairs, row = self._where(int(np.argmax(again)))
         user, item = (int(ids[row]) + self.counted_from for ids in (pairs.users, pairs.items))
@@ -105,7 +105,7 @@ class PairReader(Reader):
         return again
 
     def _where(self, place: int) -> tuple[Pairs, int]:
-        """The block and row of the pair at a place, by reading again: line numbers of all pairs would double memory."""
+        """The block and row of a pair, found by reading again: storing the line numbers of all pairs would double the memory."""
         for pairs in self.pairs(BadLines("skip")):
             if place < pairs.users.size:
                 return pairs, place

@@ -1,6 +1,6 @@
 """Original files as columns of numbers: streamed block by block, gzip or plain, every bad line named.
 
-Imported by the readers. What a line looks like is a `Layout`; what becomes of bad lines is `BadLines`.
+Imported by the readers. `Layout` describes a line; `BadLines` handles bad ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpbench.sources.readers.layout import ID_LIMIT, Layout, short
 
 BLOCK = 1 << 22  # bytes parsed at a time
 PART = 1 << 17  # bytes read at a time
-LONGEST_LINE = 1 << 26  # more than this without a newline is no text file
+LONGEST_LINE = 1 << 26  # a longer line means that it is not a text file
 
 NO_NUMBER = -1
 
@@ -33,16 +33,16 @@ OTHERS = {
     b"\xff\xfe": "text in UTF-16",
     b"\xfe\xff": "text in UTF-16",
     b"PK\x03\x04": "a zip archive",
-    b"BZh": "packed by bzip2",
-    b"\xfd7zXZ": "packed by xz",
-    b"\x28\xb5\x2f\xfd": "packed by zstd",
-    b"\x1f\x8b": "packed by gzip twice",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"\x1f\x8b": "compressed twice by gzip",
 }
-"""How files begin that people have instead of text, and what they are."""
+"""First bytes of files that people pass instead of text, and what these files are."""
 
 
 class BadLines:
-    """What becomes of bad lines: the first one is an error, or all are left out, counted and told by `report`."""
+    """Handles bad lines: the first one is an error, or all are skipped, counted and reported by `report`."""
 
     def __init__(self, mode: str) -> None:
         one_of("on_bad_line", mode, ON_BAD_LINE)
@@ -51,7 +51,7 @@ class BadLines:
         self.first = ""
 
     def found(self, path: Path, line: int, problem: str, number: int = 1, unit: str = "line") -> None:
-        """`number` bad lines, the first of them `line`. `unit`: what the file has instead of lines."""
+        """Report `number` bad lines, the first of them `line`. `unit`: what the file has instead of lines."""
         message = f"{path}, {unit} {line}: {problem}"
         if self.mode == "error":
             raise UserError(message)
@@ -59,7 +59,7 @@ class BadLines:
         self.first = self.first or message
 
     def nothing(self, path: Path | str, what: str, expected: str) -> UserError:
-        """The error when not a single `what` was good: it names the first bad line, should some have been skipped."""
+        """The error if no `what` was good. It names the first bad line if some were skipped."""
         first = f"; the first bad line: {self.first}" if self.first else ""
         return UserError(f"{path}: there is not a single {what}: expected {expected}{first}")
 
@@ -71,7 +71,7 @@ class BadLines:
 
 @dataclass(frozen=True)
 class Block:
-    """Some lines of a file, parsed: a column a kept field, and what is needed to name a line again."""
+    """Some lines of a file, parsed: one column per kept field, and what is needed to name a line."""
 
     path: Path
     columns: dict[str, np.ndarray]
@@ -79,14 +79,14 @@ class Block:
     """Line number of each row, from 1."""
     text: bytes
     headings: tuple[np.ndarray, np.ndarray]
-    """Line numbers of the headings, and their numbers; NO_NUMBER where a heading is bad."""
+    """Line numbers of the headings, and the numbers they hold; NO_NUMBER for a bad heading."""
     _encoded: dict[str, tuple[list[bytes], np.ndarray]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]
 
     def texts(self, name: str) -> tuple[list[bytes], np.ndarray]:
-        """The different texts of a text field, and the place of each row's text among them."""
+        """The different texts of a text field, and the index of each row's text among them."""
         if name not in self._encoded:
             import pyarrow as pa
 
@@ -112,7 +112,7 @@ class Block:
 
 
 class Lines:
-    """The lines of a file, streamed in blocks of whole lines; `head` takes single lines off the top first."""
+    """The lines of a file, streamed in blocks of whole lines; `head` takes single lines first."""
 
     def __init__(self, path: Path, expected: str) -> None:
         self.path, self.expected = path, expected
@@ -121,7 +121,7 @@ class Lines:
         self._blocks = self._read()
 
     def peek(self) -> bytes:
-        """The next line, which stays there; empty at the end."""
+        """The next line, without consuming it; empty at the end."""
         self._rest = self._rest or next(self._blocks, b"")
         return self._rest.partition(b"\n")[0]
 
@@ -138,13 +138,13 @@ class Lines:
         """Line number of the first line, number of lines, and their text, which ends with a newline."""
         while text := self._rest or next(self._blocks, b""):
             self._rest = b""
-            # Faster than bytes.count, which calls memchr once a line.
+            # Faster than bytes.count, which calls memchr once per line.
             number = int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")))
             yield self.line, number, text
             self.line += number
 
     def _read(self) -> Iterator[bytes]:
-        """Pieces of whole lines. Whoever takes the next one has counted the lines of those before."""
+        """Pieces of whole lines. Before taking the next piece, the caller has counted the lines of the previous ones."""
         rest, empty = b"", True
         parts: list[bytes] = []
         try:
@@ -162,7 +162,7 @@ class Lines:
                     yield block
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             cut = isinstance(error, EOFError)
-            problem = "is cut off: expected its end" if cut else f"is damaged ({error})"
+            problem = "is truncated" if cut else f"is damaged ({error})"
             line = self.line - 1 + sum(part.count(b"\n") for part in parts)
             raise UserError(f"{self.path}, after line {line}: the gzip file {problem}") from None
         except OSError as error:
@@ -173,7 +173,7 @@ class Lines:
             raise UserError(f"{self.path}, line 1: the file is empty: expected {self.expected}")
 
     def _check_text(self, begin: bytes) -> None:
-        """Say what a file is that is no text with newlines; its single lines would say less."""
+        """Raise a clear error for a file that is not text with newlines; messages about its lines would be less clear."""
         what = next((what for mark, what in OTHERS.items() if begin.startswith(mark)), "")
         if not what and b"\n" not in begin and b"\r" in begin.strip():
             what = "text with carriage returns and no newlines"
@@ -189,7 +189,7 @@ class Lines:
 
 
 def _gathered(file: BufferedIOBase, parts: list[bytes]) -> bytes:
-    """The next block of a file. Its bytes are collected in `parts`: there they are when the file turns out broken."""
+    """The next block of a file. Its bytes are collected in `parts`, so that they are available if the file is damaged."""
     parts.clear()
     size = 0
     while size < BLOCK and (part := file.read1(min(PART, BLOCK - size))):
@@ -199,14 +199,14 @@ def _gathered(file: BufferedIOBase, parts: list[bytes]) -> bytes:
 
 
 def open_bytes(path: Path) -> BufferedIOBase:
-    """The file's bytes, unpacked when it is gzip, whatever its name."""
+    """The file's bytes, decompressed if it is gzip, whatever its name."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     return gzip.GzipFile(path) if packed else path.open("rb")
 
 
 def read_fields(lines: Lines, layout: Layout, bad: BadLines) -> Iterator[Block]:
-    """All further lines, parsed. Blank lines are passed over."""
+    """All further lines, parsed. Blank lines are ignored."""
     for first, number, text in lines.blocks():
         values, verdicts = layout.parse(text, number)
         what = verdicts // scan.FIELDS
@@ -214,7 +214,7 @@ def read_fields(lines: Lines, layout: Layout, bad: BadLines) -> Iterator[Block]:
         if wrong.any():
             at = int(np.argmax(wrong))
             bad.found(lines.path, first + at, layout.problem(verdicts[at], _line(text, at)), int(wrong.sum()))
-        # What stands below a bad heading does not belong to the good one above it.
+        # Lines below a bad heading do not belong to the good heading above it.
         good, heading = np.flatnonzero(what == scan.GOOD), np.flatnonzero(_headings(verdicts))
         kept: Any = slice(None) if good.size == what.size else good
         columns = {name: values[row, kept] for name, row in layout.kept.items()}
@@ -242,10 +242,10 @@ def read_lists(lines: Lines, name: str, bad: BadLines) -> Iterator[tuple[np.ndar
 def _list_problem(line: bytes, name: str) -> str:
     for word in line.split():
         if not word.removeprefix(b"-").isdigit():
-            return f"expected whole numbers ({name}s) apart by spaces, found {short(word)}"
+            return f"expected whole numbers ({name}s) separated by spaces, found {short(word)}"
         if len(word) > 18 or not 0 <= int(word) <= ID_LIMIT:
             return f"{name} {short(word)} is out of range: expected 0 to {ID_LIMIT}"
-    return f"expected whole numbers ({name}s) apart by spaces, found {short(line)}"
+    return f"expected whole numbers ({name}s) separated by spaces, found {short(line)}"
 
 
 def _line(text: bytes, number: int) -> bytes:

@@ -46,12 +46,12 @@ def _adult_field(name: str) -> Field:
 class UciAdult(Reader, name="uci_adult"):
     """UCI Adult on its seven categorical attributes, as sparse projects it: 907200 cells.
 
-    From a folder both adult.data and adult.test are read. A first line that begins with | is a comment. As incidence a row is
-    a person, who has one value of each attribute.
+    From a folder both adult.data and adult.test are read. A first line that begins with | is a comment. As incidence, a
+    row is a person, who has one value of each attribute.
     """
 
     kind: str = "contingency"
-    """The table of all attributes, or people by single values: `contingency` or `incidence`."""
+    """`contingency`: the table of all attributes. `incidence`: people by attribute values."""
 
     kinds = ("contingency", "incidence")
     what = "UCI Adult"
@@ -80,7 +80,7 @@ class UciAdult(Reader, name="uci_adult"):
         return Contingency.from_records(columns, shape=shape)
 
     def _codes(self, block: Block, bad: BadLines) -> list[np.ndarray]:
-        """A column of codes an attribute, without lines that have a value nobody listed."""
+        """One column of codes per attribute, without lines that have an unlisted value."""
         columns, wrong = [], np.zeros(block.lines.size, dtype=bool)
         culprit: dict[int, str] = {}
         for name, listed in ADULT.items():
@@ -100,15 +100,15 @@ class UciAdult(Reader, name="uci_adult"):
 class LodesOd(Reader, name="lodes_od"):
     """LODES origin-destination files (xx_od_main_JT00_YYYY.csv), one or many states: workplaces by homes.
 
-    A location is the first digits of its block: 11 for a tract; 7 for the paper's county and two digits of the tract. A
-    cell is workplace x locations + home, over all locations that occur as either. As incidence a row is a job, which has one
+    A location is the first digits of its block: 11 for a tract; 7 for the paper's county and two digits of the tract. A cell
+    is workplace x locations + home, over all locations that occur as either. As incidence, a row is a job, which has one
     workplace and one home.
     """
 
     digits: int = 11
-    """How many of the 15 digits of a block make a location."""
+    """How many of the 15 digits of a block identify a location."""
     kind: str = "contingency"
-    """The table of workplaces by homes, or jobs by single places: `contingency` or `incidence`."""
+    """`contingency`: the table of workplaces by homes. `incidence`: jobs by places."""
 
     kinds = ("contingency", "incidence")
     what = "LODES origin-destination files"
@@ -116,7 +116,7 @@ class LodesOd(Reader, name="lodes_od"):
     many = True
 
     NAME: ClassVar[re.Pattern[str]] = re.compile(r"([a-z]{2})_od_(main|aux)_(jt\d\d_\d{4})\.csv(?:\.gz)?")
-    """State, part, and job type with the year: main has who lives in the state, aux who comes from elsewhere."""
+    """State, part, and job type with the year. Part main: people who live in the state; aux: people from elsewhere."""
     WANTED = ("w_geocode", "h_geocode", "S000")
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class LodesOd(Reader, name="lodes_od"):
         return found
 
     def _check_names(self, names: list[str]) -> None:
-        """That no two files count the same people, which their names tell; an error names two that may."""
+        """Check by the names that no two files count the same people; the error names two that may."""
         kinds: dict[str, str] = {}
         parts: dict[tuple[str, str], str] = {}
         for name in names:
@@ -178,7 +178,7 @@ class LodesOd(Reader, name="lodes_od"):
         fields = []
         for place, name in enumerate(names):
             if name.endswith("_geocode"):
-                # Read as a number, a shorter code would be a block of another state.
+                # A code that lost its leading zero would be read as a block of another state.
                 fields.append(Field(name, low=10**13, high=10**15 - 1, digits=15))
             elif name == "S000":
                 fields.append(Field(name))
@@ -188,7 +188,7 @@ class LodesOd(Reader, name="lodes_od"):
 
 
 def by_attribute(columns: list[np.ndarray], shape: tuple[int, ...]) -> Incidence:
-    """Records of several attributes as rows of one 1 per attribute: the columns are the values of all attributes."""
+    """Records of several attributes as binary rows with one 1 per attribute: the columns are all attributes' values."""
     starts = np.cumsum([0, *shape[:-1]])
     ones = np.stack([codes + start for codes, start in zip(columns, starts, strict=True)], axis=1)
     indptr = np.arange(len(ones) + 1, dtype=np.int64) * len(shape)
@@ -196,7 +196,7 @@ def by_attribute(columns: list[np.ndarray], shape: tuple[int, ...]) -> Incidence
 
 
 class PairSums:
-    """Sums over pairs of places, in memory that grows with the different pairs, not with the lines."""
+    """Sums over pairs of places, in memory proportional to the distinct pairs, not to the lines."""
 
     def __init__(self) -> None:
         self.places: dict[int, int] = {}
@@ -220,7 +220,7 @@ class PairSums:
         self._merged = _summed(np.concatenate([k for k, _ in parts]), np.concatenate([a for _, a in parts]))
 
     def sums(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Sorted cells with positive sums (places in their own order), the sums, and the number of places."""
+        """Sorted cells with positive sums (places in ascending order), the sums, and the number of places."""
         self._merge()
         keys, amounts = self._merged
         rank = np.empty(len(self.places), dtype=np.int64)

@@ -18,7 +18,7 @@ from dpbench.sources.readers.parsing import BadLines, Lines, read_fields
 class UciBagOfWords(PairReader, name="uci_bag_of_words"):
     """A docword file: three lines with the numbers of documents, words and pairs; then `document word count`.
 
-    A row is a document, a column a word of the vocabulary, whether it occurs or not.
+    A row is a document; a column is a word of the vocabulary, including words that never occur.
     """
 
     kinds = ("incidence",)
@@ -44,7 +44,7 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
                 found += block.lines.size
                 yield Pairs(block, block["document"] - 1, block["word"] - 1)
             skipped = bad.skipped - before
-            # A skipped line may have been a pair or not; what is missing beyond these was cut off, and is no bad line.
+            # A skipped line may have been a pair or not. If more pairs are missing, the file was truncated.
             if not found <= total <= found + skipped:
                 bad_too = f" and {skipped} bad line{'s' * (skipped > 1)}" if skipped else ""
                 problem = f"the file ends after {found} pairs{bad_too}: expected {total}, as line 3 says"
