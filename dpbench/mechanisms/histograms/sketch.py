@@ -33,6 +33,7 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
     buckets: int = 2**16
     """b, the buckets of a row, all levels of a tree together; at most as many as there are places. Declared: it is public."""
     delta: float = 1e-6
+    """δ, the chance of an output that tells more than ε."""
 
     paper = "Pagh, Thorup: Improved Utility Analysis of Private CountSketch, NeurIPS 2022"
     place = "the private count sketch, with the analytic Gaussian noise of Balle and Wang"
