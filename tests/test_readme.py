@@ -1,4 +1,4 @@
-"""The README is true: its Python runs, its commands run, and its stranger's mechanism runs beside ours."""
+"""The README is true: its Python runs, its commands run, its stranger's mechanism runs beside ours, its ledger is the ledger."""
 
 from __future__ import annotations
 
@@ -24,6 +24,25 @@ def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     example = next(code for code in PYTHON if "dpbench.mechanism(" in code)
     exec(compile(example, "README.md", "exec"), {})
     assert "'w':" in capsys.readouterr().out
+
+
+def test_it_is_short_and_its_links_lead_somewhere() -> None:
+    assert len(TEXT.splitlines()) <= 120
+    links = re.findall(r"\]\(([^)]+)\)", TEXT)
+    assert len(links) > 15
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_its_figure_is_small() -> None:
+    (figure,) = re.findall(r"!\[[^]]+\]\(([^)]+)\)", TEXT)
+    assert (ROOT / figure).stat().st_size < 150_000
+
+
+def test_the_ledger_is_that_of_the_record() -> None:
+    import ledger
+
+    _, shown, _ = ledger.parts(TEXT)
+    assert shown.strip() == ledger.ledger_table().strip(), "write it again: python docs/_ext/ledger.py"
 
 
 def test_the_commands_run(dpbench: Call) -> None:

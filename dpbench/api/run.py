@@ -49,6 +49,21 @@ def run(
     Without an experiment they form an ad-hoc run. `settings` are those of `run --help` (`trials=5`,
     `epsilon=[0.1, "ln2"]`), `overrides` those with dots in their names (`{"mechanism.gs.w": 10}`). `config_dir`: folders of
     your own YAML (default: ./conf). `progress` shows a bar (default: in a terminal or a notebook).
+
+    >>> import tempfile
+    >>> import dpbench
+    >>> data = dpbench.Incidence.from_rows([[0, 2], [1, 2, 3], [2]] * 50, columns=4)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> run = dpbench.run(
+    ...     dataset={"mine": data}, mechanism=["lpa", "zero"], epsilon=[1.0], trials=4, name="first", results=folder.name, jobs=1
+    ... )
+    >>> run.summary()[["mechanism", "trials", "mae"]].round(2)
+      mechanism  trials    mae
+    0       lpa       4   3.04
+    1      zero       4  75.00
+    >>> len(dpbench.load(folder.name, "first").trials())
+    8
+    >>> folder.cleanup()
     """
     words: dict[str, Value] = {}
     found: dict[str, list[Any]] = {"dataset": [], "mechanism": [], "task": []}

@@ -25,6 +25,10 @@ def dataset(
 
     `dataset("netflix", scale="smoke")` is generated; `dataset("movielens", source="files")` is read from what `data get`
     fetched; `dataset("table", path="visits.csv", user="who", item="place")` is your own.
+
+    >>> import dpbench
+    >>> dpbench.dataset("trajectory", scale="smoke")
+    Incidence(62,956 rows x 1,402 columns, 61,043 ones, largest row 55)
     """
     one_of("scale", scale, catalogue.SCALES)
     entry = catalogue.dataset(name, *own_folders(config_dir)).changed(parameters)
@@ -34,7 +38,15 @@ def dataset(
 
 
 def task(name: str, **parameters: Any) -> Any:
-    """A task by name or dotted path: `task("column_counts", sanity=0.01)`; its `score` evaluates a release."""
+    """A task by name or dotted path: `task("column_counts", sanity=0.01)`; its `score` evaluates a release.
+
+    >>> import dpbench
+    >>> import numpy as np
+    >>> data = dpbench.Incidence.from_rows([[0, 2], [1, 2, 3], [2]], columns=4)
+    >>> release = dpbench.mechanism("zero").release(data, epsilon=1.0, rng=np.random.default_rng(7))
+    >>> dpbench.task("column_counts").score(data, release, np.random.default_rng(8))["mae"]
+    1.5
+    """
     return TASKS.make(name, **parameters)
 
 
@@ -51,6 +63,10 @@ def audit(
 
     `mechanism`: a name such as "lpa(bound=3)", a dotted path, an object or a class with `release`, or a list of these. One row
     per mechanism and method of auditing; `verdict` says what was found, `pair` and `step` where.
+
+    >>> import dpbench
+    >>> set(dpbench.audit("lpa(bound=3)", pairs=10)["verdict"])
+    {'holds'}
     """
     import pandas as pd
 

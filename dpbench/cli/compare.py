@@ -172,7 +172,8 @@ def _split(out: Console, found: Comparison, numbers: pd.DataFrame, who: str) -> 
         return
     row = table.set_index("who").loc[who]
     parts = ", ".join(f"{name} {100 * value:.0f} %" for name, value in row.items() if value > 0.0005)
-    out.print(f"Its mean squared error is: {parts}", highlight=False)
+    if parts:  # a mechanism that does not tell its stages has none
+        out.print(f"Its mean squared error is: {parts}", highlight=False)
 
 
 def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:

@@ -37,7 +37,11 @@ class Catalogue(Data, kind="catalogue"):
 
     @classmethod
     def from_matrix(cls, items_by_categories: Any, histories: Iterable[Sequence[int]] | None = None) -> Catalogue:
-        """From a dense 0/1 matrix and each user's list of items; for tests and notebooks."""
+        """From a dense 0/1 matrix and each user's list of items; for tests and notebooks.
+
+        >>> Catalogue.from_matrix([[1, 0], [1, 1], [0, 1]], histories=[[0, 1], [2]])
+        Catalogue(3 items x 2 categories, 2 users, widest item 2)
+        """
         matrix = np.asarray(items_by_categories)
         if matrix.ndim != 2 or not np.isin(matrix, (0, 1)).all():
             raise UserError(f"Catalogue: expected a 0/1 matrix of items by categories, not shape {matrix.shape}")
@@ -60,6 +64,10 @@ class Catalogue(Data, kind="catalogue"):
         """From two lists of pairs: (items, categories) of the public catalogue and (users, items) of the histories.
 
         Every item of a history must be in the catalogue.
+
+        >>> genres = (["Alien", "Alien", "Big"], ["horror", "space", "comedy"])
+        >>> Catalogue.from_pairs(genres, (["ann", "bob"], ["Big", "Alien"]))
+        Catalogue(2 items x 3 categories, 2 users, widest item 2)
         """
         import pyarrow.compute as pc
 
@@ -90,7 +98,14 @@ class Catalogue(Data, kind="catalogue"):
     def from_pandas(
         cls, catalogue: Any, histories: Any, *, item: str = "item", category: str = "category", user: str = "user"
     ) -> Catalogue:
-        """From two tables: the public catalogue with `item` and `category`, the histories with `user` and `item`."""
+        """From two tables: the public catalogue with `item` and `category`, the histories with `user` and `item`.
+
+        >>> import pandas as pd
+        >>> genres = pd.DataFrame({"item": ["Alien", "Big"], "category": ["horror", "comedy"]})
+        >>> seen = pd.DataFrame({"user": ["ann", "bob"], "item": ["Big", "Alien"]})
+        >>> Catalogue.from_pandas(genres, seen)
+        Catalogue(2 items x 2 categories, 2 users, widest item 1)
+        """
         from dpbench.data.identifiers import column
 
         public, private = (
@@ -104,7 +119,12 @@ class Catalogue(Data, kind="catalogue"):
 
     @classmethod
     def from_scipy(cls, items_by_categories: Any, users_by_items: Any) -> Catalogue:
-        """From two sparse 0/1 matrices."""
+        """From two sparse 0/1 matrices.
+
+        >>> from scipy.sparse import csr_array
+        >>> Catalogue.from_scipy(csr_array([[1, 0], [1, 1]]), csr_array([[1, 1], [0, 1], [0, 0]]))
+        Catalogue(2 items x 2 categories, 3 users, widest item 2)
+        """
         from dpbench.data.incidence import Incidence
 
         public, private = Incidence.from_scipy(items_by_categories), Incidence.from_scipy(users_by_items)

@@ -38,7 +38,14 @@ class Contingency(Data, kind="contingency"):
     def from_dict(
         cls, counts: Mapping[Any, int], *, size: int | None = None, shape: Sequence[int] | None = None
     ) -> Contingency:
-        """From {cell: count}; cells are numbers, or tuples when `shape` is given. For tests and notebooks."""
+        """From {cell: count}; cells are numbers, or tuples when `shape` is given. For tests and notebooks.
+
+        >>> data = Contingency.from_dict({3: 10, 999_999: 2}, size=10**6)
+        >>> data.nonzeros, data.total
+        (2, 12)
+        >>> Contingency.from_dict({(0, 2): 5}, shape=(2, 3)).cells
+        array([2])
+        """
         shape, size = _domain(size, shape)
         keys = [_line(cell, shape) for cell in counts]
         values = list(counts.values())
@@ -56,7 +63,11 @@ class Contingency(Data, kind="contingency"):
 
     @classmethod
     def from_records(cls, columns: Sequence[ArrayLike], *, shape: Sequence[int]) -> Contingency:
-        """From records, one column of codes per attribute: how many records fall in each cell."""
+        """From records, one column of codes per attribute: how many records fall in each cell.
+
+        >>> Contingency.from_records([[0, 0, 1], [2, 2, 0]], shape=(2, 3)).counts
+        array([2, 1])
+        """
         shape, size = _domain(None, shape)
         codes = [whole_numbers(f"Contingency: column {i}", c, "one code per record") for i, c in enumerate(columns)]
         if len(codes) != len(shape):
@@ -76,6 +87,9 @@ class Contingency(Data, kind="contingency"):
         """From cells and the number of individuals that each row stands for (default: one).
 
         `cells`: one column of numbers, or one column for each attribute of `shape`. A cell may occur in several rows.
+
+        >>> Contingency.from_pairs([3, 7, 3], [1, 5, 2], size=10).counts
+        array([3, 5])
         """
         from dpbench.data.cells import table
 
@@ -95,6 +109,11 @@ class Contingency(Data, kind="contingency"):
 
         With `size` or `shape` they hold numbers from 0. Otherwise they hold any identifiers, and the domain consists of
         those that occur. The domain then reveals something about the data.
+
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"age": [30, 40, 30], "people": [5, 2, 1]})
+        >>> Contingency.from_pandas(table, cell="age", count="people", size=120).counts
+        array([6, 2])
         """
         from dpbench.data.cells import from_frame
 
@@ -102,7 +121,12 @@ class Contingency(Data, kind="contingency"):
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Contingency:
-        """From a sparse matrix of whole numbers: one attribute for its rows, one for its columns."""
+        """From a sparse matrix of whole numbers: one attribute for its rows, one for its columns.
+
+        >>> from scipy.sparse import csr_array
+        >>> Contingency.from_scipy(csr_array([[0, 4], [1, 0]])).shape
+        (2, 2)
+        """
         from scipy.sparse import coo_array
 
         found = coo_array(matrix)

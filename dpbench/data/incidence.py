@@ -39,6 +39,12 @@ class Incidence(Data, kind="incidence"):
 
         A repeated pair counts once. Rows and columns are in the order of the identifiers; the items' names
         are kept as `item_labels`.
+
+        >>> data = Incidence.from_pairs(["ann", "ann", "bob"], ["inn", "zoo", "zoo"])
+        >>> data
+        Incidence(2 rows x 2 columns, 3 ones, largest row 2)
+        >>> dict(zip(data.item_labels, data.counts.tolist()))
+        {'inn': 1, 'zoo': 2}
         """
         from dpbench.data import grouping
         from dpbench.data.identifiers import numbered
@@ -50,14 +56,25 @@ class Incidence(Data, kind="incidence"):
 
     @classmethod
     def from_pandas(cls, frame: Any, *, user: str = "user", item: str = "item") -> Incidence:
-        """From a table with one row per pair; `user` and `item` name its columns."""
+        """From a table with one row per pair; `user` and `item` name its columns.
+
+        >>> import pandas as pd
+        >>> visits = pd.DataFrame({"who": ["ann", "ann", "bob"], "place": ["inn", "zoo", "zoo"]})
+        >>> Incidence.from_pandas(visits, user="who", item="place").counts
+        array([1, 2])
+        """
         from dpbench.data.identifiers import column
 
         return cls.from_pairs(column(frame, user, "Incidence"), column(frame, item, "Incidence"))
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, item_labels: Sequence[str] | None = None) -> Incidence:
-        """From a sparse matrix of users by items; every stored entry must be one or zero."""
+        """From a sparse matrix of users by items; every stored entry must be one or zero.
+
+        >>> from scipy.sparse import csr_array
+        >>> Incidence.from_scipy(csr_array([[1, 0, 1], [0, 0, 1]]))
+        Incidence(2 rows x 3 columns, 3 ones, largest row 2)
+        """
         from scipy.sparse import csr_array
 
         binary = csr_array(matrix)
@@ -72,7 +89,11 @@ class Incidence(Data, kind="incidence"):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]], *, columns: int) -> Incidence:
-        """From the list of each row's columns; for tests and notebooks."""
+        """From the list of each row's columns; for tests and notebooks.
+
+        >>> Incidence.from_rows([[0, 2], [1, 2, 3], [2]], columns=4).counts
+        array([1, 1, 3, 1])
+        """
         _check_columns(columns)
         expected = f"columns from 0 to {columns - 1}"
         lists = [np.unique(whole_numbers(f"Incidence: row {i}", row, expected)) for i, row in enumerate(rows)]

@@ -43,6 +43,12 @@ class Records(Data, kind="records"):
         """From columns of identifiers (words, numbers, dates), one record of a user in each row.
 
         Without `contexts` all records have the same one. `repeats=False` states that no user can hold an item twice.
+
+        >>> data = Records.from_pairs(["ann", "ann", "bob"], ["inn", "inn", "zoo"], ["Mo", "Tu", "Mo"])
+        >>> list(data.item_labels), list(data.context_labels)
+        (['inn', 'zoo'], ['Mo', 'Tu'])
+        >>> data.counts.tolist(), data.edges.tolist()
+        ([2, 1], [[1, 1], [1, 0]])
         """
         from dpbench.data import grouping
         from dpbench.data.identifiers import numbered
@@ -72,7 +78,13 @@ class Records(Data, kind="records"):
     def from_pandas(
         cls, frame: Any, *, user: str = "user", item: str = "item", context: str | None = None, repeats: bool = True
     ) -> Records:
-        """From a table with one row per record; `user`, `item` and `context` name its columns."""
+        """From a table with one row per record; `user`, `item` and `context` name its columns.
+
+        >>> import pandas as pd
+        >>> visits = pd.DataFrame({"who": ["ann", "ann", "bob"], "place": ["inn", "inn", "zoo"], "day": ["Mo", "Tu", "Mo"]})
+        >>> Records.from_pandas(visits, user="who", item="place", context="day")
+        Records(2 users, 2 items x 2 contexts, 3 records, largest user 2)
+        """
         from dpbench.data.identifiers import column
 
         chosen = [column(frame, name, "Records") for name in (user, item, *([context] if context else []))]
@@ -80,7 +92,12 @@ class Records(Data, kind="records"):
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, item_labels: Sequence[str] | None = None, repeats: bool = True) -> Records:
-        """From a sparse matrix of users by items that says how often each user holds each item; one context."""
+        """From a sparse matrix of users by items that says how often each user holds each item; one context.
+
+        >>> from scipy.sparse import csr_array
+        >>> Records.from_scipy(csr_array([[2, 0, 1], [0, 0, 1]])).counts
+        array([2, 0, 2])
+        """
         from scipy.sparse import csr_array
 
         counts = csr_array(matrix)
@@ -105,7 +122,11 @@ class Records(Data, kind="records"):
     def from_rows(
         cls, users: Iterable[Sequence[Any]], *, items: int, contexts: int | None = None, repeats: bool = True
     ) -> Records:
-        """From each user's list of items or of (item, context) pairs; for tests and notebooks."""
+        """From each user's list of items or of (item, context) pairs; for tests and notebooks.
+
+        >>> Records.from_rows([[(0, 0), (0, 1)], [(1, 0)]], items=2, contexts=2)
+        Records(2 users, 2 items x 2 contexts, 3 records, largest user 2)
+        """
         rows = [_pairs(number, user) for number, user in enumerate(users)]
         flat = np.concatenate([np.empty((0, 2), dtype=np.int64), *rows])
         indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)

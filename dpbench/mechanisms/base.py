@@ -204,7 +204,20 @@ class Bounded(ColumnMechanism):
 
 
 def mechanism(name: str, **parameters: Any) -> Any:
-    """`mechanism("gs", sampling="column")`: a mechanism by name or dotted path, with the paper's parameters."""
+    """`mechanism("gs", sampling="column")`: a mechanism by name or dotted path, with the paper's parameters.
+
+    >>> import numpy as np
+    >>> import dpbench
+    >>> data = dpbench.Incidence.from_rows([[0, 2], [1, 2, 3], [2]], columns=4)
+    >>> gs = dpbench.mechanism("gs", bound=3)
+    >>> release = gs.release(data, epsilon=0.5, rng=np.random.default_rng(7))
+    >>> release.counts.round(1)
+    array([1. , 3.9, 3.9, 1. ])
+    >>> gs.not_private()
+    ''
+    >>> dpbench.mechanism("gs").not_private()
+    'Δ is the largest observed row, which looks at the data: declare `bound`'
+    """
     return MECHANISMS.make(name, **parameters)
 
 

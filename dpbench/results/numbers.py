@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 LARGE, SMALL = 1e9, 1e-4  # beyond these, powers of ten are easier to read than zeros
+ROUNDING = 1e-12
+"""An error below this part of the mean is that of floating point: all trials have the same value."""
 
 
 def with_error(value: float | None, error: float | None = None) -> str:
@@ -13,7 +15,7 @@ def with_error(value: float | None, error: float | None = None) -> str:
         return ""
     if error is None or math.isnan(error) or not math.isfinite(value):
         return plain(value)
-    if error == 0:
+    if error <= ROUNDING * abs(value):
         return f"{plain(value)} ± 0"
     if not math.isfinite(error):
         return f"{plain(value)} ± {error}"

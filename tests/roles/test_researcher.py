@@ -1,4 +1,4 @@
-"""The path of a researcher: an own mechanism and own data, from an empty folder to a figure, an audit and numbers in Python."""
+"""The path of a researcher: the tutorials "Compare your mechanism" and "Your own data", and own files beside them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from support.paths import ROOT
+from support.tutorials import follow
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.slow
@@ -43,6 +44,35 @@ assert 0 < mean["Rounded"] < 100, mean
 run.figure().savefig("study.png")
 print(data, len(run.trials()))
 """
+
+
+def test_compare_your_mechanism(tmp_path: Path) -> None:
+    told = follow("compare", tmp_path)
+    assert "holds on 40 pairs" in told.output("audit")
+    assert "† not private as run: lpa, gs, Rounded" in told.output("name=first")
+    assert "†" not in told.output("name=declared"), "the page says that the mark is gone"
+    assert "12 trials computed, 24 found finished, 0 failed" in told.output("sed -i"), "only one's own is computed"
+    standing = told.output("compare mine.Rounded")
+    assert "on the board pure ε" in standing
+    assert "regret" in standing
+    assert "Audit at ε = 1: holds" in standing
+    assert "Rounded" in told.output("import dpbench")
+    for file in ("declared.png", "declared.csv", "compare/mine.Rounded.png"):
+        assert (tmp_path / "results/figures" / file).is_file()
+
+
+def test_your_own_data(tmp_path: Path) -> None:
+    told = follow("own_data", tmp_path)
+    first = told.output("name=visits")
+    assert "Data of table: own data, visits.csv" in first
+    assert "† not private as run: lpa, gs" in first
+    assert "mechanism.lpa.bound=NUMBER" in first, "the page says that the output says what to do"
+    assert "†" not in told.output("name=declared")
+    advice = told.output("compare --dataset")
+    assert advice.index("pure ε") < advice.index("(ε, δ)") < advice.index("reads the data")
+    assert "not surely worse" in advice
+    assert "café 1" in told.output('rng="secure"'), "the largest count is found"
+    assert "Records(" in told.output("Records.from_pandas")
 
 
 @pytest.fixture

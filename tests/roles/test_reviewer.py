@@ -1,4 +1,4 @@
-"""The path of a reviewer who wants one figure: find it, run it small, see it, its numbers and its claims, and see it again."""
+"""The path of a reviewer who wants one figure: the tutorial "Reproduce one figure", a part of a figure, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from support.tutorials import follow
+
 Call = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.slow
 
 
-def test_one_figure(dpbench: Call, tmp_path: Path) -> None:
+def test_the_tutorial(tmp_path: Path) -> None:
+    told = follow("one_figure", tmp_path)
+    assert "gs/fig9" in told.output("list experiments")
+    assert "Nothing was computed." in told.output("dry=true")
+    assert "0 failed" in told.output("scale=smoke tracking=none")
+    assert "wrote results/figures/gs/fig9.png" in told.output("figures gs/fig9")
+    assert "inconclusive" in told.output("claims gs/lpa-error"), "the page says that six trials are too few"
+    for form in ("png", "pdf", "csv"):
+        assert (tmp_path / f"results/figures/gs/fig9.{form}").is_file()
+
+
+def test_a_part_of_a_figure(dpbench: Call, tmp_path: Path) -> None:
     listed = json.loads(dpbench("list", "experiments", "--json").stdout)
     (title,) = [row["what it shows"] for row in listed if row["id"] == "gs/fig9"]
     assert "Figure 9" in title

@@ -29,6 +29,7 @@ class GaussianNoise(Bounded):
     privacy = "(ε, δ)"
 
     delta: float = 1e-6
+    """δ, the chance of an output that tells more than ε."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

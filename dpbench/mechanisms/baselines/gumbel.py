@@ -46,6 +46,7 @@ class GumbelTopKDelta(GumbelTopK, name="gumbel_topk_delta"):
     privacy = "(ε, δ)"
 
     delta: float = 1e-6
+    """δ, the chance of an output that tells more than ε."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,6 +70,7 @@ class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
     privacy = "(ε, δ)"
 
     delta: float = 1e-6
+    """δ, the chance of an output that tells more than ε."""
     reach: int = 1000
     """k̄, the number of largest columns that are considered."""
 

@@ -33,6 +33,7 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
     buckets: int = 2**16
     """b, the buckets per row, for all levels of a tree together; at most the number of places. Declared, so it is public."""
     delta: float = 1e-6
+    """δ, the chance of an output that tells more than ε."""
 
     paper = "Pagh, Thorup: Improved Utility Analysis of Private CountSketch, NeurIPS 2022"
     place = "the private count sketch, with the analytic Gaussian noise of Balle and Wang"

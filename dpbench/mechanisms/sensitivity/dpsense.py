@@ -240,6 +240,7 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
     alphas: int = 11
     """Number of candidates for α, evenly spaced from 1 to `alpha_max`."""
     alpha_max: float = 2.0
+    """The largest candidate for α."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,0 +1,175 @@
+"""One page per paper: its experiments, its figures and verdicts on record, and where we differ."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from dpbench.claims.judge import Judge
+from dpbench.claims.ledger import UNTESTABLE, ledger
+from dpbench.claims.verdicts import Verdict, tally
+from dpbench.config import catalogue
+from dpbench.figures.draw import CannotDraw, draw_record
+from dpbench.paths import EXPERIMENTS, RECORD
+from dpbench.report.gather import COMPARED, PAPERS
+from dpbench.results import record
+from pages.markdown import page, plain, table, toctree
+
+ABOUT = Path(__file__).resolve().parents[2] / "about"
+NOTHING = "Nothing of it is on record yet: no figure at paper size can be shown here, and claims that need one are not testable."
+
+
+def pages(folder: Path) -> dict[str, str]:
+    return {"index": index_page(), **{paper: paper_page(paper, folder) for paper in PAPERS}}
+
+
+def heading(paper: str) -> str:
+    """The title of a paper."""
+    before, _, after = PAPERS[paper].partition(": ")
+    return before if paper == COMPARED else re.sub(r", [^,]* \d{4}$", "", after)
+
+
+def experiment_link(name: str) -> str:
+    paper = name.partition("/")[0]
+    return f"[{name}](../papers/{paper}.md): {plain(catalogue.title(name))}"
+
+
+def experiments(paper: str) -> list[str]:
+    """The experiments of a paper; fig9 before fig10."""
+
+    def natural(name: str) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+    return sorted((e for e in catalogue.options("experiment") if e.startswith(f"{paper}/")), key=natural)
+
+
+def index_page() -> str:
+    rows = [
+        (f"[{paper}]({paper}.md)", plain(PAPERS[paper]), _counted(verdicts(paper)), _on_record(paper))
+        for paper in PAPERS
+    ]
+    return page(
+        "# The papers",
+        "Each paper has a short name, by which its experiments and claims are called. The verdicts are those of the record, "
+        "which was made once at the size of the papers, and of the audits and computations that need no record. "
+        "`python -m dpbench claims` prints them all; [Claims and verdicts](../concepts/verdicts.md) says what they mean.",
+        table(("name", "paper", "claims", "experiments on record"), rows),
+        toctree(PAPERS),
+    )
+
+
+def paper_page(paper: str, folder: Path, records: Path = RECORD) -> str:
+    """`folder`: where the figures go."""
+    about = ABOUT / f"{paper}.md"
+    own = experiments(paper)
+    found = verdicts(paper, records)
+    on_record = [name for name in own if record.read(name, records)]
+    return page(
+        f"# {heading(paper)}",
+        "" if paper == COMPARED else f"{plain(PAPERS[paper])}. Short name: `{paper}`.",
+        about.read_text(encoding="utf-8") if about.is_file() else "",
+        "## Experiments",
+        table(("experiment", "what it shows", "on record"), (_experiment(name, records) for name in own)),
+        f"Run one with `python -m dpbench run experiment={own[0]}`, all of them at the size of the paper with "
+        f"`python -m dpbench reproduce {paper}`.",
+        "## Figures on record",
+        *(_figure(name, folder, records) for name in on_record),
+        "" if on_record else NOTHING,
+        *_claims(paper, found),
+        *_differences(paper),
+    )
+
+
+def _experiment(name: str, records: Path) -> tuple[str, str, str]:
+    found = record.read(name, records)
+    told = f"up to {found.trials} trials at {found.scale} size, commit `{found.commit[:10]}`" if found else "not yet"
+    return f"`{name}`", plain(catalogue.title(name)), told
+
+
+def _on_record(paper: str) -> str:
+    own = experiments(paper)
+    return f"{sum(record.read(name) is not None for name in own)} of {len(own)}"
+
+
+def _figure(name: str, folder: Path, records: Path) -> str:
+    """The figures of an experiment as they are on record, drawn into files beside the page."""
+    found = record.read(name, records)
+    assert found is not None
+    title = plain(found.title or catalogue.title(name))
+    parts = [f"### {title}"]
+    try:
+        drawing = draw_record(found)
+    except CannotDraw as problem:
+        return page(*parts, f"The record cannot be drawn: {plain(str(problem))}.")
+    from dpbench.figures.style import paper_style, plt
+
+    for added, figure in drawing.figures.items():
+        file = folder / "figures" / f"{name.replace('/', '-')}{f'-{added}' if added else ''}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with paper_style():
+            figure.savefig(file, dpi=110)
+        plt.close(figure)
+        parts.append(f"```{{image}} figures/{file.name}\n:alt: {title}\n```")
+    if drawing.figure is None and drawing.summary is not None:
+        shown = drawing.summary.astype(str)
+        parts.append(table([str(c) for c in shown.columns], shown.to_numpy().tolist()))
+    parts.append(f"`python -m dpbench run experiment={name} scale={found.scale}` computes it again.")
+    return page(*parts)
+
+
+@cache
+def verdicts(paper: str, records: Path = RECORD) -> list[Verdict]:
+    """What `claims` says in an empty folder: the record, and what audits and computations decide."""
+    with tempfile.TemporaryDirectory() as empty:
+        judge = Judge(Path(empty), record=records)
+        return [judge.verdict(claim) for claim in ledger() if claim.paper == paper]
+
+
+def _counted(found: Sequence[Verdict]) -> str:
+    counts = tally(found).counts
+    return ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number) or "-"
+
+
+def _claims(paper: str, found: Sequence[Verdict]) -> Iterator[str]:
+    if not found:
+        return
+    yield "## Claims"
+    yield (
+        f"{tally(found).claims} sentences of the paper can be decided: {_counted(found)}. "
+        f"`python -m dpbench claims {paper}` prints them; [Claims and verdicts](../concepts/verdicts.md) says what they mean."
+    )
+    decided = [one for one in found if one.verdict != UNTESTABLE]
+    waiting = [one for one in found if one.verdict == UNTESTABLE]
+    if decided:
+        yield table(("verdict", "what the paper says", "expected", "found"), map(_decided, decided))
+    if waiting:
+        listed = "\n".join(f"- {_sentence(one)} *{plain(_lacking(one))}.*" for one in waiting)
+        yield f"### Not testable from what is on record\n\n{listed}"
+
+
+def _lacking(one: Verdict) -> str:
+    return f"{one.claim.experiment} is not on record" if one.reason.endswith(" was not run") else one.reason
+
+
+def _sentence(one: Verdict) -> str:
+    claim = one.claim
+    return f"{plain(claim.says).rstrip('.')} ({plain(claim.place)}; `{claim.id.partition('/')[2]}`)."
+
+
+def _decided(one: Verdict) -> tuple[str, str, str, str]:
+    spread = f" ({one.interval})" if one.interval else ""
+    note = f" *{plain(one.claim.note)}*" if one.claim.note else ""
+    return f"**{one.verdict}**", _sentence(one) + note, plain(one.claim.expect), plain(f"{one.measured}{spread}")
+
+
+def _differences(paper: str) -> Iterator[str]:
+    """The part of DIFFERENCES.md that is about a paper."""
+    text = (EXPERIMENTS / "DIFFERENCES.md").read_text(encoding="utf-8")
+    for part in text.split("\n## ")[1:]:
+        title, _, content = part.partition("\n")
+        if title.strip().lower() == paper:
+            yield "## Where we differ"
+            yield content.strip()
