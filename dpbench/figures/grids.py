@@ -1,4 +1,4 @@
-"""Lines of several metrics at once: a column of panels a dataset, a row a metric. Tidy numbers in, a figure out."""
+"""Lines of several metrics at once: one column of panels per dataset, one row per metric. Tidy numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from dpbench.figures import style
 from dpbench.figures.shapes import ordered
+from dpbench.figures.ticks import plain_numbers, plain_ticks
 
 
 def by_metric(
@@ -27,7 +27,7 @@ def by_metric(
     width: float = 2.5,
     height: float = 2.3,
 ) -> tuple[Figure, dict[tuple[Any, str], Axes]]:
-    """Log-log lines over `x`, one a series, with standard errors; `metrics`: column -> label of its row.
+    """Log-log lines over `x`, one per series, with standard errors; `metrics`: column -> label of its row.
 
     Returns the axes by (panel, metric) too, for what a figure adds to them.
     """
@@ -51,19 +51,5 @@ def by_metric(
         if kind == kinds[0]:
             ax.set_ylabel(metrics[metric])
         plain_ticks(ax, sorted(part[x].unique()))
+        plain_numbers(ax)
     return figure, axes
-
-
-def plain_ticks(ax: Axes, values: list[float], most: int = 6) -> None:
-    """The values themselves on a logarithmic x axis, as 0.1 and not as a power of ten; every second one if many."""
-    step = -(-len(values) // most)
-    ax.set_xticks(values[::step], [f"{value:g}" for value in values[::step]])
-    ax.minorticks_off()
-
-
-def plain_numbers(ax: Axes) -> None:
-    """60 instead of 6 x 10^1 on a logarithmic y axis, and numbers between powers of ten the fewer of them it spans."""
-    low, high = ax.get_ylim()
-    digits = "2346" if high <= 20 * low else "3" if high <= 300 * low else ""
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in digits else ""))

@@ -23,7 +23,7 @@ def errors(numbers: pd.DataFrame) -> Figure:
     figure, axes = grids.by_metric(
         numbers, panel="dataset", x="epsilon", series="mechanism", metrics=ERRORS, xlabel="ε", label=_label, look=_look
     )
-    style.legend_above(figure, list(axes.values()), columns=3 if len(axes) < 6 else 8)
+    style.legend_above(figure, list(axes.values()))
     return figure
 
 

@@ -86,7 +86,7 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
         about = f"\n{style.name(task)}{f' ({more})' if more else ''}" if tasks else ""
         ax.set_title(f"{panel}{about}")
         ax.set_ylabel(_metric(metric))
-    style.legend_above(figure, axes, columns=4)
+    style.legend_above(figure, axes)
     if spare:
         figure.supxlabel(f"not drawn: {' and '.join(spare)}; all numbers are in the CSV", fontsize=7)
     return figure
@@ -154,7 +154,7 @@ def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str,
         if far:
             ax.errorbar([place], [value], yerr=spread, capsize=3, linestyle="", marker=looks[member]["marker"], **look)
         else:
-            hatch = style.HATCHES[place % len(style.HATCHES)]
+            hatch = style.hatch(member, place)
             ax.bar([place], [value], 0.7, yerr=spread, capsize=3, hatch=hatch, edgecolor="white", linewidth=0, **look)
     slanted = len(present) > 4 or max(map(len, present)) > 10
     ax.set_xticks(range(len(present)), present, rotation=35 if slanted else 0, ha="right" if slanted else "center")

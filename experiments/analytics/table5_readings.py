@@ -47,7 +47,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         part = numbers[numbers["mechanism"] == mechanism]
         look = {
             "color": style.look(mechanism, i)["color"],
-            "hatch": style.HATCHES[i],
+            "hatch": style.hatch(mechanism, i),
             "edgecolor": "white",
             "linewidth": 0,
         }
@@ -68,5 +68,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.set_ylabel(label)
         ax.set_ylim(0, top)
         ax.grid(axis="x", visible=False)
-    style.legend_above(figure, axes, columns=4)
+    style.legend_above(figure, axes)
     return figure

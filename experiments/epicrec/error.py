@@ -35,5 +35,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
     for dataset in dict.fromkeys(numbers["dataset"]):
         part = numbers[(numbers["dataset"] == dataset) & numbers["bound"].notna()].sort_values("epsilon")
         axes[dataset, "mae"].plot(part["epsilon"], part["bound"], "k:", linewidth=1.2, label="bound of Theorem 3")
-    style.legend_above(figure, list(axes.values()), columns=4)
+    style.legend_above(figure, list(axes.values()))
     return figure

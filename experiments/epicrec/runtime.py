@@ -34,5 +34,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
     plain_ticks(ax, sorted(numbers["items"].unique()))
     ax.set_xlabel("items")
     ax.set_ylabel("seconds a release (median)")
-    style.legend_above(figure, [ax], columns=2)
+    style.legend_above(figure, [ax])
     return figure

@@ -34,7 +34,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
             ax.bar(x, 100 * rows["together"], 0.34, yerr=100 * rows["together_se"], label=label, **look)
         ax.set_xticks(range(len(members)), [style.name(member) for member in members], fontsize=8)
         ax.set_title(f"ε = {style.epsilon_name(epsilon)}")
-        ax.set_ylim(0, 105)
+        ax.set_ylim(0, 108)
         ax.grid(axis="x", visible=False)
     axes[0].set_ylabel("columns 1 and 2 together (%)")
     style.legend_above(figure, axes)

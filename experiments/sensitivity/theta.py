@@ -32,7 +32,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.set_xlabel("ε")
     for ax in axes[::3]:
         ax.set_ylabel("chosen θ")
-    style.legend_above(figure, axes, columns=4)
+    style.legend_above(figure, axes)
     return figure
 
 
