@@ -19,7 +19,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench figures", description=__doc__)
     parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9, or names of runs; none: all that were run")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
-    parser.add_argument("--format", nargs="+", choices=EVERY_FORMAT, default=FORMATS, help="of the pictures (default: png pdf)")
+    parser.add_argument(
+        "--format", nargs="+", choices=EVERY_FORMAT, default=FORMATS, help="of the pictures (default: png pdf)"
+    )
     args = parser.parse_args(argv)
     runs = Run.each(args.results)
     known = [*options("experiment"), *(run.name for run in runs.values())]

@@ -10,12 +10,13 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
-from dpbench.figures.style import LAST
+from dpbench.figures.style import LAST, settle
 
 SMALL = 6.5
 """Points: the words below a figure."""
@@ -52,7 +53,7 @@ def _same(wanted: Any, value: Any) -> bool:
 
 def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, right: bool = True, **where: Any) -> None:
     """A cross at the paper's number, with the number beside it. where: further options of the marker."""
-    look = {"color": "black", "markersize": 6, "markeredgewidth": 1.5, "zorder": 6}
+    look: dict[str, Any] = {"color": "black", "markersize": 6, "markeredgewidth": 1.5, "zorder": 6}
     ax.plot([x], [y], "x", linestyle="", label=PAPER, gid=f"{GID}:{stated.claim}:{stated.text}", **look, **where)
     ax.annotate(
         stated.text,
@@ -72,7 +73,7 @@ def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.97) 
     """A range that the text states, at the right end of a panel: a line with a cross at either end. `x`: part of the width."""
     where = ax.get_yaxis_transform()
     ax.plot([x, x], [low, high], color="black", linewidth=0.8, transform=where, zorder=6)
-    look = {"color": "black", "markersize": 5, "markeredgewidth": 1.4, "zorder": 6}
+    look: dict[str, Any] = {"color": "black", "markersize": 5, "markeredgewidth": 1.4, "zorder": 6}
     gid = f"{GID}:{stated.claim}:{stated.text}"
     ax.plot([x, x], [low, high], "x", linestyle="", label=PAPER, gid=gid, transform=where, **look)
     ax.annotate(
@@ -95,12 +96,11 @@ def crosses(figure: Figure) -> list[tuple[str, str]]:
     return list(dict.fromkeys((claim, text) for _, claim, text in parts))
 
 
-def stated_line(figure: Figure, scale: str) -> list[str]:
+def stated_line(figure: Figure) -> list[str]:
     """The line on the crosses of a figure; none when there are none."""
     if not (found := crosses(figure)):
         return []
-    size = "" if scale == PAPER_SIZE else ", about data of paper size"
-    return [f"× {PAPER} in its text{size}: {'; '.join(f'{claim}: {text}' for claim, text in found)}"]
+    return [f"× {PAPER} in its text, on its own data: {'; '.join(f'{claim}: {text}' for claim, text in found)}"]
 
 
 def has_error_bars(figure: Figure) -> bool:
@@ -112,9 +112,24 @@ def has_error_bars(figure: Figure) -> bool:
     return False
 
 
+_told: WeakKeyDictionary[Figure, list[str]] = WeakKeyDictionary()
+
+
+def tell(figure: Figure, line: str) -> None:
+    """A line for the caption, from a shape that knows something of what it drew."""
+    lines = _told.setdefault(figure, [])
+    if line not in lines:
+        lines.append(line)
+
+
+def told(figure: Figure) -> list[str]:
+    return list(_told.get(figure, []))
+
+
 def note(figure: Figure, lines: Iterable[str]) -> None:
-    """Small text below a figure, broken to its width."""
-    across = max(40, int(figure.get_size_inches()[0] * 19))
+    """Small text below a figure, broken to its width. The last thing that is done to a figure, but for `mark`."""
+    settle(figure)
+    across = max(40, int(figure.get_size_inches()[0] * 24))
     text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
     figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=SMALL, color="#444444")
 
@@ -123,6 +138,4 @@ def mark(figure: Figure, text: str) -> None:
     """A mark in the upper right corner, above everything else: nobody shall take a small run for the paper's."""
     box = {"boxstyle": "round,pad=0.25", "facecolor": "#FFF3D6", "edgecolor": "#B07A00", "linewidth": 0.6}
     high = figure.get_size_inches()[1]
-    figure.text(
-        1, 1 + 0.04 / high, text, ha="right", va="bottom", fontsize=SMALL + 0.5, color="#5A3E00", bbox=box
-    )
+    figure.text(1, 1 + 0.04 / high, text, ha="right", va="bottom", fontsize=SMALL + 0.5, color="#5A3E00", bbox=box)

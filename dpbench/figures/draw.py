@@ -30,6 +30,10 @@ COUNTING = frozenset({"statistics", "user_sizes"})
 """Tasks that look at the data alone: of one trial of them, the budget says nothing."""
 
 
+FEW = 7
+"""Budgets that a caption lists."""
+
+
 class CannotDraw(Exception):
     """The stored trials do not have what the experiment's figure shows."""
 
@@ -90,7 +94,7 @@ def draw(run: Run) -> Drawing:
             drawing = _usual(run, trials) if module is None else _scripted(module, trials, run)
             for figure in drawing.figures.values():
                 told = [*notes(run, marked=not drawing.more), *beside]
-                captions.note(figure, [*told, *_explained(module, figure, run.scale, len(run.data_seeds))])
+                captions.note(figure, [*told, *_explained(module, figure, len(run.data_seeds))])
                 if run.scale != captions.PAPER_SIZE:
                     captions.mark(figure, f"{run.scale}, {_trials(run.repetitions)}")
     except Exception as error:
@@ -122,7 +126,7 @@ def draw_record(record: Record) -> Drawing:
             drawing = _shown(module, numbers, record.trials * record.settings)
             for figure in drawing.figures.values():
                 told = record_notes(record, marked=not drawing.more)
-                captions.note(figure, [*told, *_explained(module, figure, record.scale, len(record.data_seeds))])
+                captions.note(figure, [*told, *_explained(module, figure, len(record.data_seeds))])
                 captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
     except Exception as error:  # the script may have changed since
         raise CannotDraw(f"its script cannot draw the record ({type(error).__name__}: {error})") from error
@@ -140,7 +144,9 @@ def record_notes(record: Record, *, marked: bool = True) -> list[str]:
         f"{'; '.join(record.origins)}"
     ]
     if record.not_private and marked:
-        lines.append(f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in record.not_private)}")
+        lines.append(
+            f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in record.not_private)}"
+        )
     return lines
 
 
@@ -175,7 +181,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     from dpbench.figures.style import MARK, name
 
     trials = f"{_trials(run.repetitions)} per setting"
-    trials += (" and draw of the data" if len(run.data_seeds) > 1 else "")
+    trials += " and draw of the data" if len(run.data_seeds) > 1 else ""
     noise = f", {run.noise} noise" if run.noise != FLOAT else ""
     counted = run.repetitions == 1 and {setting.task.cls for setting in run.settings} <= COUNTING
     budgets = "" if counted else _budgets({setting.epsilon for setting in run.settings})
@@ -189,14 +195,15 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     return lines
 
 
-def _explained(module: ModuleType | None, figure: Figure, scale: str, draws: int) -> list[str]:
+def _explained(module: ModuleType | None, figure: Figure, draws: int) -> list[str]:
     """What the error bars and crosses of a figure are, and what else its script says: `ERROR_BARS` and `CAPTION`."""
     from dpbench.figures import captions
 
-    lines = captions.stated_line(figure, scale)
+    lines = [*captions.told(figure), *captions.stated_line(figure)]
     if captions.has_error_bars(figure) and draws < 2:  # of several draws the notes tell already
         lines.append(getattr(module, "ERROR_BARS", captions.STANDARD_ERRORS))
-    return [*lines, *([module.CAPTION] if hasattr(module, "CAPTION") else [])]
+    caption = getattr(module, "CAPTION", "")
+    return [*lines, *([caption] if caption else [])]
 
 
 def _trials(count: int) -> str:
@@ -204,15 +211,14 @@ def _trials(count: int) -> str:
 
 
 def _budgets(epsilons: Collection[float]) -> str:
-    """The budget, where all settings have the same; several stand in the figure."""
+    """The budgets, if they are few."""
     from dpbench.figures.style import epsilon_name
 
-    return f", ε = {epsilon_name(*epsilons)}" if len(epsilons) == 1 else ""
+    named = [epsilon_name(epsilon) for epsilon in sorted(epsilons)]
+    return f", ε = {' and '.join([', '.join(named[:-1]), *named[-1:]][-len(named) :])}" if 0 < len(named) <= FEW else ""
 
 
-def save(
-    run: Run, drawing: Drawing | None = None, formats: Sequence[str] = FORMATS
-) -> tuple[list[Path], list[str]]:
+def save(run: Run, drawing: Drawing | None = None, formats: Sequence[str] = FORMATS) -> tuple[list[Path], list[str]]:
     """Draw one run into files. Returns the files written, and what to know of the run. `drawing`: what it was drawn into."""
     drawing = drawing or draw(run)
     about = About(run.title or run.name, commands.own_command(run, folder=False), run.environment, run.scale)
@@ -239,7 +245,6 @@ def _write(drawing: Drawing, results: Path, name: str, about: About, formats: Se
         for kind in formats:
             with paper_style():
                 figure.savefig(file(kind, added), metadata=about.metadata(kind))
-            figure.set_layout_engine("none")  # the places are found: to find them again takes as long as drawing
             files.append(file(kind, added))
         plt.close(figure)
     return files

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
 from dpbench.figures.captions import Stated
-from dpbench.figures.grids import plain_ticks
 from dpbench.figures.shapes import ordered
+from dpbench.figures.ticks import plain_ticks
 from dpbench.results.frame import summarise
 
 L = 10
@@ -91,9 +91,7 @@ def top_k(numbers: pd.DataFrame, columns: str = "precision_at_") -> pd.DataFrame
     return pd.concat(parts, ignore_index=True).dropna(subset=["precision"]).sort_values([*keys, "k"], kind="stable")
 
 
-def precision(
-    numbers: pd.DataFrame, *, series: str, panel: str | None = None, stated: Sequence[Stated] = ()
-) -> Figure:
+def precision(numbers: pd.DataFrame, *, series: str, panel: str | None = None, stated: Sequence[Stated] = ()) -> Figure:
     """Figures 5 and 9: the rows of `top_k` as lines against K, 0 to 100 % with room for the markers."""
     figure = shapes.lines(
         numbers,

@@ -29,7 +29,7 @@ def errors(numbers: pd.DataFrame) -> Figure:
 
 def _look(mechanism: str, position: int) -> dict[str, str]:
     if mechanism == SAMPLED:
-        return {"color": style.look("dpsense", 0)["color"], "marker": "", "linestyle": ":"}
+        return style.looks(["DPSense", SAMPLED])[SAMPLED]
     return style.look(mechanism, position)
 
 

@@ -16,8 +16,9 @@ from dpbench.figures.ticks import plain_numbers
 from dpbench.results.frame import DATA_SEED
 from dpbench.sources import cards
 
-THIN = {"capsize": 2, "elinewidth": 0.9}
+THIN: dict[str, Any] = {"capsize": 2, "elinewidth": 0.9}
 """Error bars."""
+
 
 def ordered(values: pd.Series) -> list[Any]:
     """Distinct values in the order of their first appearance, which is the plan's order."""
@@ -51,7 +52,7 @@ def points(
     for i, (member, x) in enumerate(zip(members, dodge(len(groups), len(members)), strict=True)):
         rows = table.reindex([(g, member) for g in groups])
         spread = (rows[error] * factor).fillna(0.0) if error in rows else None
-        found = {**look(member, i), "linestyle": ""}
+        found: dict[str, Any] = {**look(member, i), "linestyle": ""}
         ax.errorbar(x, rows[value] * factor, yerr=spread, label=label(member), **THIN, **found)
         for one in stated:
             for place, g in zip(x, groups, strict=True):
@@ -123,7 +124,11 @@ def lines(
         places = sorted(part[x].unique())
         for member in members:
             rows = part[part[series] == member].sort_values(x)
-            if logy:  # nought has no place there, and a line to it would fall off the panel
+            if logy:  # zero has no place there, and a line to it would fall off the panel
+                if (rows[value] <= 0).any():
+                    captions.tell(
+                        figure, "where a curve begins or ends midway, it is 0 elsewhere, which a log axis cannot show"
+                    )
                 rows = rows[rows[value] > 0]
             if rows.empty:
                 continue

@@ -188,6 +188,14 @@ def panels(count: int, columns: int | None = None, width: float = 3.1, height: f
     return figure, flat[:count]
 
 
+def legend_below(figure: Figure, handles: list[Any]) -> None:
+    """A legend of these handles below all panels, in as few rows as fit."""
+    labels = [str(handle.get_label()) for handle in handles]
+    room = figure.get_size_inches()[0] - 0.2
+    across = next((n for n in range(len(labels), 1, -1) if _legend_width(labels, n) <= room), 1)
+    figure.legend(handles=handles, loc="outside lower center", ncols=across)
+
+
 def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
     """One legend for all panels, above them, without repeats, in as few rows as the width of the figure allows.
 
@@ -200,18 +208,38 @@ def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None
     if LAST in entries:
         entries[LAST] = entries.pop(LAST)
     if entries:
+        if _in_spare_place(figure, axes, entries):
+            return
         room = figure.get_size_inches()[0] - 0.2
         fits = (n for n in range(columns or len(entries), 1, -1) if _legend_width([*entries], n) <= room)
         across = next(fits, 1)
         rows = math.ceil(len(entries) / across)
         across = math.ceil(len(entries) / rows)  # rows of about equal length
-        # In the figure's own box, which what stands above or below the figure does not change.
-        place: dict[str, Any] = {"bbox_to_anchor": (0, 0, 1, 1), "bbox_transform": figure.transFigure}
-        figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=across, **place)
+        figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=across)
+
+
+def _in_spare_place(figure: Figure, axes: list, entries: dict[str, Any]) -> bool:
+    """Put the legend where the grid has a place without a panel, if there is one and it is large enough."""
+    grid = axes[0].get_gridspec()
+    wide, high = (figure.get_size_inches() / (grid.ncols, grid.nrows)).tolist()
+    if len(axes) >= grid.ncols * grid.nrows or _legend_width([*entries], 1) > wide or len(entries) > 5 * high:
+        return False
+    place = figure.add_subplot(grid[grid.nrows - 1, grid.ncols - 1])
+    place.axis("off")
+    place.legend(entries.values(), entries.keys(), loc="center")
+    return True
+
+
+def settle(figure: Figure) -> None:
+    """Find the places of everything once. Then what stands around the figure does not move its legend any more."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
 
 
 def _legend_width(labels: list[str], columns: int) -> float:
     """Inches that a legend takes, whose columns are filled one after the other: letters, handles and gaps."""
     rows = math.ceil(len(labels) / columns)
     widest = [max(map(len, labels[at : at + rows])) for at in range(0, len(labels), rows)]
-    return LEGEND / 72 * (0.56 * sum(widest) + 3.9 * len(widest))
+    return LEGEND / 72 * (0.6 * sum(widest) + 4.2 * len(widest))

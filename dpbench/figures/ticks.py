@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 LEAST = 3.0
 """A log axis spans at least this factor: differences of a few percent look small, and have room for numbers."""
-STEPS = ((20, (1, 2, 5)), (300, (1, 3)))
+STEPS = ((6, (1, 1.5, 2, 3, 4, 5, 7)), (20, (1, 2, 5)), (300, (1, 3)))
 """Up to which ratio of the ends of an axis which first digits are named; beyond, powers of ten alone."""
 PLAIN = 1e5
 """Above it, and below its inverse, powers of ten are written as such."""
@@ -33,7 +33,7 @@ def plain_numbers(ax: Axes) -> None:
         low, high = middle / math.sqrt(LEAST), middle * math.sqrt(LEAST)
         ax.set_ylim(low, high)
     digits = next((digits for ratio, digits in STEPS if high <= ratio * low), None)
-    if digits is None and not (1 / PLAIN < low and high < PLAIN and high < 1e4 * low):
+    if digits is None and not (low > 1 / PLAIN and high < PLAIN and high < 1e4 * low):
         ax.yaxis.set_minor_formatter(NullFormatter())
         return
     places = _places(low, high, digits or (1,))
@@ -43,7 +43,7 @@ def plain_numbers(ax: Axes) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _places(low: float, high: float, digits: Sequence[int]) -> list[float]:
+def _places(low: float, high: float, digits: Sequence[float]) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = [digit * 10.0**power for power in powers for digit in digits]
     inside = [value for value in found if low <= value <= high]

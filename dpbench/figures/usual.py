@@ -26,6 +26,7 @@ METRICS = 2  # shown, when the run does not say which
 MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
 FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
 DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
+ASIDE = 0.3  # of the distance of two epsilons: how far apart the points of one are
 CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
 
 
@@ -121,7 +122,8 @@ def _part(table: pd.DataFrame, panel: str, task: str, more: str) -> pd.DataFrame
 def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str, axis: str) -> None:
     places = sorted(float(v) for v in part["x_"].dropna().unique())
     few = len(places) <= CATEGORIES
-    for member in members:
+    members = list(members)
+    for i, member in enumerate(members):
         rows = part[part["series_"] == member].sort_values("x_")
         if rows.empty:
             continue
@@ -129,7 +131,8 @@ def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str
             look = {**looks[member], "marker": "", "linestyle": "--"}
             ax.axhline(float(rows[metric].iloc[0]), label=member, **look)
             continue
-        at = [places.index(float(v)) for v in rows["x_"]] if few else rows["x_"].astype(float)
+        beside = ASIDE * (i - (len(members) - 1) / 2) / len(members)  # so that equal series are all seen
+        at = [places.index(float(v)) + beside for v in rows["x_"]] if few else rows["x_"].astype(float)
         ax.errorbar(
             at, rows[metric], yerr=_spread(rows, metric), capsize=2, elinewidth=0.9, label=member, **looks[member]
         )

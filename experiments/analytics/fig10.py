@@ -32,7 +32,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
             if mechanism != "raw":
                 row = table.loc[mechanism, dataset]
                 text = f"{100 * row['reduction']:.2g} %"
-                ax.annotate(text, (x, row["records"]), (0, -5), textcoords="offset points", ha="center", va="top", fontsize=7)
+                ax.annotate(
+                    text, (x, row["records"]), (0, -5), textcoords="offset points", ha="center", va="top", fontsize=7
+                )
     ax.set_yscale("log")
     ax.margins(y=0.14)
     ax.set_ylabel("Number of records")

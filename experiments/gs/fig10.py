@@ -10,7 +10,9 @@ from dpbench.figures.captions import Stated
 from dpbench.results.frame import summarise
 
 STATED = tuple(
-    Stated(f"gs/{claim}", value, f"{100 * value:g} %", {"epsilon": math.log(2), "dataset": dataset, "mechanism": mechanism})
+    Stated(
+        f"gs/{claim}", value, f"{100 * value:g} %", {"epsilon": math.log(2), "dataset": dataset, "mechanism": mechanism}
+    )
     for claim, value, dataset, mechanism in (
         ("mre-checkin", 0.007, "checkin", "gs"),
         ("mre-document", 0.024, "document", "gs"),

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
+from dpbench.figures.ticks import plain_numbers
 
 CURVES = {"real": "Real", "printed": "Estimated, as printed", "mean_row": "Estimated by the mean row"}
 LINES = {"real": "-", "printed": "--", "mean_row": "-."}
@@ -56,6 +57,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     figure, axes = style.panels(len(datasets), columns=2, width=3.5, height=2.6)
     for ax, dataset in zip(axes, datasets, strict=True):
         _panel(ax, numbers[numbers["dataset"] == dataset].sort_values("w"))
+        plain_numbers(ax)
         ax.set_xlabel("w")
     for ax in axes[::2]:
         ax.set_ylabel("L1 norm")
@@ -73,9 +75,7 @@ def _panel(ax: Axes, part: pd.DataFrame) -> None:
         ax.loglog(dots["w"], dots["l1"], "o", color=colours["real"], markersize=3, label="Released with a fixed w")
     row = part.iloc[0]
     for name, curve in CHOSEN.items():
-        label = (
-            "Best w" if curve == "real" else f"w chosen {'as printed' if curve == 'printed' else 'by the mean row'}"
-        )
+        label = "Best w" if curve == "real" else f"w chosen {'as printed' if curve == 'printed' else 'by the mean row'}"
         ax.axvline(row[name], color=colours[curve], linestyle=LINES[curve], linewidth=0.9, label=label)
     costs = [
         f"{words} {_percent(row[f'{name}_excess'])}"

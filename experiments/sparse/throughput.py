@@ -33,7 +33,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
             label = style.name(mechanism) if form == "shortcut" else None
             spread = [rows["rate"] - rows["rate_low"], rows["rate_high"] - rows["rate"]]
             dash = "--" if dense else "-"
-            ax.errorbar(100 * rows["density"], rows["rate"], spread, label=label, capsize=2, **(look | {"linestyle": dash}))
+            ax.errorbar(
+                100 * rows["density"], rows["rate"], spread, label=label, capsize=2, **(look | {"linestyle": dash})
+            )
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("density (%)")
