@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpbench.config.catalogue import options
 from dpbench.errors import unknown
+from dpbench.figures.metadata import EVERY_FORMAT, FORMATS
 from dpbench.results import record
 from dpbench.results.commands import RESULTS, run_command, stored
 from dpbench.results.run import Run
@@ -19,6 +21,9 @@ def main(argv: list[str]) -> int:
         "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
+    parser.add_argument(
+        "--format", nargs="+", choices=EVERY_FORMAT, default=FORMATS, help="of the pictures (default: png pdf)"
+    )
     args = parser.parse_args(argv)
     runs = Run.each(args.results)
     known = [*options("experiment"), *(run.name for run in runs.values())]
@@ -38,7 +43,7 @@ def main(argv: list[str]) -> int:
     failed = 0
     for label, run in wanted.items():
         try:
-            files, remarks = save(run)
+            files, remarks = save(run, formats=args.format)
         except CannotDraw as problem:
             failed += 1
             print(f"dpbench: {label}: {problem}", file=sys.stderr)
@@ -48,7 +53,7 @@ def main(argv: list[str]) -> int:
         for remark in remarks:
             print(f"note: {label}: {remark}")
     for name in [name for name in missing if name in recorded]:
-        failed += not _draw_record(name, args.results)
+        failed += not _draw_record(name, args.results, args.format)
         missing.remove(name)
     if args.experiment:
         for name in missing:
@@ -60,14 +65,14 @@ def main(argv: list[str]) -> int:
     return 1 if failed or (missing and args.experiment) or nothing else 0
 
 
-def _draw_record(name: str, results: Path) -> bool:
-    """Draw the record of an experiment that was not run here. False if that fails."""
+def _draw_record(name: str, results: Path, formats: Sequence[str]) -> bool:
+    """Draw what is on record of an experiment that was not run here. False when that fails."""
     from dpbench.figures.draw import CannotDraw, save_record
 
     found = record.read(name)
     assert found is not None
     try:
-        for path in save_record(found, results):
+        for path in save_record(found, results, formats):
             print(f"wrote {path} (not run here: recorded at {found.commit})")
     except CannotDraw as problem:
         print(f"dpbench: {name}: {problem}", file=sys.stderr)

@@ -13,7 +13,7 @@ from dpbench.results.run import Run
 
 def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None) -> Any:
     """One board: the newcomer's, or the first."""
-    from dpbench.figures import style
+    from dpbench.figures import captions, style
     from dpbench.figures.boards import board_figure
     from dpbench.figures.draw import notes
     from dpbench.figures.shapes import ordered
@@ -32,5 +32,5 @@ def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None) -> A
             share=share,
             measured="precision, points" if share else "absolute error" if column == "place" else "MAE",
         )
-        style.note(figure, notes(run, marked=False))
+        captions.note(figure, notes(run, marked=False))
     return figure

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
@@ -104,21 +105,13 @@ def board_figure(
     if with_split and shares is not None:
         _split(right[0], shares, names)
     figure.suptitle(title, fontsize=10, x=0.01, ha="left")
-    handles: list[Line2D] = [_handle(one) for one in (PAPER, MODERN, BASIC)]
-    handles.append(
-        Line2D([], [], marker="o", color="#D55E00", linestyle="none", markersize=4, label="competitive everywhere")
-    )
-    hollow: dict[str, Any] = {
-        "marker": "o",
-        "color": "#D55E00",
-        "markerfacecolor": "none",
-        "linestyle": "none",
-        "markersize": 4,
-    }
-    handles.append(Line2D([], [], **hollow, label="in some settings"))
-    # Below the regrets, where the column names of the other panel leave space.
-    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (-1.9, -0.1)}
-    left.legend(handles=handles, **where, ncols=2, fontsize=SMALL, handletextpad=0.2, columnspacing=0.8)
+    rings: dict[str, Any] = {"marker": "o", "color": "#D55E00", "linestyle": "none", "markersize": 4}
+    handles: list[Artist] = [_handle(one) for one in (PAPER, MODERN, BASIC)]
+    handles.append(Line2D([], [], **rings, label="competitive in all settings"))
+    handles.append(Line2D([], [], **rings, markerfacecolor="none", label="in some settings"))
+    if right:
+        handles += right[0].get_legend_handles_labels()[0]
+    style.legend_below(figure, handles)
     middle.set_title(f"{measured}, {'below the best' if share else 'times the best'}", fontsize=SMALL + 0.5)
     return figure
 
@@ -220,12 +213,11 @@ def _split(ax: Axes, shares: pd.DataFrame, names: Sequence[str]) -> None:
             continue
         width = table[part].fillna(0).clip(lower=0).to_numpy()
         kind: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
-        ax.barh(range(len(names)), width, left=start, height=0.7, label=part, **kind)
+        ax.barh(range(len(names)), width, left=start, height=0.7, label=f"error by {part}", **kind)
         start += width
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, 1)
     ax.set_yticks([])
     ax.set_xticks([0, 1], ["0", "1"], fontsize=SMALL)
     ax.grid(visible=False)
-    ax.set_title("error split", fontsize=SMALL + 0.5)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), fontsize=SMALL - 0.5, ncols=1, handlelength=1.2)
+    ax.set_title("squared error", fontsize=SMALL + 0.5)

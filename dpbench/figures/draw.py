@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from dpbench.figures.metadata import FORMATS, About
 from dpbench.paths import EXPERIMENTS
 from dpbench.results import commands, frame
 from dpbench.results.folder import inside
@@ -23,6 +24,14 @@ from dpbench.results.run import FLOAT, Run, valid_name
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+COUNTING = frozenset({"statistics", "user_sizes"})
+"""Tasks that look at the data alone: of one trial of them, the budget says nothing."""
+
+
+FEW = 7
+"""Budgets that a caption lists."""
 
 
 class CannotDraw(Exception):
@@ -69,7 +78,7 @@ def load_script(path: Path) -> ModuleType:
 
 def draw(run: Run) -> Drawing:
     """The numbers and the figure of one run; CannotDraw says why not."""
-    from dpbench.figures import style
+    from dpbench.figures import captions, style
     from dpbench.figures.beside import with_files
 
     path = script(run.experiment or run.name)
@@ -84,7 +93,10 @@ def draw(run: Run) -> Drawing:
                 trials, beside = with_files(run, trials)
             drawing = _usual(run, trials) if module is None else _scripted(module, trials, run)
             for figure in drawing.figures.values():
-                style.note(figure, [*notes(run, marked=not drawing.more), *beside])
+                told = [*notes(run, marked=not drawing.more), *beside]
+                captions.note(figure, [*told, *_explained(module, figure, len(run.data_seeds))])
+                if run.scale != captions.PAPER_SIZE:
+                    captions.mark(figure, f"{run.scale}, {_trials(run.repetitions)}")
     except Exception as error:
         # A run with other mechanisms or datasets may lack what this figure shows, and a script may be the user's.
         raise CannotDraw(f"its script cannot draw this run ({type(error).__name__}: {error})") from error
@@ -102,17 +114,20 @@ def closed(run: Run) -> Figure | None:
 
 
 def draw_record(record: Record) -> Drawing:
-    """The figure of an experiment from its record; CannotDraw says why not."""
-    from dpbench.figures import style
+    """The figure of an experiment as it is on record; CannotDraw says why not."""
+    from dpbench.figures import captions, style
 
     path, numbers = script(record.experiment), record.numbers()
     if path is None:
         raise CannotDraw("it no longer has a plotting script")
     try:
         with style.paper_style(), style.marked(record.not_private):
-            drawing = _shown(load_script(path), numbers, record.trials * record.settings)
+            module = load_script(path)
+            drawing = _shown(module, numbers, record.trials * record.settings)
             for figure in drawing.figures.values():
-                style.note(figure, record_notes(record, marked=not drawing.more))
+                told = record_notes(record, marked=not drawing.more)
+                captions.note(figure, [*told, *_explained(module, figure, len(record.data_seeds))])
+                captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
     except Exception as error:  # the script may have changed since
         raise CannotDraw(f"its script cannot draw the record ({type(error).__name__}: {error})") from error
     return drawing
@@ -122,13 +137,16 @@ def record_notes(record: Record, *, marked: bool = True) -> list[str]:
     """The notes below a figure of the record."""
     from dpbench.figures.style import MARK, name
 
-    trials = "1 trial" if record.trials == 1 else f"up to {record.trials} trials"
+    trials = f"{'up to ' * (record.trials > 1)}{_trials(record.trials)}"
     draws = f" on each of {len(record.data_seeds)} draws of the data" if len(record.data_seeds) > 1 else ""
     lines = [
-        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}; {'; '.join(record.origins)}"
+        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}{_budgets(record.epsilons)}; "
+        f"{'; '.join(record.origins)}"
     ]
     if record.not_private and marked:
-        lines.append(f"{MARK} not private as run: {', '.join(map(name, record.not_private))}")
+        lines.append(
+            f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in record.not_private)}"
+        )
     return lines
 
 
@@ -162,33 +180,59 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     """
     from dpbench.figures.style import MARK, name
 
-    trials = "1 trial" if run.repetitions == 1 else f"{run.repetitions} trials"
-    trials += " per setting" + (" and draw of the data" if len(run.data_seeds) > 1 else "")
+    trials = f"{_trials(run.repetitions)} per setting"
+    trials += " and draw of the data" if len(run.data_seeds) > 1 else ""
     noise = f", {run.noise} noise" if run.noise != FLOAT else ""
-    lines = [f"scale {run.scale}, {trials}{noise}; {'; '.join(run.origins())}"]
-    if run.name != run.experiment:  # a figure of a paper has a known name; this one must say what it is
+    counted = run.repetitions == 1 and {setting.task.cls for setting in run.settings} <= COUNTING
+    budgets = "" if counted else _budgets({setting.epsilon for setting in run.settings})
+    lines = [f"scale {run.scale}, {trials}{noise}{budgets}; {'; '.join(run.origins())}"]
+    if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
         lines.insert(0, run.title or run.name)
-        if script(run.experiment or run.name) is None and run.repetitions > 1 and len(run.data_seeds) < 2:
-            lines.append("points and bars: means over the trials, with their standard errors")
     if len(run.data_seeds) > 1:
         lines.append(commands.several_draws(run))
     if run.caveats and marked:
-        lines.append(f"{MARK} not private as run: {', '.join(name(mechanism) for mechanism in run.caveats)}")
+        lines.append(f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in run.caveats)}")
     return lines
 
 
-def save(run: Run, drawing: Drawing | None = None) -> tuple[list[Path], list[str]]:
-    """Draw one run into files. Returns the files, and remarks on the run. `drawing`: use it, do not draw again."""
+def _explained(module: ModuleType | None, figure: Figure, draws: int) -> list[str]:
+    """What the error bars and crosses of a figure are, and what else its script says: `ERROR_BARS` and `CAPTION`."""
+    from dpbench.figures import captions
+
+    lines = [*captions.told(figure), *captions.stated_line(figure)]
+    if captions.has_error_bars(figure) and draws < 2:  # of several draws the notes tell already
+        lines.append(getattr(module, "ERROR_BARS", captions.STANDARD_ERRORS))
+    caption = getattr(module, "CAPTION", "")
+    return [*lines, *([caption] if caption else [])]
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
+
+
+def _budgets(epsilons: Collection[float]) -> str:
+    """The budgets, if they are few."""
+    from dpbench.figures.style import epsilon_name
+
+    named = [epsilon_name(epsilon) for epsilon in sorted(epsilons)]
+    return f", ε = {' and '.join([', '.join(named[:-1]), *named[-1:]][-len(named) :])}" if 0 < len(named) <= FEW else ""
+
+
+def save(run: Run, drawing: Drawing | None = None, formats: Sequence[str] = FORMATS) -> tuple[list[Path], list[str]]:
+    """Draw one run into files. Returns the files written, and what to know of the run. `drawing`: what it was drawn into."""
     drawing = drawing or draw(run)
-    return _write(drawing, run.results, run.label), commands.remarks(run, drawing.trials)
+    about = About(run.title or run.name, commands.own_command(run, folder=False), run.environment, run.scale)
+    return _write(drawing, run.results, run.label, about, formats), commands.remarks(run, drawing.trials)
 
 
-def save_record(record: Record, results: Path) -> list[Path]:
-    """Draw the record of an experiment into files of a results folder, under a name that says so."""
-    return _write(draw_record(record), results, f"{record.experiment}@record")
+def save_record(record: Record, results: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Draw what is on record of an experiment into files of a results folder, under a name that says so."""
+    command = commands.run_command(record.experiment, commands.RESULTS, record.scale)
+    about = About(record.title or record.experiment, command, record.environment, record.scale)
+    return _write(draw_record(record), results, f"{record.experiment}@record", about, formats)
 
 
-def _write(drawing: Drawing, results: Path, name: str) -> list[Path]:
+def _write(drawing: Drawing, results: Path, name: str, about: About, formats: Sequence[str]) -> list[Path]:
     from dpbench.figures.style import paper_style, plt
 
     def file(kind: str, added: str = "") -> Path:
@@ -198,10 +242,9 @@ def _write(drawing: Drawing, results: Path, name: str) -> list[Path]:
     files[0].parent.mkdir(parents=True, exist_ok=True)
     drawing.numbers.to_csv(files[0], index=False)
     for added, figure in drawing.figures.items():
-        with paper_style():
-            figure.savefig(file("png", added), metadata={"Software": None})
-            figure.set_layout_engine("none")  # the layout is done: repeating it would take as long as drawing
-            figure.savefig(file("pdf", added), metadata={"CreationDate": None})
-        files += [file("png", added), file("pdf", added)]
+        for kind in formats:
+            with paper_style():
+                figure.savefig(file(kind, added), metadata=about.metadata(kind))
+            files.append(file(kind, added))
         plt.close(figure)
     return files

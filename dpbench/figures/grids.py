@@ -1,4 +1,4 @@
-"""Lines of several metrics: one column of panels per dataset, one row per metric. Tidy numbers in, a figure out."""
+"""Lines of several metrics at once: one panel per dataset and metric. Tidy numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from dpbench.figures import style
 from dpbench.figures.shapes import ordered
+from dpbench.figures.ticks import plain_numbers, plain_ticks
+
+TALL = 3
+"""With more panels than this, each has a row, and the metrics stand side by side."""
 
 
 def by_metric(
@@ -24,46 +27,48 @@ def by_metric(
     xlabel: str,
     label: Callable[[Any], str] = style.name,
     look: Callable[[Any, int], dict[str, str]] = style.look,
-    width: float = 2.5,
-    height: float = 2.3,
+    height: float = 2.1,
 ) -> tuple[Figure, dict[tuple[Any, str], Axes]]:
-    """Log-log lines over `x`, one per series, with standard errors; `metrics`: column -> label of its row.
+    """Log-log lines over `x`, one per series, with standard errors; `metrics`: column -> its label.
 
-    Also returns the axes by (panel, metric), so that a figure can add to them.
+    The points of one x stand a little beside each other, so that series with equal values are all seen. Returns the axes by
+    (panel, metric) too, for what a figure adds to them.
     """
     kinds, members = ordered(numbers[panel]), ordered(numbers[series])
-    figure, flat = style.panels(len(kinds) * len(metrics), columns=len(kinds), width=width, height=height)
-    places = [(kind, metric) for metric in metrics for kind in kinds]
+    tall = len(kinds) > TALL
+    columns = len(metrics) if tall else len(kinds)
+    figure, flat = style.panels(
+        len(kinds) * len(metrics), columns=columns, width=style.PAGE / max(2, columns), height=1.5 if tall else height
+    )
+    places = [(k, m) for k in kinds for m in metrics] if tall else [(k, m) for m in metrics for k in kinds]
     axes = dict(zip(places, flat, strict=True))
     for (kind, metric), ax in axes.items():
         part = numbers[numbers[panel] == kind]
         for i, member in enumerate(members):
             rows = part[part[series] == member].sort_values(x)
             spread = rows.get(f"{metric}_se")
-            looks = {"capsize": 2, "elinewidth": 0.9, "markersize": 4, **look(member, i)}
-            ax.errorbar(rows[x], rows[metric], yerr=spread, label=label(member), **looks)
+            looks = {"capsize": 1.5, "elinewidth": 0.8, "markersize": 4, **look(member, i)}
+            ax.errorbar(rows[x] * _aside(i, len(members)), rows[metric], yerr=spread, label=label(member), **looks)
         ax.set_xscale("log")
         ax.set_yscale("log")
-        if metric == next(iter(metrics)):
-            ax.set_title(style.name(kind))
-        if metric == list(metrics)[-1]:
-            ax.set_xlabel(xlabel)
-        if kind == kinds[0]:
-            ax.set_ylabel(metrics[metric])
         plain_ticks(ax, sorted(part[x].unique()))
+        plain_numbers(ax)
+    last = {(kinds[-1], m) for m in metrics} if tall else {(k, list(metrics)[-1]) for k in kinds}
+    for (kind, metric), ax in axes.items():
+        if tall:
+            ax.set_title(f"{style.name(kind)}: {metrics[metric]}", fontsize=8.5, pad=3)
+        else:
+            if metric == next(iter(metrics)):
+                ax.set_title(style.name(kind))
+            if kind == kinds[0]:
+                ax.set_ylabel(metrics[metric])
+        if (kind, metric) in last:
+            ax.set_xlabel(xlabel)
+        elif tall:
+            ax.tick_params(labelbottom=False)
     return figure, axes
 
 
-def plain_ticks(ax: Axes, values: list[float], most: int = 6) -> None:
-    """The values themselves on a logarithmic x axis, as 0.1 and not as a power of ten; every second one if many."""
-    step = -(-len(values) // most)
-    ax.set_xticks(values[::step], [f"{value:g}" for value in values[::step]])
-    ax.minorticks_off()
-
-
-def plain_numbers(ax: Axes) -> None:
-    """60 instead of 6 x 10^1 on a logarithmic y axis, and more numbers between powers of ten if it spans few of them."""
-    low, high = ax.get_ylim()
-    digits = "2346" if high <= 20 * low else "3" if high <= 300 * low else ""
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in digits else ""))
+def _aside(position: int, members: int) -> float:
+    """The factor by which a series stands beside its x on a log axis: all of them within a sixth."""
+    return float(1.17 ** ((position - (members - 1) / 2) / max(members, 2)))

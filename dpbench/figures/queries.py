@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dpbench.figures import shapes, style
-from dpbench.figures.grids import plain_numbers
 from dpbench.results.frame import DATA_SEED, moments, summarise
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
@@ -112,19 +111,16 @@ def absolute_by_dataset(numbers: pd.DataFrame, xlabel: str = "range size (cells)
 
 
 def finish(figure: Figure) -> None:
-    """Put the legend in as many columns as fit, enlarge a single panel, remove x labels between powers of ten, where they
-    would overlap, and use plain numbers on the y axis of percentages and of axes with hardly one power of ten."""
+    """The legend over all panels, a single panel larger, no labels between powers of ten on
+    the x axis, where they run into each other."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
     for legend in list(figure.legends):
         legend.remove()
-    style.legend_above(figure, figure.axes, columns=2 if len(figure.axes) == 1 else 4)
+    style.legend_above(figure, figure.axes)
     for ax in figure.axes:
         if ax.get_xscale() == "log":
             ax.xaxis.set_minor_formatter(NullFormatter())
-        low, high = ax.get_ylim()
-        if ax.get_yscale() == "log" and (ax.get_title().endswith("(%)") or high <= 20 * low):
-            plain_numbers(ax)
 
 
 def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
+from dpbench.figures.captions import Stated
 from dpbench.figures.shapes import ordered
+from dpbench.figures.ticks import plain_ticks
 from dpbench.results.frame import summarise
 
 L = 10
@@ -18,17 +19,13 @@ L_BY_DATASET = {"movielens": 30}
 """l of the samples if it is not 10 (analytics, Section 6)."""
 
 
-MOST_BARS = 24
-"""Font size in a panel beside others."""
+RAW = {"color": "#7F7F7F", "marker": "h", "linestyle": "-"}
+"""The look of the raw data."""
 
 
 def label(mechanism: object) -> str:
     """The paper's name of a mechanism: it calls FPA by its transform. `raw` is not a mechanism but the data itself."""
     return style.name(mechanism, {"fpa": "DFT (FPA)", "raw": "Raw data"}.get(str(mechanism), ""))
-
-
-def colour(mechanism: object, position: int) -> str:
-    return "#7F7F7F" if mechanism == "raw" else style.look(mechanism, position)["color"]
 
 
 def paper_settings(trials: pd.DataFrame) -> pd.DataFrame:
@@ -44,44 +41,41 @@ def by_dataset(trials: pd.DataFrame) -> pd.DataFrame:
     return summarise(paper_settings(trials), ["dataset", "mechanism"])
 
 
-def bars(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) -> None:
-    """One group of bars per dataset, one bar per mechanism, with standard errors."""
-    groups, members = ordered(numbers["dataset"]), ordered(numbers["mechanism"])
-    width = 0.84 / len(members)
-    table = numbers.set_index(["dataset", "mechanism"])
-    for i, member in enumerate(members):
-        rows = table.reindex([(group, member) for group in groups])
-        ax.bar(
-            np.arange(len(groups)) + (i - (len(members) - 1) / 2) * width,
-            rows[value] * factor,
-            width * 0.92,
-            yerr=(rows[f"{value}_se"] * factor).fillna(0.0) if f"{value}_se" in rows else None,
-            error_kw={"elinewidth": 0.9, "capsize": 1.5},
-            color=colour(member, i),
-            hatch=style.HATCHES[i % len(style.HATCHES)],
-            edgecolor="white",
-            linewidth=0,
-            label=label(member),
-        )
-    ax.set_xticks(range(len(groups)), [style.name(group) for group in groups])
-    ax.grid(axis="x", visible=False)
+def look(mechanism: object, position: int) -> dict[str, str]:
+    return RAW if mechanism == "raw" else style.look(mechanism, position)
+
+
+def points(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) -> None:
+    """One group of points per dataset, one point per mechanism, with standard errors."""
+    shapes.points(
+        ax,
+        numbers,
+        group="dataset",
+        series="mechanism",
+        value=value,
+        groups=ordered(numbers["dataset"]),
+        members=ordered(numbers["mechanism"]),
+        factor=factor,
+        label=label,
+        look=look,
+    )
 
 
 def utility(numbers: pd.DataFrame, prefix: str = "") -> Figure:
     """Figures 7 and 8: mean squared error, KL divergence and precision of the top 10, one panel each."""
-    crowded = numbers["dataset"].nunique() * numbers["mechanism"].nunique() > MOST_BARS
-    figure, axes = style.panels(3, *((1, 7.2, 1.9) if crowded else (None, 3.9, 2.8)))
+    figure, axes = style.panels(3, 1, style.PAGE, 1.9)
     panels: Sequence[tuple[str, str, float]] = (
         ("mse", "MSE", 1.0),
         ("kl", "KL divergence", 1.0),
         ("precision_at_10", "Top-10 precision (%)", 100.0),
     )
     for ax, (metric, title, factor), letter in zip(axes, panels, "abc", strict=True):
-        bars(ax, numbers, f"{prefix}{metric}", factor=factor)
-        ax.set_title(f"({letter}) {title}")
+        points(ax, numbers, f"{prefix}{metric}", factor=factor)
+        ax.set_title(f"({letter}) {title}", loc="left")
     axes[0].set_yscale("log")
-    axes[2].set_ylim(0, 105)
-    style.legend_above(figure, axes, columns=4 if crowded else 6)
+    axes[1].set_ylim(bottom=0)
+    axes[2].set_ylim(-4, 105)
+    style.legend_above(figure, axes)
     return figure
 
 
@@ -97,8 +91,8 @@ def top_k(numbers: pd.DataFrame, columns: str = "precision_at_") -> pd.DataFrame
     return pd.concat(parts, ignore_index=True).dropna(subset=["precision"]).sort_values([*keys, "k"], kind="stable")
 
 
-def precision(numbers: pd.DataFrame, *, series: str, panel: str | None = None) -> Figure:
-    """Figures 5 and 9: the rows of `top_k` as lines against K, 0 to 100 % with space for the markers."""
+def precision(numbers: pd.DataFrame, *, series: str, panel: str | None = None, stated: Sequence[Stated] = ()) -> Figure:
+    """Figures 5 and 9: the rows of `top_k` as lines against K, 0 to 100 % with room for the markers."""
     figure = shapes.lines(
         numbers,
         panel=panel,
@@ -112,7 +106,10 @@ def precision(numbers: pd.DataFrame, *, series: str, panel: str | None = None) -
         logx=True,
         percent=True,
         columns=2,
+        size=(3.4 if panel else 4.4, 2.4),
+        stated=stated,
     )
     for ax in figure.axes:
         ax.set_ylim(-3, 105)
+        plain_ticks(ax, [1, 10, 100, 1000])
     return figure

@@ -23,13 +23,13 @@ def errors(numbers: pd.DataFrame) -> Figure:
     figure, axes = grids.by_metric(
         numbers, panel="dataset", x="epsilon", series="mechanism", metrics=ERRORS, xlabel="ε", label=_label, look=_look
     )
-    style.legend_above(figure, list(axes.values()), columns=3 if len(axes) < 6 else 8)
+    style.legend_above(figure, list(axes.values()))
     return figure
 
 
 def _look(mechanism: str, position: int) -> dict[str, str]:
     if mechanism == SAMPLED:
-        return {"color": style.look("dpsense", 0)["color"], "marker": "", "linestyle": ":"}
+        return style.looks(["DPSense", SAMPLED])[SAMPLED]
     return style.look(mechanism, position)
 
 

@@ -1,19 +1,23 @@
-"""The few types of the papers' figures: grouped bars, lines, and tables. Tidy numbers in, a figure out."""
+"""The few shapes that the papers' figures have: groups of points, lines, and tables. Tidy numbers in, a figure out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpbench.figures import style
+from dpbench.figures import captions, style
+from dpbench.figures.captions import Stated
+from dpbench.figures.ticks import plain_numbers
 from dpbench.results.frame import DATA_SEED
+from dpbench.sources import cards
 
-WIDE = 4.5
-"""Width of a panel of bars, in inches, above which panels are placed one below the other."""
+THIN: dict[str, Any] = {"capsize": 2, "elinewidth": 0.9}
+"""Error bars."""
 
 
 def ordered(values: pd.Series) -> list[Any]:
@@ -21,74 +25,70 @@ def ordered(values: pd.Series) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def bars(
+def dodge(groups: int, members: int) -> list[np.ndarray]:
+    """For each series its places beside those of the others: one group per whole number."""
+    step = 0.84 / max(members, 1)
+    return [np.arange(groups) + (i - (members - 1) / 2) * step for i in range(members)]
+
+
+def points(
+    ax: Axes,
     numbers: pd.DataFrame,
     *,
-    panel: str,
     group: str,
     series: str,
     value: str,
-    error: str | None = None,
-    ylabel: str,
-    title: Callable[[Any], str] = str,
-    log: bool = True,
-    percent: bool = False,
+    groups: list[Any],
+    members: list[Any],
+    factor: float = 1.0,
+    label: Callable[[Any], str] = style.name,
+    look: Callable[[Any, int], dict[str, str]] = style.look,
+    stated: Sequence[Stated] = (),
+) -> None:
+    """One group of points per value of `group`, one point per series, with error bars. Points and not bars: a log axis has
+    no floor from which a bar could rise, and a bar of height zero is not seen."""
+    table = numbers.set_index([group, series])
+    error = f"{value}_se"
+    for i, (member, x) in enumerate(zip(members, dodge(len(groups), len(members)), strict=True)):
+        rows = table.reindex([(g, member) for g in groups])
+        spread = (rows[error] * factor).fillna(0.0) if error in rows else None
+        found: dict[str, Any] = {**look(member, i), "linestyle": ""}
+        ax.errorbar(x, rows[value] * factor, yerr=spread, label=label(member), **THIN, **found)
+        for one in stated:
+            for place, g in zip(x, groups, strict=True):
+                if one.fits(**{group: g, series: member}):
+                    captions.cross(ax, place, one.value * factor, one)
+    ax.set_xticks(range(len(groups)), [style.name(g) for g in groups])
+    ax.set_xlim(-0.5, len(groups) - 0.5)
+    ax.grid(axis="x", visible=False)
+    for edge in range(1, len(groups)):
+        ax.axvline(edge - 0.5, color="#CCCCCC", linewidth=0.6, zorder=0)
+
+
+def dataset_points(
+    numbers: pd.DataFrame, metric: str, ylabel: str, *, percent: bool = False, stated: Sequence[Stated] = ()
 ) -> Figure:
-    """One panel per value of `panel`; inside, one group of bars per value of `group`, one bar per series; log scale, error
-    bars. Panels with many bars are placed one below the other, so that they can be read on a page."""
-    kinds = ordered(numbers[panel])
-    groups, members = ordered(numbers[group]), ordered(numbers[series])
-    width = max(3.0, 0.15 * len(groups) * (len(members) + 1))
-    stacked = width > WIDE
-    if stacked:
-        figure, axes = style.panels(len(kinds), columns=1, width=max(width, 6.5), height=1.9)
-    else:
-        figure, axes = style.panels(len(kinds), width=width, height=2.6)
-    width = 0.84 / len(members)
-    factor = 100.0 if percent else 1.0
+    """One metric of every mechanism by dataset, one panel per epsilon, below each other: Figures 9 and 10 of gs."""
+    kinds, groups, members = (ordered(numbers[c]) for c in ("epsilon", "dataset", "mechanism"))
+    figure, axes = style.panels(len(kinds), columns=1, width=style.PAGE, height=2.0)
     for ax, kind in zip(axes, kinds, strict=True):
-        part = numbers[numbers[panel] == kind].set_index([group, series])
-        for i, member in enumerate(members):
-            rows = part.reindex([(g, member) for g in groups])
-            x = np.arange(len(groups)) + (i - (len(members) - 1) / 2) * width
-            look = style.look(member, i)
-            ax.bar(
-                x,
-                rows[value] * factor,
-                width * 0.92,
-                yerr=rows[error] * factor if error else None,
-                error_kw={"elinewidth": 0.9, "capsize": 1.5},
-                color=look["color"],
-                hatch=style.HATCHES[i % len(style.HATCHES)],
-                edgecolor="white",
-                linewidth=0,
-                label=style.name(member),
-            )
-        ax.set_xticks(np.arange(len(groups)), [style.name(g) for g in groups])
-        ax.set_title(title(kind))
-        ax.grid(axis="x", visible=False)
-        if log:
-            ax.set_yscale("log")
-    _same_limits(axes)
-    for ax in axes if stacked else axes[:1]:
+        points(
+            ax,
+            numbers[numbers["epsilon"] == kind],
+            group="dataset",
+            series="mechanism",
+            value=metric,
+            groups=groups,
+            members=members,
+            factor=100.0 if percent else 1.0,
+            stated=[one for one in stated if one.fits(epsilon=kind)],
+        )
+        ax.set_title(f"ε = {style.epsilon_name(kind)}", loc="left")
+        ax.set_yscale("log")
         ax.set_ylabel(ylabel)
-    style.legend_above(figure, axes, columns=4 if stacked else 6)
+    _same_limits(axes)
+    style.legend_above(figure, axes)
     return figure
-
-
-def dataset_bars(numbers: pd.DataFrame, metric: str, ylabel: str, *, percent: bool = False) -> Figure:
-    """One metric of every mechanism by dataset, one panel per epsilon: Figures 9 and 10 of gs."""
-    return bars(
-        numbers,
-        panel="epsilon",
-        group="dataset",
-        series="mechanism",
-        value=metric,
-        error=f"{metric}_se",
-        ylabel=ylabel,
-        title=lambda e: f"ε = {style.epsilon_name(e)}",
-        percent=percent,
-    )
 
 
 def lines(
@@ -111,6 +111,7 @@ def lines(
     share_y: bool = False,
     zero: bool = False,
     size: tuple[float, float] = (3.1, 2.5),
+    stated: Sequence[Stated] = (),
 ) -> Figure:
     """Lines over `x`, one per series, with error bars; one panel per value of `panel` when given. `ticks`: treat x as categories;
     `zero`: start the y axis at zero, so that small differences look small; `size`: of a panel, in inches."""
@@ -123,21 +124,20 @@ def lines(
         places = sorted(part[x].unique())
         for member in members:
             rows = part[part[series] == member].sort_values(x)
-            if logy:  # a log axis has no zero, and a line to it would leave the panel
+            if logy:  # zero has no place there, and a line to it would fall off the panel
+                if (rows[value] <= 0).any():
+                    captions.tell(
+                        figure, "where a curve begins or ends midway, it is 0 elsewhere, which a log axis cannot show"
+                    )
                 rows = rows[rows[value] > 0]
             if rows.empty:
                 continue
             at = [places.index(v) for v in rows[x]] if ticks else rows[x]
             spread = rows[error] * factor if error else None
-            ax.errorbar(
-                at,
-                rows[value] * factor,
-                yerr=spread,
-                capsize=2,
-                elinewidth=0.9,
-                label=label(member),
-                **looks[member],
-            )
+            ax.errorbar(at, rows[value] * factor, yerr=spread, label=label(member), **THIN, **looks[member])
+            labels = {series: member, **({panel: kind} if panel else {})}
+            for one in [one for one in stated if one.fits(**labels)]:
+                captions.cross(ax, places.index(one.at[x]) if ticks else one.at[x], one.value * factor, one)
         if ticks:
             ax.set_xticks(range(len(places)), [ticks(v) for v in places])
             ax.margins(x=0.08)
@@ -152,6 +152,9 @@ def lines(
             ax.set_title(title(kind))
     if share_y:
         _same_limits(axes)
+    if logy:
+        for ax in axes:
+            plain_numbers(ax)
     for ax in axes[:: columns or len(axes)]:
         ax.set_ylabel(ylabel)
     style.legend_above(figure, axes)
@@ -159,9 +162,16 @@ def lines(
 
 
 def dataset_table(
-    columns: dict[str, str], formats: dict[str, str] | None = None
+    columns: dict[str, str],
+    formats: dict[str, str] | None = None,
+    paper: str = "",
+    stated: Mapping[str, Mapping[str, float]] | None = None,
 ) -> tuple[Callable[[pd.DataFrame], pd.DataFrame], Callable[[pd.DataFrame], Figure]]:
-    """`numbers` and `draw` of a table of datasets, with these columns and titles; `formats` by column."""
+    """`numbers` and `draw` of a table of datasets: those columns, headed so; `formats` by column.
+
+    paper: below each dataset stands what this paper states of it, as the dataset's card has it; `stated`, by dataset: what
+    it states where the card has another paper's numbers.
+    """
 
     def numbers(trials: pd.DataFrame) -> pd.DataFrame:
         stored = {name: name if name in trials else f"metric.{name}" for name in columns}
@@ -171,28 +181,58 @@ def dataset_table(
 
     def draw(numbers: pd.DataFrame) -> Figure:
         by_head = {columns[name]: form for name, form in (formats or {}).items()}
-        return table(numbers.rename(columns={**columns, DATA_SEED: "Data seed"}), formats=by_head)
+        return table(
+            with_paper(numbers, columns, paper, stated or {}).rename(columns={**columns, DATA_SEED: "Data seed"}),
+            formats=by_head,
+            soft=lambda row: str(row.iloc[0]).endswith(PAPER_ROW),
+        )
 
     return numbers, draw
 
 
-def table(numbers: pd.DataFrame, title: str = "", formats: dict[str, str] | None = None) -> Figure:
-    """A table as a figure: headings bold, numbers right-aligned."""
+PAPER_ROW = " in the paper"
+
+
+def with_paper(
+    numbers: pd.DataFrame, columns: Iterable[str], paper: str, stated: Mapping[str, Mapping[str, float]]
+) -> pd.DataFrame:
+    """Each dataset with the paper's own row below it."""
+    parts = []
+    for name, rows in numbers.groupby("dataset", sort=False):
+        parts.append(rows)
+        card = cards.load(str(name)).paper
+        told = stated.get(str(name), card if paper and str(card.get("table", "")).startswith(paper) else {})
+        shown = {key: value for key, value in told.items() if key in columns}
+        if shown:
+            parts.append(pd.DataFrame([{"dataset": f"{style.name(name)}{PAPER_ROW}", **shown}]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def table(
+    numbers: pd.DataFrame,
+    title: str = "",
+    formats: dict[str, str] | None = None,
+    soft: Callable[[pd.Series], bool] = lambda _: False,
+) -> Figure:
+    """A table as a picture: headings bold, numbers to the right; `soft`: rows in grey and italics."""
     formats = formats or {}
     cells = [[_text(row[c], formats.get(c, "")) for c in numbers.columns] for _, row in numbers.iterrows()]
     heads = [str(c) for c in numbers.columns]
     lengths = [max(len(h), *(len(r[i]) for r in cells)) if cells else len(h) for i, h in enumerate(heads)]
     total = sum(lengths) + 2 * len(lengths)
-    figure, (ax,) = style.panels(1, width=max(4.0, 0.085 * total), height=0.3 * (len(cells) + 2))
+    width = max(4.0, 0.085 * total)
+    figure, (ax,) = style.panels(1, width=width, height=0.26 * (len(cells) + 1.5))
     ax.axis("off")
     drawn = ax.table(cells, colLabels=heads, colWidths=[(n + 2) / total for n in lengths], bbox=(0, 0, 1, 1))
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(9)
+    drawn.set_fontsize(max(6.5, min(9.0, 9.0 * style.PAGE / width)))
     for (row, column), cell in drawn.get_celld().items():
         cell.set_linewidth(0.4)
         cell.set_edgecolor("#bbbbbb")
         numeric = pd.api.types.is_numeric_dtype(numbers.iloc[:, column])
         cell.set_text_props(ha="right" if numeric else "left", weight="bold" if row == 0 else "normal")
+        if row and soft(numbers.iloc[row - 1]):
+            cell.set_text_props(style="italic", color="#666666")
         cell.PAD = 0.06
     if title:
         ax.set_title(title, loc="left", weight="bold")
@@ -202,6 +242,8 @@ def table(numbers: pd.DataFrame, title: str = "", formats: dict[str, str] | None
 def _text(value: Any, form: str) -> str:
     if isinstance(value, str):
         return style.name(value)
+    if pd.isna(value):
+        return "not stated"
     if form:
         return format(value, form)
     if isinstance(value, float) and not value.is_integer():

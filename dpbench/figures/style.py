@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,72 +19,7 @@ if "matplotlib.pyplot" not in sys.modules and "IPython" not in sys.modules:
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-# Names as the papers write them.
-NAMES = {
-    "lpa": "LPA",
-    "alpa": "ALPA",
-    "fpa": "FPA",
-    "fpa_fixed": "FPA (10 coefficients)",
-    "gs_r": "GS-R",
-    "gs_s": "GS-S",
-    "gs": "GS",
-    "gs_mean": "GS (mean row)",
-    "gs_private": "GS (private mean)",
-    "gs_sizes": "GS (every size)",
-    "gs_optimal": "Optimal groups",
-    "sra": "SRA",
-    "hpa": "HPA",
-    "dpsense": "DPSense",
-    "dpsense_s": "DPSense-S",
-    "geometric": "Geometric",
-    "filter": "Filter",
-    "threshold": "Threshold sampling",
-    "priority": "Priority sampling",
-    "filter_priority": "Filter-priority",
-    "sketch": "Sketch",
-    "synthesizer": "Synthesizer",
-    "gshm": "GSHM",
-    "stability_laplace": "Stability Laplace",
-    "gaussian_sketch": "Gaussian sketch",
-    "alp": "ALP",
-    "hb": "HB",
-    "dawa": "DAWA",
-    "s_dpdp": "S-DPDP",
-    "s_pbq": "S-PBQ",
-    "laplace_categories": "Laplace",
-    "linf": "l∞",
-    "pf_peeling": "PF peeling",
-    "joint_topk": "Joint top-K",
-    "gumbel_topk": "Gumbel top-K",
-    "gumbel_topk_delta": "Gumbel top-K (ε, δ)",
-    "gumbel_topk_unknown": "Gumbel top-K, unknown domain",
-    "knorm_counts": "K-norm",
-    "gaussian_correlated": "Correlated Gaussian",
-    "clipped_laplace": "Clipped Laplace",
-    "clipped_gaussian": "Clipped Gaussian",
-    "zero": "Zero",
-    "checkin": "Checkin",
-    "document": "Document",
-    "netflix": "Netflix",
-    "trajectory": "Trajectory",
-    "transactions": "Transactions",
-    "kos": "KOS",
-    "retail": "Retail",
-    "bms_webview": "BMS-WebView",
-    "gowalla": "Gowalla",
-    "foursquare": "Foursquare",
-    "movielens": "MovieLens",
-    "movielens_genres": "MovieLens genres",
-    "catalogue": "Large catalogue",
-    "onthemap": "OnTheMap",
-    "gaussian": "Gaussian",
-    "adult": "Adult",
-    "census": "Census",
-    "telecom": "Telecom",
-    "column": "Column sampling",
-    "row": "Row sampling",
-    "none": "No sampling",
-}
+from dpbench.figures.names import NAMES
 
 # A palette for colour-blind readers (Okabe and Ito's), without its lightest yellow.
 COLOURS = (
@@ -102,12 +36,16 @@ COLOURS = (
     "#66C2A5",
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***", "OO")
 
 LINES = ("-", "--", ":", "-.")
+FACES = ("", "white", "#C8C8C8")
+"""Of markers; empty: filled with the colour of the line."""
+PAGE = 7.0
+"""Inches across the text of a page: no figure is wider, so that its letters are printed as large as they were drawn."""
 
-# Mechanisms of one family have fixed places in the palette; figures never mix the two families. From the twelfth on, the
-# colours repeat with other markers.
+# Mechanisms of one family have one place each in the palette; figures never mix families. From the twelfth on colours and
+# markers come again, with other dashes and other fillings.
 _FAMILIES = tuple(
     tuple(names.split())
     for names in (
@@ -116,6 +54,7 @@ _FAMILIES = tuple(
         "gumbel_topk gumbel_topk_delta gumbel_topk_unknown gs_sizes gs_optimal",
         "geometric filter priority filter_priority threshold sketch synthesizer "
         "gshm stability_laplace gaussian_sketch alp hb dawa",
+        "s_dpdp laplace_categories s_pbq",
     )
 )
 
@@ -146,13 +85,6 @@ def name(key: object, shown: str = "") -> str:
     return f"{shown}{MARK}" if str(key) in _marked.get() else shown
 
 
-def note(figure: Figure, lines: Iterable[str]) -> None:
-    """Small text below a figure, wrapped to its width."""
-    across = max(40, int(figure.get_size_inches()[0] * 18))
-    text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
-    figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=6.5, color="#555555")
-
-
 def epsilon_name(value: float) -> str:
     """ln 2 as `ln 2`, 0.1 as `0.1`."""
     for base in (2, 3):
@@ -162,11 +94,27 @@ def epsilon_name(value: float) -> str:
 
 
 def look(key: object, position: int) -> dict[str, str]:
-    """Colour and marker: fixed for a mechanism, given by key or name; by position in the figure for anything else."""
+    """Colour, marker, its filling and dash: a mechanism, by its key or its name, has its own; others go by position in
+    their figure. Any two differ in something other than colour."""
+    return _look(_placed(key, position))
+
+
+def hatch(key: object, position: int) -> str:
+    """The pattern of a mechanism's bars, by the same rule."""
+    return HATCHES[_placed(key, position) % len(HATCHES)]
+
+
+def _placed(key: object, position: int) -> int:
     place = _place(key)
-    place = position if place is None else place
-    turn = place // len(COLOURS)
-    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[(place + 4 * turn) % len(MARKERS)]}
+    return position if place is None else place
+
+
+def _look(place: int, variant: int = 0) -> dict[str, str]:
+    turn, at = divmod(place, len(COLOURS))
+    found = {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": LINES[(turn + variant) % len(LINES)]}
+    if face := FACES[(turn + min(variant, 1)) % len(FACES)]:
+        found["markerfacecolor"] = face
+    return found
 
 
 def _place(key: object) -> int | None:
@@ -185,10 +133,14 @@ def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
     variants: dict[str, int] = {}
     for member, base in bases.items():
         variant = variants[base] = variants.get(base, -1) + 1
-        found[member] = {**look(base, places.get(base, 0)), "linestyle": LINES[variant % len(LINES)]}
-        if variant:
-            found[member]["markerfacecolor"] = "white"
+        found[member] = _look(_placed(base, places.get(base, 0)), variant)
     return found
+
+
+LAST = "the paper's number"
+"""The entry of a legend that stands behind all others."""
+LEGEND = 8.0
+"""Points: the letters of legends."""
 
 
 @contextmanager
@@ -199,10 +151,16 @@ def paper_style() -> Iterator[None]:
         "savefig.dpi": 160,
         "savefig.bbox": "tight",
         "font.size": 9,
-        "axes.titlesize": 10,
+        "axes.titlesize": 9.5,
         "axes.labelsize": 9,
-        "legend.fontsize": 8.5,
+        "xtick.labelsize": 8.5,
+        "ytick.labelsize": 8.5,
+        "legend.fontsize": LEGEND,
         "legend.frameon": False,
+        "legend.labelspacing": 0.3,
+        "legend.columnspacing": 1.4,
+        "legend.handletextpad": 0.5,
+        "legend.borderpad": 0.1,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,
@@ -218,11 +176,11 @@ def paper_style() -> Iterator[None]:
 
 
 def panels(count: int, columns: int | None = None, width: float = 3.1, height: float = 2.5) -> tuple[Figure, list]:
-    """A figure with `count` axes in a grid, in reading order; unused ones are removed."""
+    """A figure with `count` axes in a grid, in reading order; unused ones are removed. Never wider than a page."""
     across = min(count, columns or count)
     down = math.ceil(count / across)
     figure, axes = plt.subplots(
-        down, across, figsize=(width * across, height * down), squeeze=False, layout="constrained"
+        down, across, figsize=(min(PAGE, width * across), height * down), squeeze=False, layout="constrained"
     )
     flat = list(axes.flat)
     for spare in flat[count:]:
@@ -230,13 +188,58 @@ def panels(count: int, columns: int | None = None, width: float = 3.1, height: f
     return figure, flat[:count]
 
 
-def legend_above(figure: Figure, axes: list, columns: int = 6) -> None:
-    """One legend for all panels, above them, without repeats; in rows of about equal length, with at most `columns` entries."""
+def legend_below(figure: Figure, handles: list[Any]) -> None:
+    """A legend of these handles below all panels, in as few rows as fit."""
+    labels = [str(handle.get_label()) for handle in handles]
+    room = figure.get_size_inches()[0] - 0.2
+    across = next((n for n in range(len(labels), 1, -1) if _legend_width(labels, n) <= room), 1)
+    figure.legend(handles=handles, loc="outside lower center", ncols=across)
+
+
+def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
+    """One legend for all panels, above them, without repeats, in as few rows as the width of the figure allows.
+
+    columns: at most so many entries in a row.
+    """
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    if LAST in entries:
+        entries[LAST] = entries.pop(LAST)
     if entries:
-        rows = math.ceil(len(entries) / columns)
-        across = math.ceil(len(entries) / rows)
+        if _in_spare_place(figure, axes, entries):
+            return
+        room = figure.get_size_inches()[0] - 0.2
+        fits = (n for n in range(columns or len(entries), 1, -1) if _legend_width([*entries], n) <= room)
+        across = next(fits, 1)
+        rows = math.ceil(len(entries) / across)
+        across = math.ceil(len(entries) / rows)  # rows of about equal length
         figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=across)
+
+
+def _in_spare_place(figure: Figure, axes: list, entries: dict[str, Any]) -> bool:
+    """Put the legend where the grid has a place without a panel, if there is one and it is large enough."""
+    grid = axes[0].get_gridspec()
+    wide, high = (figure.get_size_inches() / (grid.ncols, grid.nrows)).tolist()
+    if len(axes) >= grid.ncols * grid.nrows or _legend_width([*entries], 1) > wide or len(entries) > 5 * high:
+        return False
+    place = figure.add_subplot(grid[grid.nrows - 1, grid.ncols - 1])
+    place.axis("off")
+    place.legend(entries.values(), entries.keys(), loc="center")
+    return True
+
+
+def settle(figure: Figure) -> None:
+    """Find the places of everything once. Then what stands around the figure does not move its legend any more."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
+
+
+def _legend_width(labels: list[str], columns: int) -> float:
+    """Inches that a legend takes, whose columns are filled one after the other: letters, handles and gaps."""
+    rows = math.ceil(len(labels) / columns)
+    widest = [max(map(len, labels[at : at + rows])) for at in range(0, len(labels), rows)]
+    return LEGEND / 72 * (0.6 * sum(widest) + 4.2 * len(widest))

@@ -24,9 +24,10 @@ LEAST_VALUES = 3  # least number of values of a parameter that becomes an axis
 LABELS = ("dataset", "mechanism", "epsilon", "task")
 METRICS = 2  # number of metrics shown if the run does not say which
 MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
-FAR = 20.0  # ratio of errors above which small ones would vanish on a linear axis
-DECADES = 300.0  # ratio below which a log axis shows too few powers of ten
-CATEGORIES = 6  # up to this many epsilons are equally spaced, so that ln 2 and ln 3 can be read
+FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
+DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
+ASIDE = 0.3  # of the distance of two epsilons: how far apart the points of one are
+CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +87,7 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
         about = f"\n{style.name(task)}{f' ({more})' if more else ''}" if tasks else ""
         ax.set_title(f"{panel}{about}")
         ax.set_ylabel(_metric(metric))
-    style.legend_above(figure, axes, columns=4)
+    style.legend_above(figure, axes)
     if spare:
         figure.supxlabel(f"not drawn: {' and '.join(spare)}; all numbers are in the CSV", fontsize=7)
     return figure
@@ -121,7 +122,8 @@ def _part(table: pd.DataFrame, panel: str, task: str, more: str) -> pd.DataFrame
 def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str, Any], metric: str, axis: str) -> None:
     places = sorted(float(v) for v in part["x_"].dropna().unique())
     few = len(places) <= CATEGORIES
-    for member in members:
+    members = list(members)
+    for i, member in enumerate(members):
         rows = part[part["series_"] == member].sort_values("x_")
         if rows.empty:
             continue
@@ -129,7 +131,8 @@ def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str
             look = {**looks[member], "marker": "", "linestyle": "--"}
             ax.axhline(float(rows[metric].iloc[0]), label=member, **look)
             continue
-        at = [places.index(float(v)) for v in rows["x_"]] if few else rows["x_"].astype(float)
+        beside = ASIDE * (i - (len(members) - 1) / 2) / len(members)  # so that equal series are all seen
+        at = [places.index(float(v)) + beside for v in rows["x_"]] if few else rows["x_"].astype(float)
         ax.errorbar(
             at, rows[metric], yerr=_spread(rows, metric), capsize=2, elinewidth=0.9, label=member, **looks[member]
         )
@@ -154,7 +157,7 @@ def _bars(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str,
         if far:
             ax.errorbar([place], [value], yerr=spread, capsize=3, linestyle="", marker=looks[member]["marker"], **look)
         else:
-            hatch = style.HATCHES[place % len(style.HATCHES)]
+            hatch = style.hatch(member, place)
             ax.bar([place], [value], 0.7, yerr=spread, capsize=3, hatch=hatch, edgecolor="white", linewidth=0, **look)
     slanted = len(present) > 4 or max(map(len, present)) > 10
     ax.set_xticks(range(len(present)), present, rotation=35 if slanted else 0, ha="right" if slanted else "center")

@@ -51,6 +51,7 @@ def take(run: Run, numbers: pd.DataFrame, *, seconds: float | None, memory: int 
         classes=classes,
         origins=tuple(run.origins()),
         not_private=run.caveats,
+        epsilons=tuple(sorted({setting.epsilon for setting in run.settings})),
         environment=run.environment,
         written=run.written,
         costs=Costs(seconds, computing, memory, disk_of(run, sorted(data))),

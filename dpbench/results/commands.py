@@ -27,9 +27,12 @@ def audit_command(results: Path) -> str:
     return shlex.join(["python", "-m", "dpbench", "audit", *words])
 
 
-def own_command(run: Run) -> str:
-    """The command that repeats this run: an experiment with the files that were read, or the parts of an ad-hoc run."""
-    words = shlex.split(run_command(run.experiment, run.results, run.scale))
+def own_command(run: Run, *, folder: bool = True) -> str:
+    """What to type to have this run again: an experiment with the files that were read, or what an ad-hoc run is made of.
+
+    folder: into the same folder.
+    """
+    words = shlex.split(run_command(run.experiment, run.results if folder else RESULTS, run.scale))
     settings = run.settings
     if not run.experiment:
         for group in ("dataset", "mechanism", "task"):

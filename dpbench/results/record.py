@@ -86,6 +86,8 @@ class Record:
     """Where the data comes from, as text."""
     not_private: Mapping[str, str] = field(default_factory=dict)
     """The mechanisms that are not private as run, each with the reason."""
+    epsilons: tuple[float, ...] = ()
+    """The budgets of its settings."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was run (UTC)."""
@@ -146,8 +148,8 @@ def read(experiment: str, folder: Path = RECORD) -> Record | None:
         body["costs"] = Costs(**body["costs"])
         body["verdicts"] = tuple(RecordedVerdict(**{**one, "files": tuple(one["files"])}) for one in body["verdicts"])
         body["classes"] = {kind: tuple(found) for kind, found in body["classes"].items()}
-        for key in ("data_seeds", "origins"):
-            body[key] = tuple(body[key])
+        for key in ("data_seeds", "origins", "epsilons"):
+            body[key] = tuple(body.get(key, ()))
         return Record(**body, folder=folder)
     except (OSError, Broken, KeyError, TypeError, AttributeError) as problem:
         raise _damaged(path, problem) from None

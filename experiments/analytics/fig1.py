@@ -24,12 +24,11 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     datasets = shapes.ordered(numbers["dataset"])
-    figure, axes = style.panels(len(datasets), width=4.2, height=2.7)
+    figure, axes = style.panels(len(datasets), width=4.4, height=2.7)
     for ax, dataset in zip(axes, datasets, strict=True):
         part = numbers[(numbers["dataset"] == dataset) & (numbers["users"] > 0)]
-        ax.bar(
-            part["from"], part["users"], part["below"] - part["from"], align="edge", color=style.COLOURS[0], bottom=0
-        )
+        # Outlines without a floor: a log axis has none.
+        ax.hlines(part["users"], part["from"], part["below"], color=style.COLOURS[0], linewidth=2.2)
         last = part.iloc[-1]
         ax.annotate(
             f"largest user:\n{last['below'] - 1:,.0f} records",

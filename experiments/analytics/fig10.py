@@ -5,6 +5,8 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import records, shapes, style
 
+CAPTION = "percentages: records in the sample, of those in the raw data"
+
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     chosen = records.paper_settings(trials)
@@ -21,14 +23,20 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure, (ax,) = style.panels(1, width=5.2, height=2.9)
-    records.bars(ax, numbers, "records")
-    shares = numbers.set_index(["mechanism", "dataset"])["reduction"]
-    for mechanism, drawn in zip(shapes.ordered(numbers["mechanism"]), ax.containers, strict=True):
-        if mechanism != "raw":
-            texts = [f"{shares[mechanism, dataset]:.1%}" for dataset in shapes.ordered(numbers["dataset"])]
-            ax.bar_label(drawn, texts, fontsize=7, rotation=90, padding=2)
+    figure, (ax,) = style.panels(1, width=5.2, height=2.7)
+    records.points(ax, numbers, "records")
+    table = numbers.set_index(["mechanism", "dataset"])
+    datasets, members = shapes.ordered(numbers["dataset"]), shapes.ordered(numbers["mechanism"])
+    for mechanism, places in zip(members, shapes.dodge(len(datasets), len(members)), strict=True):
+        for x, dataset in zip(places, datasets, strict=True):
+            if mechanism != "raw":
+                row = table.loc[mechanism, dataset]
+                text = f"{100 * row['reduction']:.2g} %"
+                ax.annotate(
+                    text, (x, row["records"]), (0, -5), textcoords="offset points", ha="center", va="top", fontsize=7
+                )
     ax.set_yscale("log")
+    ax.margins(y=0.14)
     ax.set_ylabel("Number of records")
     style.legend_above(figure, [ax])
     return figure

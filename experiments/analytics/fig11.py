@@ -35,8 +35,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
             width * 0.92,
             yerr=(100 * part["share_se"]).fillna(0.0),
             error_kw={"elinewidth": 0.9, "capsize": 1.5},
-            color=records.colour(member, i),
-            hatch=style.HATCHES[i],
+            color=records.look(member, i)["color"],
+            hatch="" if member == "raw" else style.hatch(member, i),
             edgecolor="white",
             linewidth=0,
             label=records.label(member),
@@ -44,6 +44,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
     ax.set_xticks(range(len(DAYS)), DAYS)
     ax.grid(axis="x", visible=False)
     ax.set_ylabel("Records (%)")
-    ax.set_ylim(bottom=0.8 * 100 * numbers["share"].min())
+    ax.set_ylim(bottom=0)
     style.legend_above(figure, [ax])
     return figure

@@ -4,7 +4,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import records
+from dpbench.figures.captions import Stated
 from dpbench.results.frame import summarise
+
+STATED = (
+    Stated("analytics/popularity-netflix-20", 0.7, "70 %", {"dataset": "netflix", "k": 20}),
+    Stated("analytics/popularity-foursquare-20", 0.6, "> 60 %", {"dataset": "foursquare", "k": 20}),
+    Stated("analytics/popularity-foursquare-100", 0.4, "40 %", {"dataset": "foursquare", "k": 100}),
+    Stated("analytics/popularity-netflix-100", 0.8, "almost 80 %", {"dataset": "netflix", "k": 100}),
+)
+"""Section 6.1."""
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -12,4 +21,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return records.precision(numbers, series="dataset")
+    return records.precision(numbers, series="dataset", stated=STATED)

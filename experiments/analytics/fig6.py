@@ -3,10 +3,18 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import shapes, style
+from dpbench.figures import captions, shapes, style
+from dpbench.figures.captions import Stated
+from dpbench.figures.ticks import plain_ticks
 from dpbench.results.frame import summarise
 
 PANELS = {"mse": "Item counts", "edge_mse": "Edge counts"}
+
+STATED = {
+    "Item counts": Stated("analytics/best-l-items", 30, "best l = 30"),
+    "Edge counts": Stated("analytics/best-l-edges", 5, "best l = 5"),
+}
+"""Section 6.2."""
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -40,11 +48,15 @@ def draw(numbers: pd.DataFrame) -> Figure:
         part = numbers[numbers["counts"] == counts]
         for i, (member, rows) in enumerate(part.groupby("mechanism", sort=False)):
             best = rows.loc[rows["mse"].idxmin()]
-            ax.plot(best["l"], best["mse"], "o", mfc="none", ms=11, color=style.look(member, i)["color"])
+            ring = {"mfc": "none", "ms": 11, "linestyle": "", "color": style.look(member, i)["color"]}
+            ax.plot(best["l"], best["mse"], "o", label=f"lowest of {style.name(member)}", **ring)
+        if counts in STATED:  # the text names the best l and no error
+            captions.cross(ax, STATED[counts].value, 0.03, STATED[counts], transform=ax.get_xaxis_transform())
         # Its model is a random sample, so it is SRA's line that is drawn.
         random = part[part["mechanism"] == "sra"]["equation_22"]
         if not random.empty:
-            ax.axvline(random.iloc[0], color="#7F7F7F", linestyle=":", label="Equation 22")
+            ax.axvline(random.iloc[0], color="#7F7F7F", linestyle=":", label="best l by Equation 22")
+        plain_ticks(ax, [1, 3, 10, 30, 100])
     for legend in list(figure.legends):
         legend.remove()
     style.legend_above(figure, figure.axes)

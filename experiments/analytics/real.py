@@ -17,11 +17,12 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure, axes = style.panels(len(PANELS), columns=1, width=7.5, height=1.9)
+    figure, axes = style.panels(len(PANELS), columns=1, width=7.0, height=1.9)
     for ax, (metric, (title, factor)) in zip(axes, PANELS.items(), strict=True):
-        records.bars(ax, numbers, metric, factor=factor)
+        records.points(ax, numbers, metric, factor=factor)
         ax.set_ylabel(title.replace(", D", ",\nD").replace(" precision", "\nprecision"))
     axes[0].set_yscale("log")
-    axes[2].set_ylim(0, 105)
-    style.legend_above(figure, axes, columns=4)
+    axes[1].set_ylim(bottom=0)
+    axes[2].set_ylim(-4, 105)
+    style.legend_above(figure, axes)
     return figure

@@ -13,6 +13,8 @@ from dpbench.results.run import Run
 MEASURES = {name: Measure(name) for name in ("mae", "mre", "mse", "kl")}
 MEANS = {"precision_at_10": "precision@10", "precision_at_100": "precision@100", "kl": "KL"}
 
+CAPTION = views.CAPTION
+
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
     """One row per board, setting and mechanism, with its standing beside its own numbers."""

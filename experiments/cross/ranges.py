@@ -6,6 +6,8 @@ from matplotlib.figure import Figure
 from dpbench.compare import tables, views
 from dpbench.results.run import Run
 
+CAPTION = views.CAPTION
+
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
     return views.query_numbers(trials, run)

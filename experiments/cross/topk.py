@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from dpbench.compare import tables, views
 from dpbench.results.run import Run
 
+CAPTION = views.SHARE_CAPTION
+
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
     return views.ranking_numbers(trials, run)

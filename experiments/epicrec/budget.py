@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
-from dpbench.figures.grids import plain_ticks
+from dpbench.figures.ticks import plain_numbers, plain_ticks
 from dpbench.results.frame import summarise
 
 
@@ -21,7 +21,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     datasets = list(dict.fromkeys(numbers["dataset"]))
-    figure, axes = style.panels(len(datasets), width=3.4, height=2.7)
+    figure, axes = style.panels(len(datasets), width=3.5, height=2.6)
     for ax, dataset in zip(axes, datasets, strict=True):
         part = numbers[numbers["dataset"] == dataset].sort_values("epsilon")
         for i, (mechanism, rows) in enumerate(part.groupby("mechanism", sort=False)):
@@ -33,10 +33,11 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.plot(rows["epsilon"], rows["expected_loss"], "k:", label="expected loss |z|₁/c")
         chosen = part["chosen"].iloc[0]
         ax.axvline(chosen, color=style.COLOURS[2], linestyle="--", label="S-PBQ's choice")
-        ax.set_title(f"{style.name(dataset)}: ε = {chosen:g}")
+        ax.set_title(f"{style.name(dataset)}: S-PBQ chooses ε = {chosen:g}")
         ax.set_xscale("log")
         ax.set_yscale("log")
         plain_ticks(ax, sorted(numbers["epsilon"].unique()))
+        plain_numbers(ax)
         ax.set_xlabel("ε that may be spent")
     axes[0].set_ylabel("MAE of category aggregates")
     style.legend_above(figure, axes)

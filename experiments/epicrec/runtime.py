@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
-from dpbench.figures.grids import plain_ticks
+from dpbench.figures.ticks import plain_ticks
 
 LABELS = {
     "both": "S-DPDP, both phases",
@@ -33,6 +33,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.loglog(part["items"], part["seconds"], label=label, **style.look(variant, i))
     plain_ticks(ax, sorted(numbers["items"].unique()))
     ax.set_xlabel("items")
-    ax.set_ylabel("seconds a release (median)")
-    style.legend_above(figure, [ax], columns=2)
+    ax.set_ylabel("seconds per release (median)")
+    style.legend_above(figure, [ax])
     return figure

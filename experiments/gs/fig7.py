@@ -1,9 +1,10 @@
-"""Figure 7 of gs: MAE of GS-S with column, row and no sampling against epsilon, a panel a dataset."""
+"""Figure 7 of gs: MAE of GS-S with column, row and no sampling against epsilon, one panel per dataset."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
+from dpbench.figures.captions import Stated
 from dpbench.results.frame import summarise
 
 
@@ -23,5 +24,14 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ylabel="MAE",
         ticks=style.epsilon_name,
         columns=2,
-        zero=True,
+        logy=True,
+        stated=_saved(numbers),
     )
+
+
+def _saved(numbers: pd.DataFrame) -> list[Stated]:
+    """On Document at ε = 0.1 column sampling saves 56 % of the error without sampling, the text says."""
+    plain = numbers[(numbers["mechanism.sampling"] == "none") & (numbers["epsilon"] == 0.1)]
+    at = {"dataset": "document", "epsilon": 0.1, "mechanism.sampling": "column"}
+    found = plain[plain["dataset"] == "document"]["mae"]
+    return [Stated("gs/column-saves", (1 - 0.56) * value, "56 % less", at) for value in found]

@@ -12,4 +12,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return shapes.dataset_bars(numbers, "mae", "MAE")
+    return shapes.dataset_points(numbers, "mae", "MAE")

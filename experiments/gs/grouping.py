@@ -8,10 +8,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import shapes, style
+from dpbench.figures import captions, shapes, style
+from dpbench.figures.captions import Stated
 from dpbench.results.frame import summarise
 
 NEIGHBOURS = {True: "D, counts 11, 13, 13, 14", False: "D', counts 11, 13, 12, 14"}
+
+STATED = (
+    Stated("gs/optimal-grouping-on-d", 1, "100 %", {"mechanism": "gs_optimal", "user": True}),
+    Stated("gs/optimal-grouping-on-neighbour", 0, "0 %", {"mechanism": "gs_optimal", "user": False}),
+)
+"""Section 3.2."""
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -32,9 +39,13 @@ def draw(numbers: pd.DataFrame) -> Figure:
             x = np.arange(len(members)) + (i - 0.5) * 0.38
             look = {"color": style.COLOURS[i], "hatch": style.HATCHES[i], "edgecolor": "white", "linewidth": 0}
             ax.bar(x, 100 * rows["together"], 0.34, yerr=100 * rows["together_se"], label=label, **look)
-        ax.set_xticks(range(len(members)), [style.name(member) for member in members], fontsize=8)
+        ax.set_xticks(range(len(members)), [style.name(member).replace(" ", "\n") for member in members], fontsize=8)
+        for i, (user, _) in enumerate(NEIGHBOURS.items()):
+            for at, member in enumerate(members):
+                for one in [one for one in STATED if one.fits(mechanism=member, user=user)]:
+                    captions.cross(ax, at + (i - 0.5) * 0.38, 100 * one.value, one)
         ax.set_title(f"ε = {style.epsilon_name(epsilon)}")
-        ax.set_ylim(0, 105)
+        ax.set_ylim(0, 108)
         ax.grid(axis="x", visible=False)
     axes[0].set_ylabel("columns 1 and 2 together (%)")
     style.legend_above(figure, axes)

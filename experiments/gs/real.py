@@ -30,7 +30,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ticks=style.epsilon_name,
         columns=4,
         logy=True,
-        size=(2.1, 1.9),
+        size=(1.75, 1.9),
     )
     for ax in figure.axes:
         grids.plain_numbers(ax)

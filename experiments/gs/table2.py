@@ -11,4 +11,5 @@ numbers, draw = dataset_table(
         "average_count": "Avg. count",
     },
     formats={"average_count": ",.2f"},
+    paper="gs",
 )

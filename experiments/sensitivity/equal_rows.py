@@ -2,6 +2,7 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dpbench.figures import style
 from dpbench.results.frame import summarise
@@ -18,10 +19,15 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 def draw(numbers: pd.DataFrame) -> Figure:
     figure, (ax,) = style.panels(1, width=4.6, height=2.8)
     part = numbers.sort_values("theta")
-    ax.errorbar(part["theta"], part["mae"], yerr=part["mae_se"], marker="o", capsize=2, label="MAE")
-    ax.plot(part["theta"], part["truncation"], "--", label="truncation, by the quality function")
-    ax.plot(part["theta"], part["noise"], ":", label="noise, θ/ε")
+    ax.errorbar(
+        part["theta"], part["mae"], yerr=part["mae_se"], marker="o", capsize=2, color=style.COLOURS[0], label="MAE"
+    )
+    ax.plot(
+        part["theta"], part["truncation"], "--", color=style.COLOURS[1], label="truncation, by the quality function"
+    )
+    ax.plot(part["theta"], part["noise"], ":", color=style.COLOURS[2], label="noise, θ/ε")
     ax.set_ylim(bottom=0)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("θ")
     ax.set_ylabel("error of a count")
     style.legend_above(figure, [ax])

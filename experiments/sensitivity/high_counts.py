@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
+from dpbench.figures.ticks import plain_numbers
 from dpbench.results.frame import summarise
 
 PARTS = {"mae_high": "highest 1 % of the counts", "mae_others": "all others"}
@@ -24,7 +25,10 @@ def draw(numbers: pd.DataFrame) -> Figure:
             x = np.arange(len(members)) + (i - 0.5) * 0.2
             ax.errorbar(x, part[metric], yerr=part[f"{metric}_se"], label=label, **look)
         ax.set_yscale("log")
-        ax.set_xticks(range(len(members)), [style.name(member) for member in members], rotation=25, fontsize=7)
+        ax.set_xticks(
+            range(len(members)), [style.name(member) for member in members], rotation=25, ha="right", fontsize=7
+        )
+        plain_numbers(ax)
         ax.set_title(style.name(dataset))
         ax.grid(axis="x", visible=False)
     for ax in axes[::3]:

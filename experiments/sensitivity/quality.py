@@ -1,4 +1,4 @@
-"""sensitivity: MAE of DPSense with a fixed θ beside what the quality function expects, ac(D) - q(D, θ), a panel a dataset.
+"""sensitivity: MAE of DPSense with a fixed θ beside what the quality function expects, ac(D) - q(D, θ), one panel per dataset.
 
 The paper says that q approximates the utility very well; `excess` is the price of trusting it: how far the MAE at q's
 best θ is above the lowest.
@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
-from dpbench.figures.grids import plain_numbers
+from dpbench.figures.ticks import plain_numbers, plain_ticks
 from dpbench.results.frame import moments
 
 
@@ -28,7 +28,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     datasets = list(dict.fromkeys(numbers["dataset"]))
-    figure, axes = style.panels(len(datasets), columns=3, width=2.9, height=2.4)
+    figure, axes = style.panels(len(datasets), columns=3, width=2.9, height=2.2)
     for ax, dataset in zip(axes, datasets, strict=True):
         part = numbers[numbers["dataset"] == dataset].sort_values("theta")
         ax.loglog(part["theta"], part["mae"], color=style.COLOURS[0], marker="o", markersize=3, label="MAE")
@@ -41,8 +41,12 @@ def draw(numbers: pd.DataFrame) -> Figure:
         )
         liked, excess = part[["liked_theta", "excess"]].iloc[0]
         ax.axvline(liked, color=style.COLOURS[1], linestyle=":", label="θ of the highest q")
-        ax.set_title(f"{style.name(dataset)}, {abs(excess):.1%} above the lowest", fontsize=9)
+        ax.set_title(f"{style.name(dataset)}\n", fontsize=9.5)
+        told = f"MAE there: {100 * abs(excess):.1f} % above the lowest"
+        ax.text(0.5, 1.03, told, transform=ax.transAxes, ha="center", va="bottom", fontsize=7)
         ax.set_xlabel("θ")
+        most = part["theta"].max()
+        plain_ticks(ax, [theta for theta in (1, 3, 10, 30, 100, 300, 1000, 3000, 10000) if theta <= most])
         plain_numbers(ax)
     for ax in axes[::3]:
         ax.set_ylabel("MAE")

@@ -1,6 +1,6 @@
 """sensitivity: the θ that DPSense and DPSense-S choose against epsilon, by the share of the budget spent on the choice.
 
-Lines are medians, with the middle 90 % of the trials for DPSense; crosses are the θ that DPSense's quality function likes best.
+Lines are medians, with the middle 90 % of the trials; crosses are the θ that DPSense's quality function likes best.
 """
 
 import pandas as pd
@@ -8,9 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpbench.figures import style
-from dpbench.figures.grids import plain_numbers, plain_ticks
+from dpbench.figures.ticks import plain_numbers, plain_ticks
 
-LINES = {"dpsense": "-", "dpsense_s": "--"}
+MECHANISMS = ("dpsense", "dpsense_s")
+CAPTION = (
+    "lines: medians over the trials; shaded: the middle 90 % of the trials, between the 5th and the 95th percentile"
+)
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -25,27 +28,32 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     datasets = list(dict.fromkeys(numbers["dataset"]))
-    figure, axes = style.panels(len(datasets), columns=3, width=2.9, height=2.5)
-    for ax, dataset in zip(axes, datasets, strict=True):
-        panel(ax, numbers[numbers["dataset"] == dataset].sort_values("epsilon"))
-        ax.set_title(style.name(dataset))
-        ax.set_xlabel("ε")
-    for ax in axes[::3]:
-        ax.set_ylabel("chosen θ")
-    style.legend_above(figure, axes, columns=4)
+    figure, axes = style.panels(len(datasets) * len(MECHANISMS), columns=2, width=3.5, height=1.5)
+    for at, ax in enumerate(axes):
+        dataset, mechanism = datasets[at // 2], MECHANISMS[at % 2]
+        part = numbers[(numbers["dataset"] == dataset) & (numbers["mechanism"] == mechanism)]
+        panel(ax, part.sort_values("epsilon"), mechanism)
+        ax.set_title(f"{style.name(dataset)}: {style.name(mechanism)}", fontsize=8.5, pad=3)
+        if at >= len(axes) - 2:
+            ax.set_xlabel("ε")
+        if at % 2 == 0:
+            ax.set_ylabel("chosen θ")
+    style.legend_above(figure, axes)
     return figure
 
 
-def panel(ax: Axes, numbers: pd.DataFrame) -> None:
+def panel(ax: Axes, numbers: pd.DataFrame, mechanism: str) -> None:
     shares = sorted(numbers["share"].unique())
-    for mechanism, line in LINES.items():
-        for i, share in enumerate(shares):
-            part = numbers[(numbers["mechanism"] == mechanism) & (numbers["share"] == share)]
-            x, look = part["epsilon"], {"color": style.COLOURS[i], "marker": style.MARKERS[i], "markersize": 4}
-            ax.loglog(x, part["theta"], line, label=f"{style.name(mechanism)}, share {share:g}", **look)
-            if mechanism == "dpsense":
-                ax.fill_between(x, part["theta_p5"], part["theta_p95"], color=style.COLOURS[i], alpha=0.1, linewidth=0)
-    best = numbers[(numbers["mechanism"] == "dpsense") & (numbers["share"] == shares[-1])]
-    ax.loglog(best["epsilon"], best["best_theta"], "kx", markersize=5, label=f"highest q, share {shares[-1]:g}")
+    for i, share in enumerate(shares):
+        part = numbers[numbers["share"] == share]
+        look = {"color": style.COLOURS[i], "marker": style.MARKERS[i], "linestyle": style.LINES[i], "markersize": 4}
+        ax.loglog(part["epsilon"], part["theta"], label=f"share {share:g} of ε spent on the choice", **look)
+        band = {"color": style.COLOURS[i], "alpha": 0.1, "linewidth": 0}
+        ax.fill_between(part["epsilon"], part["theta_p5"], part["theta_p95"], **band)
+    if mechanism == "dpsense":
+        best = numbers[numbers["share"] == shares[-1]]
+        ax.loglog(
+            best["epsilon"], best["best_theta"], "kx", markersize=5, label=f"θ of the highest q, share {shares[-1]:g}"
+        )
     plain_ticks(ax, sorted(numbers["epsilon"].unique()))
     plain_numbers(ax)

@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
 
+ERROR_BARS = "points and error bars: median and quartiles over the trials"
+
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     sizes = {name: trials[f"metric.{name}"] for name in ("density", "nonzeros")}
@@ -27,5 +29,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
     ax.set_yscale("log")
     ax.set_xlabel("density (%)")
     ax.set_ylabel("seconds per release")
-    style.legend_above(figure, [ax], columns=3)
+    style.legend_above(figure, [ax])
     return figure

@@ -3,7 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import queries
+from dpbench.figures import captions, queries
+from dpbench.figures.captions import Stated
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -12,4 +13,8 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return queries.curves(numbers, x="entries", xlabel="size of the summary", logx=False)
+    figure = queries.curves(numbers, x="entries", xlabel="size of the summary", logx=False)
+    stated = Stated("sparse/two-sided-one-percent", 0.01, "around 1 % while most non-zeros are kept")
+    captions.cross(figure.axes[1], 0.97, 1, stated, right=False, transform=figure.axes[1].get_yaxis_transform())
+    queries.finish(figure)
+    return figure

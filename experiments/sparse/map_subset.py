@@ -5,6 +5,11 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import queries, shapes, style
 
+CAPTION = (
+    "at the larger ε only the two mechanisms that the text compares there: the thresholds of the other summaries are made for "
+    "the smaller ε"
+)
+
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     return queries.by_size(trials, ["epsilon", "mechanism"])

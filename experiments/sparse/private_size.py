@@ -12,9 +12,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure = queries.curves(
-        numbers, x="percent", xlabel="share of ε for n and ‖M‖₁ (%; † at 0 only)", logx=False, logy=False
-    )
-    for ax in figure.axes:
-        ax.set_ylim(bottom=0)
-    return figure
+    return queries.curves(numbers, x="percent", xlabel="share of ε for n and ‖M‖₁ (%; † at 0 only)", logx=False)

@@ -1,6 +1,20 @@
 """Small and medium ranges, of sparse: error of summaries of n entries and of the whole noisy table."""
 
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import captions, queries
+from dpbench.figures.captions import Stated
 from dpbench.figures.queries import by_mechanism as numbers
-from dpbench.figures.queries import by_range as draw
 
 __all__ = ["draw", "numbers"]
+
+STATED = Stated("sparse/five-percent-at-100", 0.05, "around 5 % at 100 cells")
+"""Section 5.2. A hundred cells of the paper's domain are the smallest ranges here, at every scale."""
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    figure = queries.by_range(numbers)
+    captions.cross(figure.axes[1], numbers["cells"].min(), 100 * STATED.value, STATED)
+    queries.finish(figure)
+    return figure

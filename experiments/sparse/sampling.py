@@ -3,7 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import queries, style
+from dpbench.figures import captions, queries, style
+from dpbench.figures.captions import Stated
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -12,4 +13,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return queries.curves(numbers, x="entries", xlabel="size of the sample", logx=False, logy=False)
+    figure = queries.curves(numbers, x="entries", xlabel="size of the sample", logx=False, logy=False)
+    captions.span(figure.axes[1], 1, 7, Stated("sparse/sampling-relative-error", 0.01, "1 to 7 %"))
+    queries.finish(figure)
+    return figure

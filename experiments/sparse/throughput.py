@@ -9,6 +9,8 @@ from matplotlib.lines import Line2D
 
 from dpbench.figures import shapes, style
 
+ERROR_BARS = "points and error bars: median and quartiles over the trials"
+
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     form = trials["mechanism.laborious"].fillna(False).map({True: "laborious", False: "shortcut"})
@@ -31,12 +33,14 @@ def draw(numbers: pd.DataFrame) -> Figure:
             label = style.name(mechanism) if form == "shortcut" else None
             spread = [rows["rate"] - rows["rate_low"], rows["rate_high"] - rows["rate"]]
             dash = "--" if dense else "-"
-            ax.errorbar(100 * rows["density"], rows["rate"], spread, label=label, linestyle=dash, capsize=2, **look)
+            ax.errorbar(
+                100 * rows["density"], rows["rate"], spread, label=label, capsize=2, **(look | {"linestyle": dash})
+            )
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("density (%)")
     ax.set_ylabel("non-zero entries per second")
-    style.legend_above(figure, [ax], columns=3)
+    style.legend_above(figure, [ax])
     forms = [Line2D([], [], color="#555555", linestyle=dash) for dash in ("-", "--")]
     ax.legend(forms, ["shortcut", "whole table"], loc="lower right")
     return figure

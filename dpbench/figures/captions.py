@@ -1,0 +1,141 @@
+"""What stands around a figure: the words below it, the mark of a small run above it, and crosses at the paper's numbers.
+
+Imported by `draw` and by the plotting scripts. A cross carries the paper's number and the claim's id in its `gid`, by which the
+caption lists what was drawn.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+
+from dpbench.figures.style import LAST, settle
+
+SMALL = 6.5
+"""Points: the words below a figure."""
+GID = "stated"
+PAPER = LAST
+"""What the legend calls the crosses."""
+PAPER_SIZE = "paper"
+STANDARD_ERRORS = "error bars: one standard error of the mean on either side, over the trials"
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A number that a paper's text states, for the point of a figure that shows it."""
+
+    claim: str
+    """Id of the claim in the ledger."""
+    value: float
+    """In the unit of the script's numbers, before any percent."""
+    text: str
+    """As the paper writes it."""
+    at: Mapping[str, Any] = field(default_factory=dict)
+    """The labels of the point, by columns of the script's numbers."""
+
+    def fits(self, **labels: Any) -> bool:
+        """Whether it is about a point with these labels."""
+        return all(_same(self.at[name], value) for name, value in labels.items() if name in self.at)
+
+
+def _same(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, float) or isinstance(value, float):
+        return abs(float(wanted) - float(value)) <= 1e-9 * abs(float(wanted))
+    return bool(wanted == value)
+
+
+def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, right: bool = True, **where: Any) -> None:
+    """A cross at the paper's number, with the number beside it. where: further options of the marker."""
+    look: dict[str, Any] = {"color": "black", "markersize": 6, "markeredgewidth": 1.5, "zorder": 6}
+    ax.plot([x], [y], "x", linestyle="", label=PAPER, gid=f"{GID}:{stated.claim}:{stated.text}", **look, **where)
+    ax.annotate(
+        stated.text,
+        (x, y),
+        xycoords=where.get("transform", "data"),
+        xytext=(5 if right else -5, 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="center",
+        fontsize=SMALL,
+        zorder=6,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4},
+    )
+
+
+def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.97) -> None:
+    """A range that the text states, at the right end of a panel: a line with a cross at either end. `x`: part of the width."""
+    where = ax.get_yaxis_transform()
+    ax.plot([x, x], [low, high], color="black", linewidth=0.8, transform=where, zorder=6)
+    look: dict[str, Any] = {"color": "black", "markersize": 5, "markeredgewidth": 1.4, "zorder": 6}
+    gid = f"{GID}:{stated.claim}:{stated.text}"
+    ax.plot([x, x], [low, high], "x", linestyle="", label=PAPER, gid=gid, transform=where, **look)
+    ax.annotate(
+        stated.text,
+        (x, high),
+        xycoords=where,
+        xytext=(-5, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        fontsize=SMALL,
+        zorder=6,
+    )
+
+
+def crosses(figure: Figure) -> list[tuple[str, str]]:
+    """The claims and numbers whose crosses are in a figure."""
+    found = (str(artist.get_gid() or "") for artist in figure.findobj(lambda artist: artist.get_gid() is not None))
+    parts = (gid.split(":", 2) for gid in found if gid.startswith(f"{GID}:"))
+    return list(dict.fromkeys((claim, text) for _, claim, text in parts))
+
+
+def stated_line(figure: Figure) -> list[str]:
+    """The line on the crosses of a figure; none when there are none."""
+    if not (found := crosses(figure)):
+        return []
+    return [f"× {PAPER} in its text, on its own data: {'; '.join(f'{claim}: {text}' for claim, text in found)}"]
+
+
+def has_error_bars(figure: Figure) -> bool:
+    for ax in figure.axes:
+        for one in ax.containers:
+            bars = one.errorbar if isinstance(one, BarContainer) else one
+            if isinstance(bars, ErrorbarContainer) and (bars.has_yerr or bars.has_xerr):
+                return True
+    return False
+
+
+_told: WeakKeyDictionary[Figure, list[str]] = WeakKeyDictionary()
+
+
+def tell(figure: Figure, line: str) -> None:
+    """A line for the caption, from a shape that knows something of what it drew."""
+    lines = _told.setdefault(figure, [])
+    if line not in lines:
+        lines.append(line)
+
+
+def told(figure: Figure) -> list[str]:
+    return list(_told.get(figure, []))
+
+
+def note(figure: Figure, lines: Iterable[str]) -> None:
+    """Small text below a figure, broken to its width. The last thing that is done to a figure, but for `mark`."""
+    settle(figure)
+    across = max(40, int(figure.get_size_inches()[0] * 24))
+    text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
+    figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=SMALL, color="#444444")
+
+
+def mark(figure: Figure, text: str) -> None:
+    """A mark in the upper right corner, above everything else: nobody shall take a small run for the paper's."""
+    box = {"boxstyle": "round,pad=0.25", "facecolor": "#FFF3D6", "edgecolor": "#B07A00", "linewidth": 0.6}
+    high = figure.get_size_inches()[1]
+    figure.text(1, 1 + 0.04 / high, text, ha="right", va="bottom", fontsize=SMALL + 0.5, color="#5A3E00", bbox=box)
