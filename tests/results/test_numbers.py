@@ -18,6 +18,7 @@ from dpbench.results.numbers import plain, with_error
         (1e-7, 3e-9, "(1.000 ± 0.030)e-7"),
         (5.4e12, 1e10, "(5.400 ± 0.010)e12"),
         (3.0, 0.0, "3 ± 0"),
+        (1117.842, 1e-13, "1,117.84 ± 0"),  # what adding up doubles leaves is no spread
         (3.25, None, "3.25"),
         (3.0, math.nan, "3"),
         (math.nan, 1.0, ""),
