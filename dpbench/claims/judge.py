@@ -89,14 +89,14 @@ class Judge:
             return found
         beside = self._on_files(claim, self.run_for(claim))
         others = [replace(other, results=self.results) for _, other in beside]
-        # Files of all its datasets are better evidence than generated data; those of some, or of other data under the same
-        # name in another experiment, stand beside it.
+        # Files of all its datasets are better evidence than generated data; those of some stand beside it, and so do other
+        # experiments, unless they have the paper's own data of just these datasets.
         concerned = _named(claim) or {str(g.labels["dataset"]) for g in found.groups if "dataset" in g.labels}
-        own = claim.experiment if not all(map(of_the_papers, concerned)) else None
         whole = [
             other
             for (name, _), other in zip(beside, others, strict=True)
-            if concerned and concerned <= set(other.files) and own in (None, name)
+            if (name == claim.experiment and concerned and concerned <= set(other.files))
+            or (_named(claim) == set(other.files) and all(map(of_the_papers, other.files)))
         ]
         if found.verdict == UNTESTABLE:  # files of the paper's own datasets decide; others only stand beside
             whole = whole or [

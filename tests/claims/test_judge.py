@@ -324,6 +324,9 @@ def test_files_in_another_experiment_decide_when_they_are_the_papers_data(
     (beside,) = [v for v in (wider, *wider.others) if v.files]
     assert beside.files == ("more", "two")
     assert len(beside.groups) == 2
+    assert wider.files == (), "other datasets are with it"
+    left_open = judge.verdict(claim(each=("dataset",), also=("x/real",), **RATIO))
+    assert left_open.files == (), "it is about the datasets of its own experiment"
     with pytest.raises(UserError, match="also_where has no effect without `also`"):
         claim(also_where={"dataset": "two"}, **RATIO)
 
