@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpbench.claims.at_hand import of_the_papers
 from dpbench.claims.cells import Cell, cells_of
 from dpbench.claims.decide import by_computation, decide
 from dpbench.claims.ledger import INCONCLUSIVE, UNTESTABLE, Claim
 from dpbench.claims.privacy import by_audit
 from dpbench.claims.recorded import recorded
-from dpbench.claims.scope import Missing, Scope, fits
+from dpbench.claims.scope import Missing, Scope, choices, fits
 from dpbench.claims.verdicts import Verdict
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
@@ -88,13 +89,20 @@ class Judge:
             return found
         beside = self._on_files(claim, self.run_for(claim))
         others = [replace(other, results=self.results) for _, other in beside]
-        # Files of all its datasets are better evidence than generated data; files of some are shown beside it.
-        concerned = {str(group.labels.get("dataset")) for group in found.groups if "dataset" in group.labels}
-        whole = [v for v in others if concerned and concerned <= set(v.files)]
+        # Files of all its datasets are better evidence than generated data; files of some are shown beside it, and so are
+        # other experiments, unless they have the paper's data of exactly these datasets.
+        concerned = _named(claim) or {str(g.labels["dataset"]) for g in found.groups if "dataset" in g.labels}
+        whole = [
+            other
+            for (name, _), other in zip(beside, others, strict=True)
+            if (name == claim.experiment and concerned and concerned <= set(other.files))
+            or (_named(claim) == set(other.files) and all(map(of_the_papers, other.files)))
+        ]
         if found.verdict == UNTESTABLE:  # files of the paper's datasets decide; others are only shown beside
             whole = whole or [
                 other for (name, _), other in zip(beside, others, strict=True) if name == claim.experiment
             ]
+        others += self._on_generated(claim)
         kept = None if self.record is None else recorded(claim, self.record)
         if kept is not None:
             kept = replace(kept, results=self.results)
@@ -138,6 +146,15 @@ class Judge:
         files = tuple(sorted(concerned)) if concerned and concerned <= set(run.original_datasets) else ()
         return _as_defined(replace(found, files=files), run)
 
+    def _on_generated(self, claim: Claim) -> list[Verdict]:
+        """What generated data alone say, where a run with original files among its data decides."""
+        decider = self.run_for(claim)
+        if decider is None or not decider.original_datasets:
+            return []
+        same = [r for r in self.each.values() if r.name == decider.name and not r.original_datasets]
+        found = [replace(self._by_run(claim, run), scale=run.scale, results=self.results) for run in same]
+        return [verdict for verdict in found if verdict.verdict != UNTESTABLE]
+
     def _on_files(self, claim: Claim, decider: Run | None) -> list[tuple[str, Verdict]]:
         """The verdicts from original files, of this experiment and of others that the claim names: the newest of each."""
         found: dict[tuple[str, ...], tuple[str, Verdict]] = {}
@@ -151,10 +168,11 @@ class Judge:
             cells = [cell for cell in self._cells_of(run) if cell.labels.get("dataset") in files]
             epsilons = {key: values for key, values in _axes(run.experiment).items() if key == "epsilon"}
             cells = [cell for cell in cells if fits(cell, epsilons)]
-            about = tuple(sorted({str(cell.labels["dataset"]) for cell in _about(claim, cells) if cell.values}))
+            asked = claim if run.name == claim.experiment else claim.elsewhere
+            about = tuple(sorted({str(cell.labels["dataset"]) for cell in _about(asked, cells) if cell.values}))
             if not about:
                 continue
-            verdict = decide(claim, Scope(cells, claim.numbers))
+            verdict = replace(decide(asked, Scope(cells, claim.numbers)), claim=claim)
             if verdict.verdict != UNTESTABLE:
                 found[about] = (run.name, _as_defined(replace(verdict, files=about, scale=run.scale), run))
         return list(found.values())
@@ -195,6 +213,13 @@ def _axes(experiment: str) -> dict[str, list[Any]]:
     own = catalogue.axes(experiment)
     found: dict[str, list[Any]] = {"dataset": list(own.datasets), "epsilon": list(own.epsilons)}
     return {key: values for key, values in found.items() if values}
+
+
+def _named(claim: Claim) -> set[str]:
+    """The datasets that a claim names; none where it leaves them open."""
+    if not all("dataset" in choice for choice in claim.alternatives):
+        return set()
+    return {str(name) for choice in claim.alternatives for name in choices(choice["dataset"])}
 
 
 def _generated(run: Run, datasets: set[str]) -> bool:

@@ -142,6 +142,8 @@ class Claim:
     """Metrics of the measure without noise: if they are equal in all trials, that is their value."""
     also: tuple[str, ...] = ()
     """Further experiments, on original files of other datasets, that decide it too: each with a separate verdict."""
+    also_where: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
+    """The cells of those further experiments, which have other datasets; empty: as `where`."""
     copy_of: str = ""
     """The claim that this one repeats with a mechanism of ours instead of the paper's: shown, but not counted again."""
     because: str = ""
@@ -153,14 +155,10 @@ class Claim:
     def __post_init__(self) -> None:
         one_of(f"claim {self.id}: basis", self.basis, BASES)
         one_of(f"claim {self.id}: scale", self.scale, SCALES)
-        if not all(isinstance(choice, Mapping) for choice in self.alternatives):
-            raise UserError(f"claim {self.id}: where={self.where!r} is not valid: expected labels, or a list of such")
-        for choice in self.alternatives:
-            for label, wanted in choice.items():
-                if not all(value is None or isinstance(value, str | int | float) for value in choices(wanted)):
-                    raise UserError(
-                        f"claim {self.id}: where {label}={wanted!r} is not valid: expected words or numbers"
-                    )
+        self._check_where("where", self.where)
+        self._check_where("also_where", self.also_where)
+        if self.also_where and not self.also:
+            raise UserError(f"claim {self.id}: also_where has no effect without `also`")
         for number, value in self.numbers.items():
             if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e300:
                 raise UserError(f"claim {self.id}: numbers: {number}={value!r} is not valid: expected a number")
@@ -192,6 +190,16 @@ class Claim:
             except UserError as error:
                 raise UserError(f"claim {self.id}: {error}") from None
 
+    def _check_where(self, key: str, given: Any) -> None:
+        for choice in _alternatives(given):
+            if not isinstance(choice, Mapping):
+                raise UserError(f"claim {self.id}: {key}={given!r} is not valid: expected labels, or a list of such")
+            for label, wanted in choice.items():
+                if not all(value is None or isinstance(value, str | int | float) for value in choices(wanted)):
+                    raise UserError(
+                        f"claim {self.id}: {key} {label}={wanted!r} is not valid: expected words or numbers"
+                    )
+
     @cached_property
     def region(self) -> Region:
         try:
@@ -202,7 +210,12 @@ class Claim:
     @property
     def alternatives(self) -> tuple[Mapping[str, Any], ...]:
         """`where` as a list of alternatives, one of which a cell must fit."""
-        return tuple(self.where) if isinstance(self.where, list | tuple) else (self.where,)  # type: ignore[return-value]
+        return _alternatives(self.where)
+
+    @property
+    def elsewhere(self) -> Claim:
+        """The claim as the experiments in `also` decide it."""
+        return dataclasses.replace(self, where=self.also_where, also_where={}) if self.also_where else self
 
     @property
     def axes(self) -> set[str]:
@@ -217,6 +230,10 @@ class Claim:
         if self.compute:
             return COMPUTATION
         return ARITHMETIC if self.audit is None else REPLAY
+
+
+def _alternatives(where: Any) -> tuple[Mapping[str, Any], ...]:
+    return tuple(where) if isinstance(where, list | tuple) else (where,)
 
 
 # Keys of a claim about runs, with their defaults: they have no effect together with an audit.
@@ -234,6 +251,7 @@ _RUNS: dict[str, Any] = {
     "untestable": "",
     "certain": (),
     "also": (),
+    "also_where": {},
 }
 
 
@@ -256,6 +274,7 @@ def ledger(papers: list[str] | None = None, folder: Path | None = None) -> list[
 # The types of a claim's values; those not listed are text.
 _TYPES: dict[str, tuple[type, ...]] = {
     "where": (dict, list),
+    "also_where": (dict, list),
     "each": (str, list),
     "some": (str, list),
     "audit": (dict,),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dpbench.claims.at_hand import runs_on_files
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import CONTRADICTED, VERDICTS, Claim, ledger
 from dpbench.claims.verdicts import Verdict, tally
@@ -45,7 +46,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--scale", choices=SCALES, help="use the runs of this scale (default: each experiment's latest run)"
     )
-    parser.add_argument("--run", action="store_true", help="first run what is missing, at --scale (default: laptop)")
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="first run what is missing, at --scale (default: laptop), and on the original files that are here",
+    )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
     args = parser.parse_args(argv)
     wanted = [_verdict(name) for name in args.verdict]
@@ -119,13 +124,23 @@ def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: in
     have = Judge(results, scale)
     asked = dict.fromkeys(c.experiment for c in claims if c.experiment and not c.untestable)
     missing = [experiment for experiment in asked if have.unfinished(experiment)]
-    if not missing:
-        return
-    notes.print(f"running at scale {scale or 'laptop'}: {', '.join(missing)}", soft_wrap=True)
-    for plan, result in run_experiments(missing, results=results, scale=scale or "laptop", jobs=jobs, say=notes.print):
-        notes.print(f"{plan.run.name}: {result.computed} trials computed, {result.found} found finished")
-        if result.failed:
-            notes.print(f"[red]{result.failed} trials of {plan.run.name} failed")
+    on_files: dict[str | None, list[str]] = {}
+    for experiment, dataset in runs_on_files(claims):
+        on_files.setdefault(dataset, []).append(experiment)
+    if missing:
+        notes.print(f"running at scale {scale or 'laptop'}: {', '.join(missing)}", soft_wrap=True)
+    # On files first: then the newest run of an experiment is the one as it is defined.
+    for dataset, experiments in [*on_files.items(), *([("", missing)] if missing else [])]:
+        if dataset != "":
+            of = f" of {dataset}" if dataset else ""
+            notes.print(f"on the original files{of} that are here: {', '.join(experiments)}", soft_wrap=True)
+        words = {f"dataset.{dataset}.source": "files"} if dataset else {}
+        for plan, result in run_experiments(
+            experiments, results=results, scale=scale or "laptop", jobs=jobs, overrides=words, say=notes.print
+        ):
+            notes.print(f"{plan.run.name}: {result.computed} trials computed, {result.found} found finished")
+            if result.failed:
+                notes.print(f"[red]{result.failed} trials of {plan.run.name} failed")
 
 
 def _print_counts(console: Console, verdicts: list[Verdict], shown: int) -> None:

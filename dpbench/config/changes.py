@@ -17,15 +17,18 @@ from dpbench.results.setting import listed_seeds
 def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     """What differs in `run` from `whole`, the same experiment at the same scale without the user's overrides."""
     found: list[str] = []
+    # Files that the definition does without where they are not here belong to it where they are given.
+    optional = {name for name, _ in whole.left_out}
     for what, mine, own in (
         ("datasets", run.datasets, whole.datasets),
         ("mechanisms", run.mechanisms, whole.mechanisms),
         ("tasks", run.tasks, whole.tasks),
     ):
-        found += _members(what, [v.name for v in mine], [v.name for v in own])
+        found += _members(what, [v.name for v in mine if v.name not in optional], [v.name for v in own])
         found += _parameters(mine, own)
     found += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
-    seeds, own_seeds = (_seeds(r) for r in (run, whole))
+    seeds = _seeds(run)
+    own_seeds = _seeds(whole) if whole.datasets else seeds
     for what, now, before in (
         ("trials per setting", run.trials, whole.trials),
         ("fewer trials", _fewer(run, run), _fewer(whole, run)),

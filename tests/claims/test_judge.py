@@ -288,6 +288,47 @@ def test_generated_data_and_files_have_verdicts_of_their_own() -> None:
     only = judge.verdict(claim(each=("dataset",), where={"dataset": "two"}, **RATIO))
     assert (only.verdict, only.files) == (CONTRADICTED, ("two",))
     assert [other.verdict for other in only.others] == [REPRODUCED]
+    one_number = judge.verdict(claim(where={"dataset": "two"}, **RATIO))
+    assert (one_number.verdict, one_number.files) == (CONTRADICTED, ("two",)), "a claim of one group, too"
+
+
+def test_generated_data_stand_beside_when_the_newest_run_is_on_files() -> None:
+    judge = two_kinds_of_evidence(0.5, 2.0)
+    plain, on_files = judge.each["x/fig"], judge.each["x/fig+two"]
+    judge.runs = {"x/fig": on_files}
+    generated, mixed = (ratio_cells({"one": 0.5, "two": ratio}, 0.05) for ratio in (0.5, 2.0))
+    judge._cells_of = lambda run: generated if run is plain else mixed  # type: ignore[method-assign]
+    found = judge.verdict(claim(each=("dataset",), **RATIO))
+    assert [(v.verdict, v.source) for v in (found, *found.others)] == [
+        (CONTRADICTED, "generated data, laptop size, one draw"),
+        (CONTRADICTED, "original files of two"),
+        (REPRODUCED, "generated data, laptop size, one draw"),
+    ]
+
+
+@pytest.mark.parametrize(("papers_own", "verdict"), [(True, CONTRADICTED), (False, REPRODUCED)])
+def test_files_in_another_experiment_decide_when_they_are_the_papers_data(
+    papers_own: bool, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample of other users under the same name stands beside; so do datasets that the paper does not have."""
+    monkeypatch.setattr("dpbench.claims.judge.of_the_papers", lambda name: papers_own)
+    judge = two_kinds_of_evidence(0.5, 0.5)
+    panel = run("x/real", [runs.dataset(name, original=True) for name in ("two", "more")], scale="laptop")
+    judge.each = {"x/fig": judge.each["x/fig"], panel.label: panel}
+    judge._cells[panel.label] = ratio_cells({"two": 2.0, "more": 3.0}, 0.05)
+    asked = {"where": {"dataset": "two"}, "also": ("x/real",), **RATIO}
+    found = judge.verdict(claim(**asked))
+    assert (found.verdict, found.files) == (verdict, ("two",) if papers_own else ())
+    assert {other.verdict for other in found.others} == {REPRODUCED, CONTRADICTED} - {verdict}
+    wider = judge.verdict(claim(**{**asked, "each": ("dataset",), "also_where": {"dataset": ["two", "more"]}}))
+    (beside,) = [v for v in (wider, *wider.others) if v.files]
+    assert beside.files == ("more", "two")
+    assert len(beside.groups) == 2
+    assert wider.files == (), "other datasets are with it"
+    left_open = judge.verdict(claim(each=("dataset",), also=("x/real",), **RATIO))
+    assert left_open.files == (), "it is about the datasets of its own experiment"
+    with pytest.raises(UserError, match="also_where has no effect without `also`"):
+        claim(also_where={"dataset": "two"}, **RATIO)
 
 
 def test_a_contradiction_on_generated_data_says_so() -> None:

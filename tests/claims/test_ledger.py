@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import re
@@ -119,9 +120,12 @@ def test_errata_that_need_no_run_are_contradicted() -> None:
     assert {v.claim.id: v.verdict for v in found if v.verdict != CONTRADICTED} == {}
 
 
+baselines = functools.cache(utility.load)
+
+
 def smoke(experiment: str) -> list[Cell]:
     """The cells of an experiment as the baselines hold them, without times."""
-    numbers = utility.load(BASELINES).get(experiment)
+    numbers = baselines(BASELINES).get(experiment)
     if numbers is None:
         return []
     rows = []

@@ -33,6 +33,7 @@ def test_what_is_not_here_is_left_out_with_the_reason(tmp_path: Path) -> None:
     plan = make_plan(run)
     assert ("kos", reasons["kos"]) in plan.run.left_out
     assert {setting.dataset.name for setting in plan.run.settings} == {"retail"}
+    assert run.changes == (), "files that are given are part of the definition"
 
 
 def test_a_path_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:

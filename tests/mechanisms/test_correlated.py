@@ -13,6 +13,7 @@ import dpbench
 from dpbench import Incidence, Records
 from dpbench.errors import UserError
 from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.tasks.base import TASKS
 
 from naive import columns as naive
 
@@ -173,3 +174,15 @@ def test_zero_publishes_zeros():
     release = dpbench.mechanism("zero").release(records, 1.0, np.random.default_rng(9))
     assert release.edges.shape == (3, 2)
     assert not release.published().any()
+
+
+def test_zero_answers_nothing_of_a_histogram_of_any_size():
+    """Its error is the true answer itself, and nothing of the size of the domain is written."""
+    data = dpbench.Contingency.from_dict({3: 5, 10: 7, 10**12 - 1: 2}, size=10**12)
+    release = dpbench.mechanism("zero").release(data, 1e-9, np.random.default_rng(8))
+    task = TASKS.make("range_queries", share=0.5, queries=40)
+    found = task.score(data, release, np.random.default_rng(0))
+    assert found["abs_error"] == found["truth"] == pytest.approx(float(task.truth(data).mean()))
+    assert found["share_dropping"] == pytest.approx(found["mse"])
+    assert release.cells.size == 0
+    assert dpbench.mechanism("zero").expected_error(data, 1.0) == 14 / 10**12

@@ -1,14 +1,16 @@
-"""The trivial baselines for column counts: noise on every count, one noisy average for all, and only zeros."""
+"""The trivial baselines: noise on every count, one noisy average for all, and only zeros."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dpbench.data import ColumnData, Counts
+from dpbench.data import ColumnData, Contingency, Counts
 from dpbench.data.stages import Stage, known
+from dpbench.data.summary import Entries
 from dpbench.mechanisms.base import Bounded, ColumnMechanism
 from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
@@ -65,11 +67,24 @@ class Zero(ColumnMechanism, name="zero"):
     """
 
     paper, place = "none", "the floor of relative errors"
-    kinds = ("incidence", "records")
+    kinds = ("incidence", "records", "contingency")
+    neighbours = "any two datasets"
+
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts | Entries:  # type: ignore[override]
+        if not isinstance(data, Contingency):
+            return super().publish(data, epsilon, noise)
+        cells = np.empty(0, dtype=np.int64)
+        nothing = Entries(size=data.size, shape=data.shape, cells=cells, weights=np.empty(0), chosen={"entries": 0})
+        return replace(nothing, stages=(Stage("dropping", partial(replace, nothing)),))
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         zeros = np.zeros(columns.columns)
         return Counts(counts=zeros, stages=(known("dropping", zeros),))
+
+    def expected_error(self, data: Any, epsilon: float) -> float:
+        if not isinstance(data, Contingency):
+            return super().expected_error(data, epsilon)
+        return data.total / data.size
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean count."""
