@@ -14,23 +14,27 @@ from dpbench.results.record import Record
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
+OURS = "dpbench"
+
 
 def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
     """One digest of the code of sources, mechanisms and tasks as installed; library versions do not count.
 
-    Empty if one of them no longer exists.
+    Empty when one of them is not here any more, or is neither registered nor ours: what a record names is never imported.
     """
+    if not all("." not in name or name.startswith(f"{OURS}.") for names in classes.values() for name in names):
+        return ""
     registries: dict[str, Registry[Any]] = {"source": SOURCES, "mechanism": MECHANISMS, "task": TASKS}
     try:
         found = [registries[kind].get(name) for kind, names in classes.items() for name in names]
-    except UserError:
+    except (UserError, KeyError):
         return ""
     return digest(dict(identity.setting_code(found, (), ()).modules))
 
 
 def is_current(record: Record) -> bool:
-    """Whether the code that ran is the current code."""
-    return code_digest(record.classes) == record.code
+    """Whether the code that ran is the code that is here."""
+    return code_digest(record.classes) == record.code != ""
 
 
 def told(record: Record) -> str:

@@ -18,7 +18,7 @@ from dpbench.errors import UserError
 from dpbench.paths import RECORD
 from dpbench.results.environment import Environment
 from dpbench.results.folder import write_aside
-from dpbench.seals import Broken, seal, text_digest, unseal
+from dpbench.seals import seal, text_digest, unseal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +94,8 @@ class Record:
     costs: Costs = field(default_factory=Costs)
     verdicts: tuple[RecordedVerdict, ...] = ()
     checksum: str = ""
-    """Digest of the file of numbers."""
-    folder: Path = field(default=RECORD, compare=False)
+    """Of the file of numbers."""
+    folder: Path = field(default=RECORD, compare=False, metadata={"stored": False})
     """Where it is stored."""
 
     @property
@@ -138,21 +138,22 @@ def names(folder: Path = RECORD) -> list[str]:
 
 
 def read(experiment: str, folder: Path = RECORD) -> Record | None:
-    """The record of an experiment; None if there is none. UserError if it is damaged."""
+    """The record of an experiment; None when there is none. UserError when it is damaged.
+
+    It may come from somebody else: it is checked as a run is, and nothing that it names is imported.
+    """
     path = folder / f"{experiment}.json"
     if not path.is_file():
         return None
+    from dpbench.results.sealed import made
+
     try:
-        body = unseal(path.read_bytes())
-        body["environment"] = Environment(**body["environment"])
-        body["costs"] = Costs(**body["costs"])
-        body["verdicts"] = tuple(RecordedVerdict(**{**one, "files": tuple(one["files"])}) for one in body["verdicts"])
-        body["classes"] = {kind: tuple(found) for kind, found in body["classes"].items()}
-        for key in ("data_seeds", "origins", "epsilons"):
-            body[key] = tuple(body.get(key, ()))
-        return Record(**body, folder=folder)
-    except (OSError, Broken, KeyError, TypeError, AttributeError) as problem:
+        found = made(Record, unseal(path.read_bytes()))
+        if found.experiment != experiment:
+            raise ValueError("its name is not the one it was written under")
+    except (OSError, ValueError) as problem:
         raise _damaged(path, problem) from None
+    return dataclasses.replace(found, folder=folder)
 
 
 def read_all(folder: Path = RECORD) -> dict[str, Record]:

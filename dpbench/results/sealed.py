@@ -1,4 +1,4 @@
-"""Runs as sealed files, and what is checked when one is read. Imported by `run` only.
+"""Runs as sealed files, and what is checked when one is read. Imported by `run` and by the record.
 
 A run file may be damaged, or come from somebody else: every field must be present and of its type, every name valid, and
 control characters, which could affect a terminal, are removed. Nothing named in it is imported, called or opened.
@@ -14,7 +14,7 @@ import typing
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpbench import seals
 from dpbench.errors import Damaged
@@ -25,6 +25,7 @@ from dpbench.results.setting import DatasetUse, Setting, Variant
 
 SCHEMA = 5  # version of run files
 _ID = re.compile(r"[0-9a-f]{32}")
+T = TypeVar("T")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -82,12 +83,35 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def made(cls: type[T], body: Any) -> T:
+    """An instance from its stored form, checked; a field that older files lack has its default. ValueError says what is wrong."""
+    return cls(**_values(cls, _completed(cls, body)))
+
+
+def _completed(cls: Any, body: Any) -> Any:
+    if not isinstance(body, dict):
+        return body
+    found = dict(body)
+    for field in dataclasses.fields(cls):
+        if field.name in body or field.name not in _stored(cls):
+            continue
+        if field.default is not dataclasses.MISSING:
+            found[field.name] = _plain(field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            found[field.name] = _plain(field.default_factory())
+    return found
+
+
 def _made(cls: type, body: Any) -> Any:
-    """An instance from its stored form, with every field present and of its type, and no others."""
+    return cls(**_values(cls, body))
+
+
+def _values(cls: type, body: Any) -> dict[str, Any]:
+    """The fields of an instance: every one there, of its type, and no other."""
     hints = _hints(cls)
     if not isinstance(body, dict) or body.keys() != hints.keys():
-        raise ValueError(f"it has missing or extra fields of {cls.__name__}")
-    return cls(**{name: _value(body[name], hint, f"{cls.__name__}.{name}") for name, hint in hints.items()})
+        raise ValueError(f"it lacks or adds fields of {cls.__name__}")
+    return {name: _value(body[name], hint, f"{cls.__name__}.{name}") for name, hint in hints.items()}
 
 
 @functools.cache
@@ -105,6 +129,12 @@ def _stored(cls: Any) -> tuple[str, ...]:
 def _value(value: Any, hint: Any, where: str) -> Any:
     if hint in (Setting, Variant, DatasetUse, Environment):
         return _made(hint, value)
+    if dataclasses.is_dataclass(hint):
+        return made(typing.cast(type, hint), value)
+    if types.NoneType in (parts := typing.get_args(hint)) and len(parts) == 2:  # a number or none
+        return (
+            None if value is None else _value(value, next(part for part in parts if part is not types.NoneType), where)
+        )
     origin = typing.get_origin(hint) or hint
     if origin is tuple and isinstance(value, list):
         parts = typing.get_args(hint)
