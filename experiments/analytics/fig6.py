@@ -41,7 +41,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         for i, (member, rows) in enumerate(part.groupby("mechanism", sort=False)):
             best = rows.loc[rows["mse"].idxmin()]
             ax.plot(best["l"], best["mse"], "o", mfc="none", ms=11, color=style.look(member, i)["color"])
-        # Its model is a random sample, so it is SRA's line that is drawn.
+        # The model is a random sample, so the line is drawn for SRA.
         random = part[part["mechanism"] == "sra"]["equation_22"]
         if not random.empty:
             ax.axvline(random.iloc[0], color="#7F7F7F", linestyle=":", label="Equation 22")

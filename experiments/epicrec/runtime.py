@@ -1,4 +1,4 @@
-"""epicrec: running time of a release against the number of items; both phases, phase 2 alone, and plain Laplace.
+"""epicrec: running time of a release against the number of items; both phases, phase 2 only, and plain Laplace.
 
 Medians: the first release of a process also compiles, imports or solves what later ones reuse.
 """
@@ -11,7 +11,7 @@ from dpbench.figures.grids import plain_ticks
 
 LABELS = {
     "both": "S-DPDP, both phases",
-    "sanitise": "S-DPDP, noise calibrated before",
+    "sanitise": "S-DPDP, noise already calibrated",
     "laplace": "Laplace",
 }
 
@@ -33,6 +33,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.loglog(part["items"], part["seconds"], label=label, **style.look(variant, i))
     plain_ticks(ax, sorted(numbers["items"].unique()))
     ax.set_xlabel("items")
-    ax.set_ylabel("seconds a release (median)")
+    ax.set_ylabel("seconds per release (median)")
     style.legend_above(figure, [ax], columns=2)
     return figure

@@ -1,4 +1,4 @@
-"""Figure 7 of gs: MAE of GS-S with column, row and no sampling against epsilon, a panel a dataset."""
+"""Figure 7 of gs: MAE of GS-S with column, row and no sampling against epsilon, one panel per dataset."""
 
 import pandas as pd
 from matplotlib.figure import Figure
