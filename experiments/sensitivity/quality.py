@@ -1,4 +1,4 @@
-"""sensitivity: MAE of DPSense with a fixed θ beside the error that the quality function predicts, ac(D) - q(D, θ), one panel per dataset.
+"""sensitivity: MAE of DPSense with a fixed θ beside the error predicted by q, ac(D) - q(D, θ), one panel per dataset.
 
 The paper says that q approximates the utility very well; `excess` is the cost of relying on it: how far the MAE at q's
 best θ is above the lowest.

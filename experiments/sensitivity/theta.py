@@ -1,6 +1,6 @@
 """sensitivity: the θ that DPSense and DPSense-S choose against epsilon, by the share of the budget spent on the choice.
 
-Lines are medians, with the middle 90 % of the trials for DPSense; crosses are the θ with the highest value of DPSense's quality function.
+Lines are medians, with the middle 90 % of the trials for DPSense; crosses are the θ with the highest quality.
 """
 
 import pandas as pd
