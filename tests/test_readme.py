@@ -1,4 +1,4 @@
-"""The README is true: its Python runs, its commands run, and its stranger's mechanism runs beside ours."""
+"""The README is true: its Python runs, its commands run, and its example of a user's mechanism runs beside ours."""
 
 from __future__ import annotations
 
