@@ -1,4 +1,4 @@
-# Two commands set everything up by themselves: make run, make test. LOCK=requirements.lock installs its exact versions.
+# Two commands set everything up: make run, make test. LOCK=requirements.lock installs its exact versions.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,15 +25,15 @@ format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Utility numbers against results/baselines: any number that moved fails, better ones too, and so does one that is not guarded.
+# Compares utility numbers with results/baselines: fails on any number that moved, also to the better, and on unguarded ones.
 check: $(VENV)/.ready
 	$(BIN)/python -m dpbench check --strict
 
-# The privacy loss of every mechanism; one that breaks what it states fails.
+# The privacy loss of every mechanism; fails if one breaks its stated guarantee.
 audit: $(VENV)/.ready
 	$(BIN)/python -m dpbench audit
 
-# Everything of the five papers at their own size, compared with results/record.
+# All experiments of the five papers at paper size, compared with results/record.
 paper: $(VENV)/.ready
 	$(BIN)/python -m dpbench reproduce
 

@@ -138,7 +138,7 @@ class Registry(Generic[C]):
     def shared(self, name: str, **parameters: Any) -> Any:
         """An instance shared by all callers that ask for the same parameters. Used to check and plan a configuration.
 
-        Only a frozen dataclass with plain parameters is shared, because nobody can change it. Anything else is made anew.
+        Only a frozen dataclass with plain parameters is shared, because it cannot be changed. Anything else is made anew.
         """
         cls = self.get(name)
         told = cls.__dict__.get("__dataclass_params__")

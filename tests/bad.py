@@ -1,4 +1,4 @@
-"""A user's own file: a mechanism that behaves, except in about a fifth of its trials, where it does what BAD says."""
+"""A user's own file: a mechanism that works, except in about a fifth of its trials, where it does what BAD says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by all tests: one cache of built data for the session, and the front door in a subprocess."""
+"""Shared by all tests: one cache of built data for the session, and the command line in a subprocess."""
 
 from __future__ import annotations
 

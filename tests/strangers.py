@@ -1,4 +1,4 @@
-"""A user's own file, for tests of the front door: a dataset and mechanisms that behave, raise, die or take their time."""
+"""A user's own file, for tests of the command line: a dataset and mechanisms that work, raise, die or are slow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Noisy(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class Flaky(Noisy):
-    """Raises in about a fifth of its trials, until a file `mended` stands in `folder`."""
+    """Raises in about a fifth of its trials, until there is a file `mended` in `folder`."""
 
     folder: str = "."
 
@@ -49,7 +49,7 @@ class Flaky(Noisy):
 
 @dataclass(frozen=True, kw_only=True)
 class Deadly(Noisy):
-    """Takes its process down in some trials."""
+    """Ends its process in some trials."""
 
     chance: float = 0.02
 
@@ -61,7 +61,7 @@ class Deadly(Noisy):
 
 @dataclass(frozen=True, kw_only=True)
 class Slow(Noisy):
-    """A hundredth of a second a trial, so that a run can be killed in the middle."""
+    """Takes a hundredth of a second per trial, so that a run can be killed in the middle."""
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The registry: only what it should be is made, whatever a YAML names, and several threads find everything at once."""
+"""The registry: only valid classes are instantiated, whatever a YAML names, and several threads find everything at once."""
 
 from __future__ import annotations
 

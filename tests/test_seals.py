@@ -55,7 +55,7 @@ def damaged(text: bytes, rng: random.Random) -> bytes:
 
 
 def silent(read: Any, write: Any, times: int = 10_000) -> int:
-    """How many of so many random accidents gave another body without a word."""
+    """How many of the random accidents gave another body without being noticed."""
     rng, found = random.Random(11), 0
     for number in range(times):
         body = DOCUMENTS[number % len(DOCUMENTS)]

@@ -199,9 +199,8 @@ class Test:
     def _released(self, data: Any) -> Observed:
         try:
             release = self.mechanism.release(data, self.epsilon, self.rng)
-        except (
-            Exception
-        ) as error:  # an error is an output: if one neighbour causes it more often, it distinguishes them
+        except Exception as error:
+            # An error is an output: if one neighbour causes it more often, it distinguishes them.
             self.trouble = f"{type(error).__name__}: {error}"
             return raised(error)
         return observe(release)

@@ -1,7 +1,7 @@
 """The ledger of claims: what the papers say, as data. One YAML per paper in conf/claims; knows no results.
 
 A claim names its experiment, a measure over the results (`expression.py`) and what the paper expects. A claim about privacy
-names an audit instead (`replays.py`), a lemma or a formula a computation (`formulas.py`): both need no results.
+names an audit instead (`replays.py`), one about a lemma or formula a computation (`formulas.py`). Neither needs results.
 """
 
 from __future__ import annotations

@@ -22,9 +22,8 @@ def answer(work: bytes, timeout: float | None = None, memory: float | None = Non
     With limits, or if `guarded`, the trials run in a separate process, so that nothing can end the worker.
     """
     if os.getcwd() not in sys.path:
-        sys.path.insert(
-            0, os.getcwd()
-        )  # as the command line does: a user's classes are in the folder where a command is started
+        # As the command line does: a user's classes are in the folder where a command is started.
+        sys.path.insert(0, os.getcwd())
     limits = Limits(timeout, memory)
     if reason := limits.impossible():
         return json.dumps({"refused": reason})

@@ -48,7 +48,7 @@ def merge(
 
 def cascade(size: int, domain: int, bias: float, rng: np.random.Generator) -> np.ndarray:
     """`size` distinct numbers of range(domain) that are clustered, sorted: of each interval's numbers, a randomly chosen half
-    of the interval gets the share `bias`, as far as it has room."""
+    of the interval gets the share `bias`, as far as it has space."""
     index, count = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
     for level in range((domain - 1).bit_length() - 1, -1, -1):
         width = 1 << level

@@ -10,8 +10,8 @@
     if (store) store.setItem("dpbench-theme", root.dataset.theme);
   });
 
-  // A column sorts as numbers when each of its cells begins with one, whatever follows (%, ±, a unit); else as words, in
-  // which 9 comes before 10. Empty cells stay last in both directions.
+  // A column sorts as numbers if each of its cells begins with one, whatever follows (%, ±, a unit); otherwise as text, with
+  // 9 before 10. Empty cells stay last in both directions.
   const leading = /^[<>≤≥=~≈]*\s*([-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?![\w.])/i;
   const special = { "∞": Infinity, "-∞": -Infinity, Infinity, "-Infinity": -Infinity, inf: Infinity, "-inf": -Infinity };
   const number = (text) => {
@@ -31,7 +31,7 @@
       return { row, text, value: number(text) };
     });
     const numeric = rows.every(({ text, value }) => text === "" || !Number.isNaN(value));
-    // Two infinities do not differ, although their difference is no number.
+    // Two infinities are equal, although their difference is not a number.
     const order = (a, b) => numeric ? (a.value > b.value) - (a.value < b.value) : words.compare(a.text, b.text);
     rows.sort((a, b) => (a.text === "") - (b.text === "") || (down ? order(b, a) : order(a, b)));
     body.append(...rows.map(({ row }) => row));
@@ -80,11 +80,11 @@
     });
   }
 
-  // Two hundred cards are too long a way on a phone: there the list opens on a touch, or by a link into it.
+  // Two hundred cards are too long on a phone: there the list opens on a tap, or by a link into it.
   const list = document.getElementById("claims-list");
   if (list && matchMedia("(max-width: 56rem)").matches) list.open = false;
 
-  // A link into something folded away or filtered out shows it.
+  // A link into something collapsed or filtered out shows it.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
@@ -94,7 +94,7 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  // On paper everything is open but the asides: numbers, which are there as CSV files, and what else is told elsewhere.
+  // On paper everything is open except the asides: numbers, which are available as CSV files, and what is shown elsewhere.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not(.aside):not([open])")];

@@ -1,6 +1,6 @@
 """analytics on original files: MSE, KL divergence and top-10 precision of the released item counts, one panel each.
 
-The KL divergence is D(true || released), the one whose values an independent computation gives.
+The KL divergence is D(true || released), which an independent computation confirms.
 """
 
 import pandas as pd

@@ -1,6 +1,6 @@
 """Table 5 of analytics: the ten movies recommended to men under 25, from the raw data, by SRA and by HPA.
 
-One release is shown, the first trial. A movie as frequent as the tenth shares its place: it is listed too, marked.
+One release is shown, the first trial. Movies as frequent as the tenth share its place: they are listed too, with a mark.
 """
 
 import pandas as pd

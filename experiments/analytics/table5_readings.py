@@ -1,7 +1,7 @@
 """Table 5 of analytics by readings of the budget: how many of the ten movies SRA and HPA find, and their item precision.
 
-The paper shows one run: 8 of the ten for HPA, 3 for SRA (a tie for the tenth place aside), and in Figure 7(c) SRA above HPA on
-the item counts. `reaches` is the share of runs that find as many.
+The paper shows one run: 8 of the ten for HPA, 3 for SRA (without a tie for the tenth place), and in Figure 7(c) SRA above HPA on
+the item counts. `reaches` is the share of runs that find at least as many.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 
-READINGS = {  # epsilon, whether each query has all of it, the scale of the popularity's noise
+READINGS = {  # epsilon, whether each query gets all of it, the noise scale of the popularity
     "As printed": (1, False, None),
     "Whole ε\nper query": (1, True, None),
     "ε = 2": (2, False, None),
@@ -32,7 +32,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
         chosen = trials[(trials["epsilon"] == epsilon) & (trials["mechanism.per_query"] == per_query)]
         scale = chosen["mechanism.popularity_noise"]
         for mechanism, shown in SHOWN.items():
-            # SRA estimates no popularity: it is the same whatever its noise.
+            # SRA does not estimate popularity, so its noise does not matter.
             same = (chosen["mechanism"] == mechanism) & (
                 scale.isna() if noise is None or mechanism == "sra" else scale == noise
             )

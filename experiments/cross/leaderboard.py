@@ -1,6 +1,6 @@
 """cross: every column-count mechanism on every dataset, in three boards that are never mixed.
 
-Ranked by the mean absolute error; the other errors have a regret beside it. See `dpbench.compare` for the statistics.
+Ranked by the mean absolute error; the regrets of the other errors are given beside it. See `dpbench.compare` for the statistics.
 """
 
 import pandas as pd
@@ -17,7 +17,7 @@ CAPTION = views.CAPTION
 
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    """One row per board, setting and mechanism, with its standing beside its own numbers."""
+    """One row per board, setting and mechanism, with its standing and its own numbers."""
     return tables.numbers(trials, run, MEASURES)
 
 

@@ -1,4 +1,4 @@
-"""epicrec: MAE and RMSE of the category aggregates against epsilon; S-DPDP, the same without calibration, plain Laplace."""
+"""epicrec: MAE and RMSE of the category aggregates against epsilon; S-DPDP, S-DPDP without calibration, and plain Laplace."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""epicrec: running time of a release against the number of items; both phases, phase 2 alone, and plain Laplace.
+"""epicrec: running time of a release against the number of items; both phases, phase 2 only, and plain Laplace.
 
 Medians: the first release of a process also compiles, imports or solves what later ones reuse.
 """
@@ -11,7 +11,7 @@ from dpbench.figures.ticks import plain_ticks
 
 LABELS = {
     "both": "S-DPDP, both phases",
-    "sanitise": "S-DPDP, noise calibrated before",
+    "sanitise": "S-DPDP, noise already calibrated",
     "laplace": "Laplace",
 }
 

@@ -1,7 +1,7 @@
 """Figure 8 of gs: real and estimated L1 error against the group size w, over every w, with the best w and the chosen ones.
 
 `gs_sizes` has the curves: the real error, and the estimates by which GS chooses w, as printed (the sample times Δ) and by the
-mean row. The price of a choice is how far its real error exceeds the lowest, the paper's measure of the tuning. Releases of `gs`
+mean row. The cost of a choice is how far its real error exceeds the lowest, the paper's measure of the tuning. Releases of `gs`
 with a fixed w are drawn as dots: they check the curve.
 """
 

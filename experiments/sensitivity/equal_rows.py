@@ -1,4 +1,4 @@
-"""sensitivity, Section 4.1: truncation and noise against θ where all rows have 20 ones. At θ = 20 nothing is truncated."""
+"""sensitivity, Section 4.1: truncation and noise against θ if all rows have 20 ones. At θ = 20 nothing is truncated."""
 
 import pandas as pd
 from matplotlib.figure import Figure

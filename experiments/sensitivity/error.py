@@ -1,6 +1,6 @@
 """sensitivity: MAE and MRE against epsilon, one column of panels per dataset, for sensitivity control and its competitors.
 
-DPSense limits rows by scaling, as the paper does, and by sampling, which it says is much the same.
+DPSense limits rows by scaling, as the paper does, and by sampling, which has much the same effect according to the paper.
 """
 
 import pandas as pd

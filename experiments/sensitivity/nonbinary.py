@@ -1,4 +1,4 @@
-"""sensitivity, Section 4.4: MAE and MRE against epsilon on data that are not binary, one column of panels per dataset."""
+"""sensitivity, Section 4.4: MAE and MRE against epsilon on non-binary data, one column of panels per dataset."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
 """sensitivity: MAE of DPSense with a fixed θ beside what the quality function expects, ac(D) - q(D, θ), one panel per dataset.
 
-The paper says that q approximates the utility very well; `excess` is the price of trusting it: how far the MAE at q's
+The paper says that q approximates the utility very well; `excess` is the cost of relying on it: how far the MAE at q's
 best θ is above the lowest.
 """
 

@@ -1,4 +1,4 @@
-"""sensitivity, Section 4.4: MAE of DPSense and the θ it chooses against epsilon, with whole and with real candidates."""
+"""sensitivity, Section 4.4: MAE of DPSense and the θ it chooses against epsilon, with integer and with real candidates."""
 
 import pandas as pd
 from matplotlib.figure import Figure

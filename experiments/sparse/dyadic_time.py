@@ -1,6 +1,6 @@
 """Time of dyadic summaries, of sparse: seconds of a release, its tree included, against density.
 
-The median over trials, which leaves out the first one in a process, with quartiles.
+The median over trials with quartiles, which is robust to the slow first trial in a process.
 """
 
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Higher standard deviation, of sparse: error by range size; filter-priority with a summary twice as large too."""
+"""Higher standard deviation, of sparse: error by range size; filter-priority also with a summary twice as large."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Imputation, of sparse: error of one-sided filters by what absent values are taken for, against the threshold."""
+"""Imputation, of sparse: error of one-sided filters against the threshold, by the value assumed for absent entries."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """At the larger budget only what the text compares there; the thresholds of the others are made for the smaller."""
+    """At the larger budget, only the mechanisms that the text compares there; the others' thresholds are for the smaller one."""
     strict = numbers["epsilon"] == numbers["epsilon"].min()
     compared = numbers["mechanism"].isin(["geometric", "synthesizer"])
     figure = shapes.lines(

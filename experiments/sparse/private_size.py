@@ -1,4 +1,4 @@
-"""Private sizes, of sparse: error against the share of the budget that noisy n and the sum of all counts cost."""
+"""Private sizes, of sparse: error against the share of the budget for noisy n and the noisy sum of all counts."""
 
 import pandas as pd
 from matplotlib.figure import Figure

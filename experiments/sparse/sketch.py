@@ -7,7 +7,7 @@ from dpbench.figures import queries, style
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    """The others do not have rows: their one number is repeated over those of the sketch."""
+    """The other mechanisms have no rows: their single number is repeated for each number of rows."""
     keys = ["mechanism", "mechanism.ratio", "mechanism.rows"]
     table = queries.by_setting(trials, keys).rename(columns={"mechanism.rows": "rows", "mechanism.ratio": "ratio"})
     rows = table["rows"].dropna().unique()

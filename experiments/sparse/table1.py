@@ -1,4 +1,4 @@
-"""Table 1 of sparse: datasets and their densities, beside what the text says where the table is lost."""
+"""Table 1 of sparse: datasets and their densities, beside what the text says if the table is not available."""
 
 import pandas as pd
 from matplotlib.figure import Figure

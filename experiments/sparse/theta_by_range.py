@@ -1,4 +1,4 @@
-"""The best threshold of filter-priority sampling, of sparse, by size of the range: error over the least of that size."""
+"""The best threshold of filter-priority sampling, of sparse, by size of the range: error divided by the lowest for that size."""
 
 import pandas as pd
 from matplotlib.figure import Figure

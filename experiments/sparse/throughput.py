@@ -1,6 +1,6 @@
 """Throughput, of sparse: non-zero entries per second against density, shortcut and laborious forms of every method.
 
-The time is that of the release alone; the median over trials, which leaves out the first one in a process.
+The time is that of the release only: the median over trials, which is robust to the slow first one in a process.
 """
 
 import pandas as pd

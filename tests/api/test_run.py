@@ -30,7 +30,7 @@ class Shifted(Mechanism):
 
 
 class Odd:
-    """A stranger: no dataclass, no base class."""
+    """A user's class without dataclass and base class."""
 
     def __init__(self, by: object) -> None:
         self.by = by
@@ -64,7 +64,7 @@ def test_objects_beside_names(tmp_path: Path) -> None:
 
 
 def test_what_an_object_holds_is_part_of_its_identity(tmp_path: Path) -> None:
-    """Plain values, arrays and attributes of strangers: other content is another setting, never a stored result."""
+    """Plain values, arrays and attributes of users' classes: other content is another setting, never a stored result."""
     tables = [np.zeros(2000), np.r_[np.zeros(1000), 1.0, np.zeros(999)]]  # equal when they are printed
     assert [mae(tmp_path, Shifted(table=table))["Shifted"] for table in tables] == [1, 2]
     assert [mae(tmp_path, Odd(by))["Odd"] for by in (2, 3, [3, 4], np.arange(3))] == [2, 3, 7, 3]
@@ -146,7 +146,7 @@ print(run.trials()["metric.mae"].tolist())
 
 
 def test_without_source_nothing_is_resumed(tmp_path: Path) -> None:
-    """Code that nobody can read may have changed: the second process computes its own, whatever the folder holds.
+    """Code without source may have changed: the second process computes its own, whatever the folder holds.
 
     The first with workers, the second under a time limit: the object reaches both kinds of processes.
     """

@@ -1,4 +1,4 @@
-"""Which way of auditing judges what, how names are read, and pairs made of a user's table."""
+"""Which method audits which mechanism, how names are parsed, and pairs made from a user's table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dpbench.mechanisms.base import MECHANISMS
 
 @dataclass(frozen=True)
 class Stranger:
-    """LPA by another hand, with as much noise as `factor` leaves."""
+    """LPA as a user's own class, with its noise divided by `factor`."""
 
     bound: int = 2
     factor: float = 1.0
@@ -134,7 +134,7 @@ SHIPPED = [name for name in catalogue.options("mechanism") if name not in MECHAN
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_only_a_yaml_names_can_be_audited(name: str) -> None:
-    """Without a dataset nobody declares a bound: a small one stands for it."""
+    """Without a dataset there is no declared bound: a small one is used."""
     (one,) = own_mechanism(name, catalogue.mechanism(name))
     assert one.name == name
     assert getattr(one.mechanism, "bound", 3) != "declared"

@@ -1,4 +1,4 @@
-"""What one step costs, against closed forms and brute force over outputs."""
+"""The cost of one step, against closed forms and brute force over outputs."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def imaginary_without(kind: str, call: Any, parameters: dict[str, Any]) -> Any:
 
 
 def by_true_counts(right: Any, self: Any, columns: Any, epsilon: float, noise: Any) -> Counts:
-    """GS-R, with groups of like counts."""
+    """GS-R, with groups of similar counts."""
     w = min(self.sensitivity(columns), columns.columns)
     return self.smoothed(columns, np.argsort(columns.counts, kind="stable"), w, epsilon, noise)
 
@@ -112,7 +112,7 @@ def smaller_groups(right: Any, counts: Any, order: Any, w: int, scale: float, no
 
 
 class TwiceSpent:
-    """A budget whose rest is all of it."""
+    """A budget whose `rest` returns all of it."""
 
     def __init__(self, right: Any, epsilon: float) -> None:
         self.epsilon = epsilon

@@ -68,13 +68,13 @@ def noisy_sample_published(right: Any, self: Any, columns: Any, epsilon: float, 
 
 
 def rounded_ties_by_lot(right: Any, t_s: Any, noise: Any) -> np.ndarray:
-    """Noisy values that are nearly equal, in an order by lot."""
+    """Noisy values that are nearly equal, in random order."""
     lot = noise.stream("equal").permutation(t_s.size)
     return lot[np.argsort(np.round(t_s[lot]), kind="stable")]
 
 
 def consistent_tree(weights: np.ndarray) -> np.ndarray:
-    """Sums that fit: here all scaled to the first node."""
+    """Consistent sums: here all scaled to the first node."""
     return weights * 0.5 + weights.mean() * 0.5
 
 

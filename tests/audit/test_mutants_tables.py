@@ -141,7 +141,7 @@ def ties_in_order(right: Any, self: Any, rng: Any) -> np.ndarray:
 
 
 class Plain:
-    """A stranger's Laplace mechanism, with the noise of one 1 for rows of three."""
+    """A user's own Laplace mechanism, with noise for one 1 on rows of three."""
 
     bound = 3
     scale = 1.0
@@ -158,7 +158,7 @@ class OneNoise(Plain):
 
 
 class OwnRelease(Mechanism):
-    """A mechanism of the package's kind that goes round its noise."""
+    """A mechanism derived from ours that bypasses `noise`."""
 
     def release(self, data: Any, epsilon: float, rng: Any, noise: str = "float") -> Counts:
         return Counts(counts=np.where(data.counts > 0, data.counts + rng.laplace(0.0, 7 / epsilon, data.columns), 0.0))

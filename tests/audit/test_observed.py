@@ -1,4 +1,4 @@
-"""What is read of a release, and the columns it becomes: nothing that is published is passed over."""
+"""What is read from a release, and the columns it becomes: nothing that is published is ignored."""
 
 from __future__ import annotations
 

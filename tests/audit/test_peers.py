@@ -1,4 +1,4 @@
-"""Mechanisms of other libraries stand the test of their releases; with too little noise they do not.
+"""Mechanisms of other libraries pass the test of their releases; with too little noise they do not.
 
 False alarms: 1 % each, by construction of the test. The libraries draw from the system's randomness.
 """

@@ -183,7 +183,7 @@ class SameNoise(Own):
 
 
 class MoreSteps(Own):
-    """One step more where some column is empty."""
+    """One step more if some column is empty."""
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         counts = noise.laplace(data.counts, scale=2 / epsilon)
@@ -193,7 +193,7 @@ class MoreSteps(Own):
 
 
 class RareChoice(Own):
-    """Half of the budget for a choice whose last outcome nearly never comes up, and has next to no noise."""
+    """Half of the budget for a choice whose last outcome almost never occurs, and has almost no noise."""
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         rare = noise.choose([0.0, -1e3], epsilon=epsilon / 2, sensitivity=1, monotone=False)
@@ -201,7 +201,7 @@ class RareChoice(Own):
 
 
 class WrongSensitivity(Own):
-    """The noise of one 1 for rows of two."""
+    """Noise for one 1 on rows of two."""
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         return Counts(counts=noise.laplace(data.counts, scale=1 / epsilon))
@@ -239,7 +239,7 @@ def test_planted_faults_of_a_users_class(cls: type, loss: float, step: str, reas
 
 def test_what_cannot_be_replayed_is_told() -> None:
     class Plain:
-        """No noise of ours."""
+        """Does not use our noise."""
 
         def release(self, data, epsilon, rng):
             return Counts(counts=data.counts + rng.laplace(size=data.columns))

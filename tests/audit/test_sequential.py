@@ -28,7 +28,7 @@ MOST_ALARMS = int(binom.ppf(0.999, SEEDS, ALPHA))
 
 
 class Cheating(Test):
-    """Learns from the very draws it then bets on: what would break the test's promise."""
+    """Learns from the same draws it then bets on, which would invalidate the test."""
 
     def _play(self, one: Candidate) -> None:
         before, after = self._draw(one, 100)

@@ -1,4 +1,4 @@
-"""The audit in a results folder: kept whole, replaced by name, and safe to open when somebody else wrote it."""
+"""The audit in a results folder: stored completely, replaced by name, and safe to open if somebody else wrote it."""
 
 from __future__ import annotations
 

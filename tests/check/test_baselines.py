@@ -38,7 +38,7 @@ def test_times_are_never_compared(committed: dict[str, Numbers]) -> None:
 
 
 def test_the_committed_baselines_are_small() -> None:
-    """They grow with every experiment; what matters is that a clone stays quick."""
+    """They grow with every experiment, but cloning the repository must stay quick."""
     assert sum(path.stat().st_size for path in BASELINES.glob("**/*")) < 8_000_000
 
 

@@ -1,4 +1,4 @@
-"""The comparison under other noise: what it finds in the law of numbers, and that unchanged code passes."""
+"""The comparison under other noise: which changes of a distribution it finds, and that unchanged code passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `check`, on a user's own folder: an experiment of their own with the strangers' mechanisms."""
+"""The verb `check` in a user's own folder: the user's own experiment with the mechanisms of strangers.py."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_an_output_that_cannot_be_is_known_before_the_work(home: Path, capsys: p
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tmp_path: Path) -> None:
-    """Neither its folder nor its workers."""
+    """It leaves neither its folder nor its workers."""
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""Claims' expressions are bounded: what is wrong in one is an error that names the claim, and never a hang."""
+"""Expressions of claims are bounded: a wrong one is an error that names the claim, and never hangs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_cannot_be_computed_names_the_claim(measure: str) -> None:
 
 
 def test_a_zero_among_the_results_is_no_mistake_of_the_claim() -> None:
-    """An error of 0 leaves a ratio without a value: it decides nothing, and the other claims go on."""
+    """An error of 0 leaves a ratio without a value: it decides nothing, and the other claims continue."""
     cells = [
         Cell("a", {"mechanism": "a"}, {"mae": np.array([0.0, 0.0])}),
         Cell("b", {"mechanism": "b"}, {"mae": np.ones(2)}),

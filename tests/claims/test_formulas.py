@@ -1,4 +1,4 @@
-"""Claims decided by computation, and what else a claim may say: each with a case that must fail."""
+"""Claims decided by computation, and other keys of a claim: each with a case that must fail."""
 
 from __future__ import annotations
 

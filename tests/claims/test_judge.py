@@ -130,7 +130,7 @@ def test_runs_on_files_stand_beside_and_own_runs_decide_nothing(tmp_path: Path) 
 
 
 def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
-    """Gowalla is as large on a laptop as in the paper, Netflix is not; what is left out is said, and decides nothing."""
+    """Gowalla is as large at laptop scale as in the paper, Netflix is not; what is left out is reported, and decides nothing."""
     import yaml
 
     def judge(**ratios: float) -> Judge:
@@ -278,7 +278,7 @@ def two_kinds_of_evidence(generated: float, files: float) -> Judge:
 
 
 def test_generated_data_and_files_have_verdicts_of_their_own() -> None:
-    """Files of all that a claim is about decide it; files of a part stand beside."""
+    """Files of all datasets of a claim decide it; files of some are shown beside."""
     judge = two_kinds_of_evidence(0.5, 2.0)
     every = judge.verdict(claim(each=("dataset",), **RATIO))
     assert (every.verdict, every.source) == (REPRODUCED, "generated data, laptop size, one draw")

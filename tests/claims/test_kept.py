@@ -1,4 +1,4 @@
-"""Kept audits: read again for the same question to the same code, computed anew otherwise."""
+"""Stored audits: read again for the same request and the same code, computed again otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trials tell about a mean: exact intervals on few steps, equal values, and several draws of the data."""
+"""What trials say about a mean: exact intervals for few values, equal values, and several draws of the data."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def seeded(offsets: list[float], trials: int, name: str = "a", factor: float = 1
 
 
 def test_intervals_over_several_draws_include_their_spread() -> None:
-    """And what all mechanisms share on a draw drops out of their ratio."""
+    """And what all mechanisms share on a draw cancels in their ratio."""
     offsets = [-0.2, -0.1, 0.0, 0.1, 0.2]
     one, other = seeded(offsets, 20), seeded(offsets, 20, "b", 2.0)
     alone = evaluate("mae(mechanism=a)", Scope([one, other]))

@@ -1,4 +1,4 @@
-"""Measures: the little language of claims, the cells it reads, and the intervals."""
+"""Measures: the expression language of claims, the cells it reads, and the intervals."""
 
 from __future__ import annotations
 

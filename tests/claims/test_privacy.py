@@ -1,4 +1,4 @@
-"""Claims of privacy: read from YAML, decided by replay, and contradicted as soon as a mechanism is broken."""
+"""Claims about privacy: read from YAML, decided by replay, and contradicted as soon as a mechanism is broken."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def expected(claim: Claim) -> str:
 
 
 def test_the_theorems_hold_and_the_errata_do_not() -> None:
-    """On a few pairs each. A sensitivity that must be reached is reached by the shapes of pairs that hurt."""
+    """On a few pairs each. A sensitivity that must be reached is reached by the most revealing shapes of pairs."""
     assert len(CLAIMS) >= 45
     assert {claim.paper for claim in CLAIMS.values()} == {"gs", "sparse", "analytics", "sensitivity", "epicrec"}
     found = {name: verdict(claim, 34) for name, claim in CLAIMS.items()}

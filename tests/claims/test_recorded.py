@@ -1,4 +1,4 @@
-"""Verdicts on record: shown where an experiment was not run, beside the own verdict where it was."""
+"""Recorded verdicts: shown if an experiment was not run, beside the new verdict if it was."""
 
 from __future__ import annotations
 

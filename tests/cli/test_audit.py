@@ -1,4 +1,4 @@
-"""The verb `audit`, through the front door: the table, the JSON, the exit status, and what it says to wrong use."""
+"""The verb `audit` on the command line: the table, the JSON, the exit status, and the messages for wrong use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compare` through the front door: a stranger's mechanism in a fresh folder, advice on somebody's own data, and nonsense."""
+"""`compare` on the command line: a user's mechanism in a fresh folder, advice on a user's data, and wrong use."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], t
 
 @pytest.mark.parametrize("width", [60, 80, 150])
 def test_everything_shown_fits_the_terminal(width: int) -> None:
-    """Three forms side by side keep their labels and shares, and the list a line a dataset."""
+    """Three forms side by side keep their labels and shares, and the list has one line per dataset."""
     rng = np.random.default_rng(0)
     rows = [rng.choice(5000, size, replace=False) for size in rng.zipf(1.5, 300) if size < 5000]
     data = Incidence.from_rows(rows, columns=5000)

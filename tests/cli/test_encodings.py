@@ -1,4 +1,4 @@
-"""Output survives terminals that know few letters: readable ones stand for those they lack, and nothing fails."""
+"""Output works on terminals with few characters: missing ones are replaced by readable ones, and nothing fails."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _letters(out: str) -> str:
 
 
 def _check_columns(out: str) -> None:
-    """The rows of the list of mechanisms are of one width: letters were replaced before the table was laid out."""
+    """The rows of the list of mechanisms are of one width: characters were replaced before the table was laid out."""
     table = out.partition("'list' 'mechanisms'")[2].partition("exit status:")[0]
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len({len(row) for row in rows}) == 1

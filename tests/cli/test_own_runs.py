@@ -1,4 +1,4 @@
-"""Runs of one's own (ad-hoc and named ones) and several experiments in one go, as a user meets them."""
+"""A user's own runs (ad-hoc and named ones) and several experiments at once, on the command line."""
 
 from __future__ import annotations
 

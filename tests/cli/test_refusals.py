@@ -1,4 +1,4 @@
-"""What `run` does with budgets and sizes that nothing can serve: exit status 2 and the reason, or numbers that are finite."""
+"""What `run` does with budgets and sizes that are not possible: exit status 2 and the reason, or numbers that are finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command lines of another form get the one that is meant; fuzzed ones get a line, and never a traceback."""
+"""Command lines in another style are corrected; fuzzed ones give one line, and never a traceback."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def test_a_module_loaded_by_a_computed_name_is_never_resumed(project: Project) -
 
 
 def test_a_mechanism_by_name_brings_its_family(project: Project) -> None:
-    """Whoever can make any mechanism by its name may run any of them."""
+    """Code that can make any mechanism by name may run any of them."""
     project.write(
         wraps="import dpbench\nclass A:\n    def f(self):\n        return dpbench.mechanism('gs')\n",
         plain="from dpbench import Mechanism\nclass A(Mechanism):\n    pass\n",

@@ -1,4 +1,4 @@
-"""Code of no importable module: scripts, notebooks, and what nobody can read; and files that changed after loading."""
+"""Code in no importable module: scripts, notebooks, and code without source; and files that changed after loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards: who is on which, under which name; ranks and regrets by hand; the tables that scripts and verb show."""
+"""Boards: which mechanism is on which, under which name; ranks and regrets by hand; the tables that scripts and verb show."""
 
 from __future__ import annotations
 

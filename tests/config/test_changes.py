@@ -1,4 +1,4 @@
-"""A run with overrides is told from its experiment as defined: what differs, where it is kept, and how it goes away."""
+"""A run with overrides is distinguished from its experiment: what differs, where it is stored, and when it disappears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that nobody knows, and words that change nothing, are errors: on the command line, and in YAML with the line."""
+"""Unknown keys, and overrides without effect, are errors: on the command line, and in YAML with the line."""
 
 from __future__ import annotations
 

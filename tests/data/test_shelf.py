@@ -1,4 +1,4 @@
-"""Kept numbers: computed once for all processes, never taken from other data, other code or a damaged file."""
+"""Stored numbers: computed once for all processes, never taken from other data, other code or a damaged file."""
 
 import subprocess
 import sys

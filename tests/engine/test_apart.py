@@ -27,7 +27,7 @@ TRIALS = 300
 
 @pytest.fixture
 def machines() -> Iterator[Machines | None]:
-    """None where there can be no namespaces: then the folders alone are apart."""
+    """None if namespaces are not possible: then only the folders are separate."""
     made = None if namespaces.missing() else Machines()
     yield made
     if made is not None:

@@ -1,4 +1,4 @@
-"""Runs on Dask clusters: the same numbers, workers that come and go, schedulers that are lost or never were."""
+"""Runs on Dask clusters: the same numbers, workers that come and go, schedulers that are lost or never existed."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_lost_scheduler_costs_nothing_that_is_finished(dpbench: Call, home: Pa
 
 
 def test_a_worker_without_the_users_module_names_it(dpbench: Call, home: Path, cluster: Cluster) -> None:
-    """It computes what it has the code for; with nobody else there, the rest fails for that reason."""
+    """It computes what it has the code for; without other workers, the rest fails for that reason."""
     elsewhere = home / "elsewhere"
     elsewhere.mkdir()
     cluster.worker("elsewhere", cwd=elsewhere)

@@ -23,7 +23,7 @@ def number(chunk: Chunk) -> int:
 def simulate(
     work: list[Chunk], deadly: set[int], workers: dict[str, int], nannies: bool, seed: int = 0
 ) -> tuple[list[Outcome], set[int], int]:
-    """Outcomes of failures, what was finished, and how many workers died: a cluster that runs in the head."""
+    """Outcomes of failures, what was finished, and how many workers died: a simulated cluster."""
     rng = np.random.default_rng(seed)
     dispatch, failed, done, deaths = Dispatch(work), [], set(), 0
     dispatch.workers = dict(workers)
@@ -93,7 +93,7 @@ def test_a_chunk_fails_only_after_it_was_alone() -> None:
 
 
 def test_a_chunk_is_excused_a_few_times_and_then_blamed() -> None:
-    """It may take longer than any worker lives: it must not go round for ever."""
+    """It may take longer than any worker lives: it must not be resent forever."""
     dispatch = Dispatch(chunks(1))
     deaths, guilty = 0, []
     while not dispatch.over:

@@ -1,4 +1,4 @@
-"""The engine through its front door: determinism, resuming, failures, strangers. A user's folder with own YAML and code."""
+"""The engine on the command line: determinism, resuming, failures, users' classes. A user's folder with own YAML and code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures tell where: file and line of the user's code, one line per distinct failure, and the files of tracebacks."""
+"""Failures say where: file and line of the user's code, one line per distinct failure, and the files of tracebacks."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_failures_alike_but_for_numbers_are_one_problem() -> None:
 
 
 def test_trials_stopped_at_different_lines_are_one_problem() -> None:
-    """Where the time of an endless loop is over is chance; two files are two problems."""
+    """At which line an endless loop is stopped is random; two files are two problems."""
     late = "took longer than runner.timeout=2 s"
     result = Result(
         failures={

@@ -1,4 +1,4 @@
-"""What goes wrong around a run, through the front door: other histories, damage, folders that vanish, kills."""
+"""What can go wrong around a run, on the command line: other histories, damage, folders that vanish, kills."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Queue:
-    """A cluster of jobs and the Slurm behind it, in the head: `states` is what Slurm says."""
+    """A simulated cluster of jobs and its Slurm: `states` is what Slurm reports."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.workers: dict[str, Any] = {}
@@ -147,7 +147,7 @@ def test_jobs_that_never_bring_a_worker_end_the_run(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_slurm_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It changes nothing while there are workers. Without any, the run does not wait for ever."""
+    """It changes nothing while there are workers. Without any, the run does not wait forever."""
     queue = Queue(monkeypatch)
     jobs = Jobs(queue, 2, "logs")
     worker = queue.arrive(1)

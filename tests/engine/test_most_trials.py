@@ -1,4 +1,4 @@
-"""`most_trials`: a mechanism that is repeated less often than the others of its run."""
+"""`most_trials`: a mechanism with fewer trials than the others of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Through the front door: code that changed is run again, and code that did not is not."""
+"""On the command line: code that changed is run again, and code that did not is not."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def copy(tmp_path: Path) -> Copy:
 
 
 def mae(output: str) -> float:
-    """The error in the table of a run, whatever stands around it."""
+    """The error in the table of a run."""
     found = re.search(r"\blpa\b[^\n]*?([\d,]+\.?\d*(?:e[+-]?\d+)?) ± ", output)
     assert found, output
     return float(found[1].replace(",", ""))

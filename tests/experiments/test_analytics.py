@@ -1,4 +1,4 @@
-"""Every experiment of analytics at smoke size, through the front door: trials, numbers and pictures."""
+"""Every experiment of analytics at smoke size, on the command line: trials, numbers and figures."""
 
 from __future__ import annotations
 

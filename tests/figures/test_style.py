@@ -1,4 +1,4 @@
-"""The looks of lines: told apart without colour, and one for each mechanism in every figure."""
+"""Line styles: distinguishable without colour, and the same for a mechanism in every figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figure of an own run: what it runs along, by the number of axes."""
+"""The default figure of a user's own run: its x axis, by the number of axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of a mechanism, asked of every registered one on a small example of each data kind it takes.
+"""The contract of a mechanism, checked for every registered one on a small example of each data kind it accepts.
 
 Only `test_error_falls_as_epsilon_grows` is statistical: it compares means over `TRIALS` releases at budgets a hundredfold
 apart, and asks for a fall beyond four standard errors; the seeds are fixed.

@@ -95,7 +95,7 @@ def theirs(case, **faults):
 
 
 def statistics(trials):
-    """What is compared, a value a trial: errors, the noise alone, the smoothing alone, and what was chosen."""
+    """What is compared, one value per trial: errors, only the noise, only the smoothing, and what was chosen."""
     t, w, l1 = (np.array(part, dtype=float) for part in zip(*trials, strict=True))
     error = t - DATA.counts
     together = t[:, :, None] == t[:, None, :]  # columns of one group have the same count

@@ -1,4 +1,4 @@
-"""What `gs_sizes` tells of every group size: against plain lists, closed forms, and `gs` itself.
+"""What `gs_sizes` reports for every group size: against plain lists, closed forms, and `gs` itself.
 
 Tests of means allow five standard errors, a false alarm of 6e-7 each; fixed seeds.
 """

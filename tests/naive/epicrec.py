@@ -28,7 +28,7 @@ def noise(matrix, epsilon):
 
 
 def relax(matrix, noisy):
-    """The relaxed (4.5), a variable an item."""
+    """The relaxed problem (4.5), with one variable per item."""
     return lsq_linear(np.asarray(matrix, dtype=float).T, noisy, (0, 1), method="bvls", tol=1e-14).x
 
 

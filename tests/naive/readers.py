@@ -1,4 +1,4 @@
-"""The file formats read with Python's own tools, a line at a time: what a right answer is. Written from the formats'
+"""The file formats read with Python's own tools, one line at a time: the reference answers. Written from the formats'
 descriptions, not from the readers; None for a line that is not well formed."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Noise`: every step has a generator of its own, and the law that it says.
+"""`Noise`: every step has its own generator, and the distribution that it states.
 
 Laws are tested by Kolmogorov-Smirnov or chi-square at a false-alarm rate of 1e-4 each, fewer than thirty of them; the
 same tests find a factor of 1.1 planted in the draws. All seeds are fixed.
@@ -72,7 +72,7 @@ def test_a_release_takes_128_bits_of_the_generator_and_no_more() -> None:
 
 
 def test_the_keys_of_the_steps_stay_as_they_are() -> None:
-    """Golden numbers: whoever changes how generators are keyed moves every number of every experiment."""
+    """Golden numbers: a change in how generators are keyed moves every number of every experiment."""
     made = noise(0)
     first = made.laplace([0.0, 10.0], scale=1.0), made.laplace([0.0], scale=1.0), made.stream("ties").random()
     assert [float(x) for x in np.hstack(first)] == pytest.approx(GOLDEN, rel=1e-12)

@@ -1,4 +1,4 @@
-"""The section of the audit: one row for each mechanism, nothing run for it, and the command where there is nothing."""
+"""The section of the audit: one row per mechanism, nothing is run for it, and the command if there is no audit."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_code_and_markdown_are_escaped() -> None:
 
 
 def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
-    """Who sends a folder in which report.html is a link must not choose a file that is overwritten."""
+    """The sender of a folder in which report.html is a link must not be able to have another file overwritten."""
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / "report.html").symlink_to(precious)

@@ -1,4 +1,4 @@
-"""`reproduce` through the front door: runs a paper, compares with the record, writes the bundle of an artifact."""
+"""`reproduce` on the command line: runs a paper, compares with the record, writes the bundle of an artifact."""
 
 from __future__ import annotations
 

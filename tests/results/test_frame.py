@@ -1,4 +1,4 @@
-"""Frames of trials and what `summarise` says of them, against a direct computation."""
+"""Frames of trials and their summaries by `summarise`, against a direct computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A results folder from somebody else does not fill the memory of whoever opens it, and does not make it wait."""
+"""A results folder from somebody else does not fill the memory of its reader, and does not make it wait."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _little_memory() -> None:
 
 
 def test_files_without_end_are_passed_over(tmp_path: Path) -> None:
-    """Through the front door: a file of a terabyte that takes no place on the disk, and pipes, as trials and runs."""
+    """On the command line: a file of a terabyte that takes no place on the disk, and pipes, as trials and runs."""
     results = tmp_path / "results"
     made = run(results, 1, repetitions=4)
     made.save()

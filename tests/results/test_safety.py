@@ -1,4 +1,4 @@
-"""Somebody else's results folder, through the front door: whatever it names is not imported, called, opened or written.
+"""Somebody else's results folder, on the command line: whatever it names is not imported, called, opened or written.
 
 A hook in the process notes every import, every opened file and every started program. The folder is sealed properly, as its
 author can do.

@@ -300,7 +300,7 @@ def test_pipes_and_folders_are_no_files(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_told_and_not_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A passing fault of the disk must not cost good data."""
+    """A temporary disk error must not cost good data."""
     store, told = store_of(tmp_path)
     path = put(store, range(4))
 

@@ -1,4 +1,4 @@
-"""Cached datasets: every accident is named and mended, and an opened dataset proves what it is."""
+"""Cached datasets: every damage is reported and repaired, and an opened dataset proves its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's source is built again when a file that it reads has other content, without a word from its author."""
+"""A user's source is built again when a file that it reads has other content, without any action by its author."""
 
 from __future__ import annotations
 

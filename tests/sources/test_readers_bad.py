@@ -374,7 +374,7 @@ def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path]) -> Non
 
 
 def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path]) -> None:
-    """Whoever uses the built data later learns what is missing from it; good files say nothing."""
+    """Later users of the built data are told what is missing from it; good files give no message."""
     path = write("retail.dat", "1 2\nx\n3\ny\n")
     spec = DatasetSpec("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
     told = f"2 bad lines were skipped; the first: {path}, line 2: "

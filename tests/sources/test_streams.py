@@ -52,7 +52,7 @@ def test_other_seeds_parameters_sources_and_uses_have_other_streams() -> None:
 
 
 def test_the_streams_stay_as_they_are() -> None:
-    """Golden numbers: whoever changes how streams are keyed changes all generated data and queries."""
+    """Golden numbers: a change in how streams are keyed changes all generated data and queries."""
     assert first(keyed.stream(1, "data", "x"))[:2] == pytest.approx(GOLDEN, rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""A user's folder with own code and configuration, for tests through the front door."""
+"""A user's folder with own code and configuration, for tests on the command line."""
 
 from __future__ import annotations
 

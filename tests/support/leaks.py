@@ -19,7 +19,7 @@ ONE = Pair("0 and 1", 0.0, 1.0)  # type: ignore[arg-type]
 
 @dataclass(frozen=True)
 class Laplace:
-    """A stranger's class: only `release`. `factor` above 1 is noise that is too small."""
+    """A user's own class with only `release`. `factor` above 1 is noise that is too small."""
 
     factor: float = 1.0
 
