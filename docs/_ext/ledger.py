@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pages.markdown import table
+from pages.papers import verdicts
+
 from dpbench.claims.ledger import VERDICTS
 from dpbench.claims.verdicts import tally
 from dpbench.report.gather import PAPERS
-from pages.markdown import table
-from pages.papers import verdicts
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- ledger: written by `python docs/_ext/ledger.py` -->\n", "<!-- end of ledger -->\n"
