@@ -9,6 +9,7 @@ import tomllib
 import yaml
 
 import dpbench
+
 from support.paths import ROOT
 
 HEADS = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
