@@ -48,9 +48,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
-autodoc_typehints = "signature"
-autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("Value", "ArrayLike", "NDArray")}
+autodoc_typehints = "none"  # the text says what is expected; unions of six types do not
 autodoc_class_signature = "separated"  # a class is made by its constructors; its fields would fill the page
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "__init__, __new__"}

@@ -32,7 +32,8 @@ def begin(folder: str | None = None) -> None:
     os.chdir(folder)
     # `python` is the one that runs this page.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    os.environ |= {"COLUMNS": WIDTH, "TERM": "dumb", "NO_COLOR": "1"}
+    # A plain terminal. Its width counts only together with a height.
+    os.environ |= {"COLUMNS": WIDTH, "LINES": "50", "TERM": "dumb", "NO_COLOR": "1"}
     get_ipython().system = command
 
 
