@@ -55,4 +55,4 @@ $(VENV)/.docs: $(VENV)/.ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -34,7 +34,7 @@ author = "The dpbench developers"
 copyright = author
 version = release = dpbench.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "pages", "cells"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "pages", "cells"]
 exclude_patterns = ["_build", "slurm", "ci", "about"]
 root_doc = "index"
 default_role = "code"  # docstrings name things between single backticks
@@ -48,10 +48,11 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
-autodoc_typehints = "signature"
+autodoc_typehints = "none"  # the text says what is expected; unions of six types do not
+autodoc_class_signature = "separated"  # a class is made by its constructors; its fields would fill the page
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
-napoleon_google_docstring = True
+autodoc_default_options = {"exclude-members": "__init__, __new__"}
+python_maximum_signature_line_length = 90
 
 html_theme = "furo"
 html_title = f"dpbench {version}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import pty
+import re
 import selectors
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-WIDTH = "88"
+WIDTH = "100"
 """Columns of a command's output: what fits the page."""
+BAR = re.compile(r"\S+ ━+ +\d+/\d+ .*")
+"""A progress bar that is done."""
 
 
 def begin(folder: str | None = None) -> None:
@@ -29,7 +32,8 @@ def begin(folder: str | None = None) -> None:
     os.chdir(folder)
     # `python` is the one that runs this page.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    os.environ |= {"COLUMNS": WIDTH, "TERM": "dumb", "NO_COLOR": "1"}
+    # A plain terminal. Its width counts only together with a height.
+    os.environ |= {"COLUMNS": WIDTH, "LINES": "50", "TERM": "dumb", "NO_COLOR": "1"}
     get_ipython().system = command
 
 
@@ -66,4 +70,4 @@ def _shown(*ends: int) -> str:
                 if not part:
                     waiting.unregister(key.fd)
     lines = b"".join(found).decode().replace("\r\n", "\n").splitlines()
-    return "".join(f"{text.rstrip()}\n" for text in lines)
+    return "".join(f"{text.rstrip()}\n" for text in lines if not BAR.fullmatch(text.strip()))

@@ -55,7 +55,8 @@ def run(
     >>> data = dpbench.Incidence.from_rows([[0, 2], [1, 2, 3], [2]] * 50, columns=4)
     >>> folder = tempfile.TemporaryDirectory()
     >>> run = dpbench.run(
-    ...     dataset={"mine": data}, mechanism=["lpa", "zero"], epsilon=[1.0], trials=4, name="first", results=folder.name, jobs=1
+    ...     dataset={"mine": data}, mechanism=["lpa", "zero"], epsilon=[1.0],
+    ...     trials=4, name="first", results=folder.name, jobs=1,
     ... )
     >>> run.summary()[["mechanism", "trials", "mae"]].round(2)
       mechanism  trials    mae

@@ -69,7 +69,7 @@ def test_what_is_left_out_is_still_told() -> None:
 def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for code in python(page):
-        exec(compile(code, str(page), "exec"), {"__name__": "page"})
+        exec(compile(code, str(page), "exec", dont_inherit=True), {})
 
 
 def test_options_in_tables_exist(dpbench: Call) -> None:

@@ -12,7 +12,7 @@ import pytest
 from support.paths import ROOT
 
 DOCS = ROOT / "docs"
-CELL = re.compile(r"^```\{code-cell\} ipython3\n((?::.*\n)*)(.*?)^```$", re.MULTILINE | re.DOTALL)
+CELL = re.compile(r"^```\{code-cell\} ipython3\n((?::[^\n]*\n)*)(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)

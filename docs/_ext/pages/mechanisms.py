@@ -30,7 +30,8 @@ def index_page() -> str:
         group = heading(cls.paper) if cls.paper in PAPERS else MODERN
         row = (f"[{name}]({name}.md)", plain(first_sentence(cls.__doc__ or "")), cls.privacy, ", ".join(cls.kinds))
         groups.setdefault(group, []).append(row)
-    ordered = sorted(groups, key=lambda group: (group == MODERN, group))
+    known = [heading(paper) for paper in PAPERS]
+    ordered = sorted(groups, key=lambda group: known.index(group) if group in known else len(known))
     parts = [
         f"## {group}\n\n{table(('name', 'what it does', 'guarantee', 'data'), groups[group])}" for group in ordered
     ]

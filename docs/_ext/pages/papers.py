@@ -144,7 +144,7 @@ def _claims(paper: str, found: Sequence[Verdict]) -> Iterator[str]:
     decided = [one for one in found if one.verdict != UNTESTABLE]
     waiting = [one for one in found if one.verdict == UNTESTABLE]
     if decided:
-        yield table(("verdict", "what the paper says", "expected", "found"), map(_decided, decided))
+        yield table(("what the paper says", "expected and found"), map(_decided, decided))
     if waiting:
         listed = "\n".join(f"- {_sentence(one)} *{plain(_lacking(one))}.*" for one in waiting)
         yield f"### Not testable from what is on record\n\n{listed}"
@@ -159,10 +159,11 @@ def _sentence(one: Verdict) -> str:
     return f"{plain(claim.says).rstrip('.')} ({plain(claim.place)}; `{claim.id.partition('/')[2]}`)."
 
 
-def _decided(one: Verdict) -> tuple[str, str, str, str]:
+def _decided(one: Verdict) -> tuple[str, str]:
     spread = f" ({one.interval})" if one.interval else ""
     note = f" *{plain(one.claim.note)}*" if one.claim.note else ""
-    return f"**{one.verdict}**", _sentence(one) + note, plain(one.claim.expect), plain(f"{one.measured}{spread}")
+    found = plain(f"{one.measured}{spread}")
+    return f"**{one.verdict}**: {_sentence(one)}{note}", f"expected {plain(one.claim.expect)}; found {found}"
 
 
 def _differences(paper: str) -> Iterator[str]:
