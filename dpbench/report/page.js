@@ -82,7 +82,8 @@
 
   // Two hundred cards are too long a way on a phone: there the list opens on a touch, or by a link into it.
   const list = document.getElementById("claims-list");
-  if (list && matchMedia("(max-width: 56rem)").matches) list.open = false;
+  const index = document.querySelector("details.index");
+  for (const long of [list, index]) if (long && matchMedia("(max-width: 56rem)").matches) long.open = false;
 
   // A link into something folded away or filtered out shows it.
   const reveal = () => {
@@ -120,7 +121,7 @@
     figure.addEventListener("pointermove", (event) => hover(figure, event));
     figure.addEventListener("pointerleave", () => { tip.hidden = true; });
   };
-  const dialog = document.getElementById("zoom");
+  const dialog = document.getElementById("zoom");  // not there where a table stands alone
   const enlarge = (figure) => {
     const copy = figure.cloneNode(true);
     const picture = copy.querySelector("img");
@@ -131,8 +132,8 @@
     dialog.append(tip);  // what is not inside an open dialog lies behind it
     dialog.showModal();
   };
-  dialog.addEventListener("close", () => { tip.hidden = true; document.body.append(tip); });
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog?.addEventListener("close", () => { tip.hidden = true; document.body.append(tip); });
+  dialog?.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   for (const figure of document.querySelectorAll("main figure")) {
     watch(figure);
     figure.addEventListener("click", () => enlarge(figure));
@@ -169,10 +170,10 @@
       return item;
     }));
   };
-  search.addEventListener("input", look);
-  search.addEventListener("focus", look);
-  search.addEventListener("keydown", (event) => { if (event.key === "Escape") { search.value = ""; look(); } });
-  found.addEventListener("click", (event) => { if (event.target.tagName === "A") found.hidden = true; });
+  search?.addEventListener("input", look);
+  search?.addEventListener("focus", look);
+  search?.addEventListener("keydown", (event) => { if (event.key === "Escape") { search.value = ""; look(); } });
+  found?.addEventListener("click", (event) => { if (event.target.tagName === "A") found.hidden = true; });
 
   // On paper everything is open but the asides: numbers, which are there as CSV files, and what else is told elsewhere.
   let opened = [];
