@@ -183,7 +183,7 @@ def _not_private(kept: Record) -> tuple[MechanismUse, ...]:
 
 def _picture(e: Experiment, one: Drawn) -> Picture:
     width, height = int.from_bytes(one.png[16:20], "big"), int.from_bytes(one.png[20:24], "big")
-    name = f"{slug(e.id)}{f'-{one.name}' if one.name else ''}.pdf"
+    name = f"{slug(e.id)}{f'-{slug(one.name)}' if one.name else ''}.pdf"
     label = f"PDF ({one.name})" if one.name else "PDF"
     pdf = Download(name, label, f"data:application/pdf;base64,{base64.b64encode(one.pdf).decode()}")
     points = json.dumps([[p.x, p.y, p.text] for p in one.points], ensure_ascii=False, separators=(",", ":"))
