@@ -23,7 +23,7 @@ KS = (10, 100)
 BY_SIZE = "abs_error/"
 GROWING = "growing_table"
 CAPTION = (
-    "regret: how many times the best mechanism's error it pays, as a geometric mean over all settings; after each name its "
+    "regret: how many times the best mechanism's error it pays, as a geometric mean over all settings; behind each name its "
     "rank, with a 95 % interval where it has one; dots: surely within a tenth of the best, in all or in some settings of a cell; "
     "squared error: what it is made of; grey cells: the darker, the further from the best; empty cells: does not run there"
 )

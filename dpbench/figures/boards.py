@@ -95,7 +95,7 @@ def board_figure(
     names = ranking["who"].tolist()
     with_split = shares is not None and not shares.empty
     ratios = [1.1, max(1.6, 0.4 * len(columns)), *([0.8] if with_split else [])]
-    height = 1.35 + 0.23 * len(names)
+    height = 1.9 + 0.23 * len(names)
     figure, axes = style.plt.subplots(
         1, len(ratios), figsize=(WIDTH, height), width_ratios=ratios, layout="constrained", squeeze=False
     )

@@ -129,7 +129,7 @@ def told(figure: Figure) -> list[str]:
 def note(figure: Figure, lines: Iterable[str]) -> None:
     """Small text below a figure, broken to its width. The last thing that is done to a figure, but for `mark`."""
     settle(figure)
-    across = max(40, int(figure.get_size_inches()[0] * 24))
+    across = max(40, int(figure.get_size_inches()[0] * 22))
     text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
     figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=SMALL, color="#444444")
 

@@ -221,18 +221,25 @@ def _budgets(epsilons: Collection[float]) -> str:
 def save(run: Run, drawing: Drawing | None = None, formats: Sequence[str] = FORMATS) -> tuple[list[Path], list[str]]:
     """Draw one run into files. Returns the files written, and what to know of the run. `drawing`: what it was drawn into."""
     drawing = drawing or draw(run)
-    about = About(run.title or run.name, commands.own_command(run, folder=False), run.environment, run.scale)
-    return _write(drawing, run.results, run.label, about, formats), commands.remarks(run, drawing.trials)
+    return _write(drawing, run.results, run.label, about(run), formats), commands.remarks(run, drawing.trials)
 
 
 def save_record(record: Record, results: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Draw what is on record of an experiment into files of a results folder, under a name that says so."""
+    return _write(draw_record(record), results, f"{record.experiment}@record", about_record(record), formats)
+
+
+def about(run: Run) -> About:
+    """What the files of a run's figure say about themselves."""
+    return About(run.title or run.name, commands.own_command(run, folder=False), run.environment, run.scale)
+
+
+def about_record(record: Record) -> About:
     command = commands.run_command(record.experiment, commands.RESULTS, record.scale)
-    about = About(record.title or record.experiment, command, record.environment, record.scale)
-    return _write(draw_record(record), results, f"{record.experiment}@record", about, formats)
+    return About(record.title or record.experiment, command, record.environment, record.scale)
 
 
-def _write(drawing: Drawing, results: Path, name: str, about: About, formats: Sequence[str]) -> list[Path]:
+def _write(drawing: Drawing, results: Path, name: str, told: About, formats: Sequence[str]) -> list[Path]:
     from dpbench.figures.style import paper_style, plt
 
     def file(kind: str, added: str = "") -> Path:
@@ -244,7 +251,7 @@ def _write(drawing: Drawing, results: Path, name: str, about: About, formats: Se
     for added, figure in drawing.figures.items():
         for kind in formats:
             with paper_style():
-                figure.savefig(file(kind, added), metadata=about.metadata(kind))
+                figure.savefig(file(kind, added), metadata=told.metadata(kind))
             files.append(file(kind, added))
         plt.close(figure)
     return files

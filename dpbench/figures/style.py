@@ -242,4 +242,4 @@ def _legend_width(labels: list[str], columns: int) -> float:
     """Inches that a legend takes, whose columns are filled one after the other: letters, handles and gaps."""
     rows = math.ceil(len(labels) / columns)
     widest = [max(map(len, labels[at : at + rows])) for at in range(0, len(labels), rows)]
-    return LEGEND / 72 * (0.6 * sum(widest) + 4.2 * len(widest))
+    return LEGEND / 72 * (0.58 * sum(widest) + 4.0 * len(widest))

@@ -26,7 +26,7 @@ METRICS = 2  # number of metrics shown if the run does not say which
 MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
 FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
 DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
-ASIDE = 0.3  # of the distance of two epsilons: how far apart the points of one are
+ASIDE = 0.2  # of the distance of two epsilons: how far apart the points of one are
 CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
 
 

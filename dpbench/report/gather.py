@@ -5,13 +5,12 @@ Draws every figure. Imported by the verb `report`; the views turn the facts into
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpbench.audit.stored import Stored, stored
 from dpbench.claims.judge import Judge
@@ -21,7 +20,9 @@ from dpbench.claims.verdicts import Verdict
 from dpbench.compare.audits import verdicts as audited
 from dpbench.config import catalogue
 from dpbench.config.catalogue import options
+from dpbench.figures.metadata import About
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.report.pictures import Drawn, drawn
 from dpbench.report.runs import RunFacts, default_caveat, run_facts, text
 from dpbench.results import commands, record
 from dpbench.results.environment import Environment
@@ -45,10 +46,8 @@ PAPERS = {
 COMPARED = "cross"
 """Experiments in which mechanisms are ranked."""
 OWN = "own"
-"""The group of runs with their own names: variations of experiments, and ad-hoc runs."""
-OWN_TITLE = "Your own runs: variations, and chosen datasets and mechanisms. Not figures of a paper"
-DPI = 140
-COLOURS = 128  # colours of an embedded picture; line drawings lose nothing and shrink to a third
+"""Where runs with names of their own stand: variations of experiments, and ad-hoc ones."""
+OWN_TITLE = "Runs of your own: variations, and chosen datasets and mechanisms. No figures of a paper"
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Experiment:
     """Stored."""
     numbers: pd.DataFrame | None = None
     summary: pd.DataFrame | None = None
-    picture: bytes | None = None
+    pictures: list[Drawn] = field(default_factory=list)
     problem: str = ""
     """Why it cannot be drawn."""
     remarks: list[str] = field(default_factory=list)
@@ -161,7 +160,8 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
 
 
 def _rank(paper: str) -> int:
-    return list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS) + (paper == OWN)
+    """Own runs first, then the papers; last what nobody knows."""
+    return -1 if paper == OWN else list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -182,60 +182,37 @@ def _decided_by(judge: Judge, verdict: Verdict, run: Run) -> bool:
 
 
 def _draw(experiment: Experiment, run: Run) -> None:
-    from dpbench.figures.draw import CannotDraw, draw
+    from dpbench.figures.draw import CannotDraw, about, draw
 
     try:
-        drawn = draw(run)
-    except CannotDraw as problem:  # the rest of the page is still made
+        drawing = draw(run)
+    except CannotDraw as problem:  # the rest of the page still stands
         experiment.problem = text(problem)
         return
-    experiment.trials = drawn.trials
-    experiment.remarks = [text(remark) for remark in commands.remarks(run, drawn.trials)]
-    _take(experiment, drawn)
+    experiment.trials = drawing.trials
+    experiment.remarks = [text(remark) for remark in commands.remarks(run, drawing.trials)]
+    _take(experiment, drawing, about(run))
 
 
 def _draw_record(experiment: Experiment, kept: Record) -> None:
-    """Fill in the record of an experiment that was not run here."""
-    from dpbench.figures.draw import CannotDraw, draw_record
+    """What is on record of an experiment that was not run here."""
+    from dpbench.figures.draw import CannotDraw, about_record, draw_record
 
     experiment.kept, experiment.recorded = kept, source_of(kept)
     try:
-        _take(experiment, draw_record(kept))
+        _take(experiment, draw_record(kept), about_record(kept))
     except CannotDraw as problem:
         experiment.problem = text(problem)
 
 
-def _take(experiment: Experiment, drawn: Drawing) -> None:
+def _take(experiment: Experiment, drawing: Drawing, about: About) -> None:
     from dpbench.figures.style import paper_style, plt
 
-    experiment.numbers, experiment.summary = drawn.numbers, drawn.summary
-    if drawn.figures:
+    experiment.numbers, experiment.summary = drawing.numbers, drawing.summary
+    for name, figure in drawing.figures.items():
         with paper_style():
-            experiment.picture = _png([*drawn.figures.values()])
-        for figure in drawn.figures.values():
-            plt.close(figure)
-
-
-def _png(figures: Sequence[Any]) -> bytes:
-    """One picture; several figures are placed below each other."""
-    from PIL import Image
-
-    pages = []
-    for figure in figures:
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
-        drawn.seek(0)
-        pages.append(Image.open(drawn).convert("RGB"))
-    whole = pages[0]
-    if len(pages) > 1:
-        whole = Image.new("RGB", (max(page.width for page in pages), sum(page.height for page in pages)), "white")
-        top = 0
-        for page in pages:
-            whole.paste(page, (0, top))
-            top += page.height
-    small = io.BytesIO()
-    whole.quantize(COLOURS).save(small, format="PNG", optimize=True)
-    return small.getvalue()
+            experiment.pictures.append(drawn(name, figure, about))
+        plt.close(figure)
 
 
 def _datasets(runs: Mapping[str, RunFacts]) -> list[Dataset]:

@@ -82,7 +82,8 @@
 
   // Two hundred cards are too long on a phone: there the list opens on a tap, or by a link into it.
   const list = document.getElementById("claims-list");
-  if (list && matchMedia("(max-width: 56rem)").matches) list.open = false;
+  const index = document.querySelector("details.index");
+  for (const long of [list, index]) if (long && matchMedia("(max-width: 56rem)").matches) long.open = false;
 
   // A link into something collapsed or filtered out shows it.
   const reveal = () => {
@@ -94,7 +95,87 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  // On paper everything is open except the asides: numbers, which are available as CSV files, and what is shown elsewhere.
+  // A pointer over a figure shows the numbers of the nearest point; a click enlarges the figure.
+  const tip = document.getElementById("tip");
+  const near = 16;
+  const points = new Map();
+  const hover = (figure, event) => {
+    const picture = figure.querySelector("img");
+    if (!points.has(figure)) points.set(figure, JSON.parse(figure.dataset.points || "[]"));
+    const style = getComputedStyle(picture);
+    const pad = parseFloat(style.paddingLeft) || 0;
+    const box = picture.getBoundingClientRect();
+    const wide = box.width - 2 * pad, high = box.height - 2 * pad;
+    let best = null, least = near * near;
+    for (const [x, y, text] of points.get(figure)) {
+      const dx = box.left + pad + x * wide - event.clientX, dy = box.top + pad + y * high - event.clientY;
+      if (dx * dx + dy * dy < least) { least = dx * dx + dy * dy; best = text; }
+    }
+    tip.hidden = !best;
+    if (!best) return;
+    tip.textContent = best;
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 6))}px`;
+    tip.style.top = `${event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - 12 - tip.offsetHeight : event.clientY + 18}px`;
+  };
+  const watch = (figure) => {
+    figure.addEventListener("pointermove", (event) => hover(figure, event));
+    figure.addEventListener("pointerleave", () => { tip.hidden = true; });
+  };
+  const dialog = document.getElementById("zoom");  // not there where a table stands alone
+  const enlarge = (figure) => {
+    const copy = figure.cloneNode(true);
+    const picture = copy.querySelector("img");
+    picture.style.setProperty("--full", `${Math.max(picture.getAttribute("width"), 0)}px`);
+    dialog.querySelector("span").textContent = picture.alt;
+    dialog.querySelector("div").replaceChildren(copy);
+    watch(copy);
+    dialog.append(tip);  // what is not inside an open dialog lies behind it
+    dialog.showModal();
+  };
+  dialog?.addEventListener("close", () => { tip.hidden = true; document.body.append(tip); });
+  dialog?.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  for (const figure of document.querySelectorAll("main figure")) {
+    watch(figure);
+    figure.addEventListener("click", () => enlarge(figure));
+    figure.addEventListener("keydown", (event) => { if (event.key === "Enter") enlarge(figure); });
+  }
+
+  // One search over everything that has a name: experiments, claims, datasets, mechanisms.
+  const search = document.getElementById("search");
+  const found = document.getElementById("found");
+  const kinds = { exp: "figure", claim: "claim", data: "dataset", mechanism: "mechanism" };
+  const most = 40;
+  let all = null;
+  const entries = () => all ??= [...document.querySelectorAll("[id]")].filter((one) => one.id.split("-")[0] in kinds && one.id.includes("-"))
+    .map((one) => {
+      const title = one.querySelector("h3, .says, summary, b, td")?.textContent.replace(/\s+/g, " ").trim() || one.id;
+      // The numbers below a figure would find every word in every figure.
+      const copy = one.cloneNode(true);
+      for (const part of copy.querySelectorAll("table, details.numbers, img, .file")) if (one.tagName !== "TR") part.remove();
+      return { id: one.id, kind: kinds[one.id.split("-")[0]], title, text: `${one.id} ${copy.textContent}`.toLowerCase() };
+    });
+  const look = () => {
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    found.hidden = !wanted.length;
+    if (!wanted.length) return;
+    const hits = entries().filter(({ text }) => wanted.every((word) => text.includes(word)));
+    found.querySelector("p").textContent = `${hits.length} found${hits.length > most ? `, the first ${most} are shown` : ""}`;
+    found.querySelector("ul").replaceChildren(...hits.slice(0, most).map(({ id, kind, title }) => {
+      const item = document.createElement("li"), link = document.createElement("a"), soft = document.createElement("span");
+      link.href = `#${id}`;
+      link.textContent = title.slice(0, 140);
+      soft.className = "soft small";
+      soft.textContent = ` ${kind}`;
+      item.append(link, soft);
+      return item;
+    }));
+  };
+  search?.addEventListener("input", look);
+  search?.addEventListener("focus", look);
+  search?.addEventListener("keydown", (event) => { if (event.key === "Escape") { search.value = ""; look(); } });
+  found?.addEventListener("click", (event) => { if (event.target.tagName === "A") found.hidden = true; });
+
+  // On paper everything is open but the asides: numbers, which are there as CSV files, and what else is told elsewhere.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not(.aside):not([open])")];

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpbench.claims.verdicts import tally
-from dpbench.report.gather import Dataset, Facts, MechanismFacts
+from dpbench.report.gather import Dataset, Experiment, Facts, MechanismFacts
 from dpbench.report.tables import Cell, Head, Table, heads, table
 from dpbench.report.text import anchor, listed
+from dpbench.report.view_answer import Answer, answers
 from dpbench.report.view_audit import AuditView, audit_view
 from dpbench.report.view_claims import ClaimsView, ErrataView, claims_view, errata_view
 from dpbench.report.view_experiments import LEADERBOARD, PaperView, paper_view, papers_view
@@ -32,6 +33,7 @@ class Section:
 
 
 SECTIONS = (
+    Section("answer", "What holds and what does not", "Answer"),
     Section("claims", "Claims"),
     Section("figures", "Figures and tables", "Figures"),
     Section("leaderboard", "Leaderboard"),
@@ -49,6 +51,8 @@ class HeaderView:
 
     done: int
     experiments: int
+    recorded: int
+    """Not run here, and shown as they are on record."""
     scales: str
     trials: int
     changed: tuple[str, ...]
@@ -58,6 +62,16 @@ class HeaderView:
     data: str
     """Which datasets were generated, which were read from original files."""
     written: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment in the index."""
+
+    id: str
+    title: str
+    state: str
+    """Empty when it was run here."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,8 @@ class PageView:
     title: str
     sections: tuple[Section, ...]
     header: HeaderView
+    answer: tuple[Answer, ...]
+    index: tuple[Entry, ...]
     claims: ClaimsView
     figures: tuple[PaperView, ...]
     leaderboard: PaperView
@@ -130,6 +146,8 @@ def page_view(facts: Facts) -> PageView:
         title=TITLE,
         sections=SECTIONS,
         header=_header(facts),
+        answer=answers(facts),
+        index=tuple(Entry(e.id, e.title, _state(e)) for e in facts.experiments),
         claims=claims_view(facts),
         figures=papers_view(facts.experiments),
         leaderboard=paper_view(LEADERBOARD, facts.experiments),
@@ -141,12 +159,17 @@ def page_view(facts: Facts) -> PageView:
     )
 
 
+def _state(e: Experiment) -> str:
+    return "" if e.run else "on record, not run here" if e.kept else "not run"
+
+
 def _header(facts: Facts) -> HeaderView:
     found = tally(facts.verdicts)
     counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
     return HeaderView(
         done=len({e.run.experiment for e in facts.experiments if e.run and not e.own}),
         experiments=len({e.run.experiment if e.run else e.id for e in facts.experiments if not e.own}),
+        recorded=sum(e.run is None and e.kept is not None for e in facts.experiments),
         scales=listed(sorted({e.run.scale for e in facts.experiments if e.run})),
         trials=sum(e.trials for e in facts.experiments),
         changed=tuple(e.id for e in facts.experiments if e.remarks or e.problem),

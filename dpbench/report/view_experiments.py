@@ -6,22 +6,36 @@ Imported by `view`.
 from __future__ import annotations
 
 import base64
+import gzip
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpbench.report.gather import COMPARED, OWN, OWN_TITLE, PAPERS, Experiment
 from dpbench.report.marks import Marks, Note, audit_notes, notes
+from dpbench.report.pictures import Drawn
 from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.report.tables import Table, rows_of, table
-from dpbench.report.text import anchor
+from dpbench.report.text import anchor, slug
 from dpbench.report.view_claims import Beside, beside
 from dpbench.results.record import Record
 from dpbench.results.setting import origins
 
-MOST_ROWS = 400  # most rows of a table of numbers
-WIDE = 2.2  # a picture with a larger ratio of width to height is placed above its claims, not beside them
-PER_PIXEL = 1.45  # picture pixels per page pixel: sharp on dense screens, with text as large as the page's
+MOST_ROWS = 400  # of one table of numbers
+WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
+PER_PIXEL = 1.45  # pixels of the picture for one of the page: sharp on dense screens, with text as large as the page's
+PLAIN_CSV = 50_000  # bytes of a CSV file that stands in the page as it is
 LEADERBOARD = COMPARED
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file inside the page."""
+
+    name: str
+    label: str
+    href: str
+    """A data URI."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +47,9 @@ class Picture:
     """The PNG file in base64."""
     width: int
     height: int
+    points: str
+    """What a pointer over it finds, as JSON: [[x, y, text], ...]."""
+    pdf: Download
 
     @property
     def shown_width(self) -> int:
@@ -66,7 +83,8 @@ class ExperimentView:
     privacy: tuple[Note, ...]
     remarks: tuple[str, ...]
     problem: str
-    picture: Picture | None
+    pictures: tuple[Picture, ...]
+    csv: Download | None
     claims: Beside
     summary: Table | None
     numbers: Numbers | None
@@ -75,9 +93,9 @@ class ExperimentView:
     @property
     def layout(self) -> str:
         """The CSS class that places picture and claims."""
-        if self.picture and self.picture.wide:
+        if self.pictures and self.pictures[0].wide:
             return "wide"
-        return "" if self.picture and (self.claims.listed or self.claims.folded) else "alone"
+        return "" if self.pictures and (self.claims.listed or self.claims.folded) else "alone"
 
 
 @dataclass(frozen=True)
@@ -137,7 +155,8 @@ def experiment_view(
         privacy=(*notes(mechanisms), *audit_notes(mechanisms, e.audited)),
         remarks=tuple(e.remarks),
         problem=e.problem,
-        picture=_picture(e.picture, f"{e.id}: {e.title}") if e.picture else None,
+        pictures=tuple(_picture(e, one) for one in e.pictures),
+        csv=_csv(e),
         claims=beside(e.verdicts),
         summary=_summary(e, marks),
         numbers=_numbers(e, marks),
@@ -162,9 +181,25 @@ def _not_private(kept: Record) -> tuple[MechanismUse, ...]:
     return tuple(MechanismUse(name, {}, "ε", reason) for name, reason in kept.not_private.items())
 
 
-def _picture(png: bytes, alt: str) -> Picture:
-    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
-    return Picture(alt, base64.b64encode(png).decode(), width, height)
+def _picture(e: Experiment, one: Drawn) -> Picture:
+    width, height = int.from_bytes(one.png[16:20], "big"), int.from_bytes(one.png[20:24], "big")
+    name = f"{slug(e.id)}{f'-{slug(one.name)}' if one.name else ''}.pdf"
+    label = f"PDF ({one.name})" if one.name else "PDF"
+    pdf = Download(name, label, f"data:application/pdf;base64,{base64.b64encode(one.pdf).decode()}")
+    points = json.dumps([[p.x, p.y, p.text] for p in one.points], ensure_ascii=False, separators=(",", ":"))
+    alt = f"{e.id}: {e.title}{f' ({one.name})' if one.name else ''}"
+    return Picture(alt, base64.b64encode(one.png).decode(), width, height, points, pdf)
+
+
+def _csv(e: Experiment) -> Download | None:
+    """All numbers of the figure; compressed when they are long."""
+    if e.numbers is None:
+        return None
+    content = e.numbers.to_csv(index=False).encode()
+    if len(content) <= PLAIN_CSV:
+        return Download(f"{slug(e.id)}.csv", "CSV", f"data:text/csv;base64,{base64.b64encode(content).decode()}")
+    packed = base64.b64encode(gzip.compress(content, mtime=0)).decode()
+    return Download(f"{slug(e.id)}.csv.gz", "CSV (gzip)", f"data:application/gzip;base64,{packed}")
 
 
 def _summary(e: Experiment, marks: Marks) -> Table | None:

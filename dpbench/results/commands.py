@@ -9,6 +9,7 @@ from pathlib import Path
 from dpbench.errors import UserError
 from dpbench.results.folder import is_old
 from dpbench.results.run import Run, Value
+from dpbench.results.setting import DatasetUse, Variant
 from dpbench.results.store import Store
 
 RESULTS = Path("results")  # the default of runs, as in conf/run.yaml
@@ -36,7 +37,7 @@ def own_command(run: Run, *, folder: bool = True) -> str:
     settings = run.settings
     if not run.experiment:
         for group in ("dataset", "mechanism", "task"):
-            names = dict.fromkeys(getattr(setting, group).name for setting in settings)
+            names = dict.fromkeys(_typed(getattr(setting, group)) for setting in settings)
             words.append(f"{group}=[{','.join(names)}]")
         for group in ("mechanism", "task"):
             words += _parameters(group, [(getattr(s, group).name, getattr(s, group).params) for s in settings])
@@ -50,6 +51,12 @@ def own_command(run: Run, *, folder: bool = True) -> str:
         words += _data_seeds(run)
         words += [f"name={run.name}"] if "/" not in run.name else []
     return shlex.join(words)
+
+
+def _typed(one: Variant | DatasetUse) -> str:
+    """The word for it on a command line: a class that is no installed name is known by its dotted path."""
+    path = one.cls if isinstance(one, Variant) else one.name
+    return path if path.endswith(f".{one.name}") else one.name
 
 
 def _data_seeds(run: Run) -> Iterator[str]:

@@ -111,11 +111,16 @@ def test_table5_marks_the_tie_for_the_tenth_place() -> None:
     row = {f"diagnostic.raw_{i}": f"movie {i}" for i in range(1, 12)} | {
         f"diagnostic.top_{i}": f"movie {i + 2}" for i in range(1, 11)
     }
-    row |= {f"raw_count_{i}": 30.0 - min(i, 10) for i in range(1, 12)} | {"listed": 11.0, "trial": 0}
+    row |= {f"raw_count_{i}": 30.0 - min(i, 10) for i in range(1, 12)} | {
+        "listed": 11.0,
+        "right_first": 8.0,
+        "trial": 0,
+    }
     numbers = table5.numbers(
         as_stored(pd.DataFrame([{**row, "mechanism": "hpa"}, {**row, "trial": 1, "mechanism": "hpa"}]))
     )
     assert numbers["rank"].tolist() == [*map(str, range(1, 10)), "10=", "10="]
+    assert set(numbers["hpa_hits"]) == {8.0}
     assert numbers["hpa_right"].sum() == 9  # movie 12 is not among the eleven
     assert table5.draw(numbers) is not None
 

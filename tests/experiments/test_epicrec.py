@@ -70,7 +70,7 @@ def test_budget_marks_what_was_spent_when_more_was_allowed():
     numbers, texts = drawn("epicrec/budget", rows)
     assert numbers["chosen"].unique().tolist() == [2.1]
     assert numbers["spent"].tolist() == [1, 2, 4, 1, 2, 2.1]
-    assert "Large catalogue: ε = 2.1" in texts
+    assert "Large catalogue: S-PBQ chooses ε = 2.1" in texts
 
 
 def test_runtime_takes_the_median_of_each_variant():

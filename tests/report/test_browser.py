@@ -191,6 +191,73 @@ def test_a_link_opens_what_is_folded(opened: Any) -> None:
     assert opened.execute_script("return document.getElementById('data-trajectory').open")
 
 
+def test_a_pointer_over_a_point_shows_its_numbers(opened: Any) -> None:
+    figure = "const f = document.querySelector('#exp-gs-fig9 figure'), i = f.querySelector('img');"
+    places = opened.execute_script(f"{figure} return JSON.parse(f.dataset.points)")
+    assert {text.partition(":")[0] for *_, text in places} == {
+        f"ε = {epsilon}, {name}†, Trajectory" for epsilon in ("0.1", "ln 2", "ln 3") for name in ("LPA", "GS")
+    }
+    move = f"""{figure} const [x, y] = arguments; i.scrollIntoView(); const b = i.getBoundingClientRect();
+        const pad = parseFloat(getComputedStyle(i).paddingLeft);
+        const at = {{clientX: b.left + pad + x * (b.width - 2 * pad), clientY: b.top + pad + y * (b.height - 2 * pad)}};
+        f.dispatchEvent(new PointerEvent('pointermove', at));
+        const tip = document.getElementById('tip'); return tip.hidden ? '' : tip.textContent"""
+    for x, y, text in places:
+        assert opened.execute_script(move, x, y) == text
+    assert opened.execute_script(move, 0.0, 0.0) == ""
+
+
+def test_a_point_is_where_it_is_drawn(opened: Any) -> None:
+    """The picture has the colour of the mechanism at the place of its point."""
+    colour = """const f = document.querySelector('#exp-gs-fig9 figure'), i = f.querySelector('img');
+        const c = document.createElement('canvas'); c.width = i.naturalWidth; c.height = i.naturalHeight;
+        const g = c.getContext('2d'); g.drawImage(i, 0, 0);
+        return JSON.parse(f.dataset.points).map(([x, y, t]) =>
+            [t, ...g.getImageData(Math.round(x * c.width), Math.round(y * c.height), 1, 1).data.slice(0, 3)])"""
+    found = opened.execute_script(colour)
+    assert len(found) == 6
+    for text, *seen in found:
+        wanted = (0, 114, 178) if "LPA" in text else (0, 158, 115)
+        assert max(abs(a - b) for a, b in zip(seen, wanted, strict=True)) < 12, text
+
+
+def test_a_click_enlarges_a_figure_and_escape_closes_it(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    click(opened, "#exp-gs-fig9 figure")
+    wide = "return document.querySelector('#zoom img').getBoundingClientRect().width"
+    assert opened.execute_script("return document.getElementById('zoom').open")
+    assert opened.execute_script(wide) >= opened.execute_script(
+        "return document.querySelector('#zoom img').naturalWidth"
+    )
+    opened.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not opened.execute_script("return document.getElementById('zoom').open")
+
+
+def test_one_search_finds_everything(opened: Any) -> None:
+    search = """const s = document.getElementById('search'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));
+        return [...document.querySelectorAll('#found a')].map(a => a.getAttribute('href'))"""
+    assert "#exp-gs-fig9" in opened.execute_script(search, "MAE of all mechanisms")
+    assert "#data-trajectory" in opened.execute_script(search, "62956")
+    assert "#mechanism-gs" in opened.execute_script(search, "grouping smoothing gs")
+    assert [link for link in opened.execute_script(search, "3187 netflix") if link.startswith("#claim-gs-mre")]
+    assert opened.execute_script(search, "no such thing anywhere") == []
+    assert opened.execute_script("return document.getElementById('found').hidden") is False
+    opened.execute_script(search, "")
+    assert opened.execute_script("return document.getElementById('found').hidden") is True
+
+
+def test_files_can_be_taken_from_the_page(opened: Any) -> None:
+    """The CSV has the numbers, the PDF is one."""
+    first = """return [...document.querySelectorAll('#exp-gs-fig9 .file')].map(a => [a.download, a.textContent,
+        atob(a.href.split(',')[1]).slice(0, 40)])"""
+    (csv, pdf) = opened.execute_script(first)
+    assert csv[:2] == ["gs-fig9.csv", "CSV"]
+    assert csv[2].startswith("epsilon,dataset,mechanism,")
+    assert pdf[:2] == ["gs-fig9.pdf", "PDF"]
+    assert pdf[2].startswith("%PDF-")
+
+
 def test_light_and_dark(opened: Any, folder: Path) -> None:
     colour = "return getComputedStyle(document.body).backgroundColor"
     light = opened.execute_script(colour)
@@ -217,6 +284,10 @@ def test_on_a_small_screen_nothing_sticks_out_or_overlaps(folder: Path, width: i
         spilt = """return [...document.querySelectorAll('.scroll')].filter(e => getComputedStyle(e).overflowY === 'visible')
             .filter(e => e.scrollHeight > e.clientHeight + 2).map(e => e.firstChild.id)"""
         assert window.execute_script(spilt) == []
+        # A figure fits the screen as a whole, its legend too; a touch enlarges it.
+        fits = """return [...document.querySelectorAll('main figure img')]
+            .filter(i => i.getBoundingClientRect().right > innerWidth + 1).length"""
+        assert window.execute_script(fits) == 0
         cut = """return [...document.querySelectorAll('.scroll, figure')]
             .filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'auto').length"""
         assert window.execute_script(cut) == 0

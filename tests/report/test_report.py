@@ -40,11 +40,12 @@ def test_every_link_leads_somewhere(text: str) -> None:
     inner = [link[1:] for link in page.links if link.startswith("#")]
     assert inner
     assert set(inner) <= set(page.ids)
-    assert [link for link in page.links if not link.startswith(("#", "https://", "http://"))] == []
+    assert [link for link in page.links if not link.startswith(("#", "https://", "http://", "data:"))] == []
 
 
 def test_what_is_on_it(text: str, folder: Path) -> None:
     for title in (
+        "What holds and what does not",
         "Claims",
         "Figures and tables",
         "Leaderboard",
@@ -209,3 +210,28 @@ def test_what_is_not_private_as_run_is_marked(text: str) -> None:
     assert all(re.fullmatch(r'(lpa|gs) <span class="mark" title="Δ is .*">not private</span>', cell) for cell in cells)
     private = text.partition('<article id="exp-epicrec-example">')[2].partition("</article>")[0]
     assert 'class="mark"' not in private
+
+
+def test_it_opens_with_the_answer_in_words(text: str) -> None:
+    """Per paper: how many hold, which for example, and which do not; before anything else, and by the verdicts."""
+    answer = text.partition('<section id="answer">')[2].partition("</section>")[0]
+    assert text.index('<section id="answer">') < text.index('<section id="claims">')
+    for paper in ("gs", "sparse", "analytics", "sensitivity", "epicrec"):
+        mine = answer.partition(f'<a href="#paper-{paper}">')[2].partition("</div>")[0]
+        assert re.search(r"Of \d+ claims that were tested \d+ hold|None of its \d+ claims was tested", mine), paper
+    epicrec = answer.partition('<a href="#paper-epicrec">')[2].partition("</div>")[0]
+    rows = text.partition('id="claims-table"')[2]
+    held = len(re.findall(r'data-verdict="reproduced" data-paper="epicrec"', rows))
+    assert f" {held} hold" in epicrec
+    gs = answer.partition('<a href="#paper-gs">')[2].partition("</div>")[0]
+    assert 'href="#claim-gs-erratum-laplace-mean"' in gs.partition("What does not:")[2]
+
+
+def test_every_figure_has_its_command_and_files(text: str) -> None:
+    article = text.partition('<article id="exp-epicrec-example">')[2].partition("</article>")[0]
+    files = article.partition('<p class="small files">')[2].partition("</p>")[0]
+    assert "<code>python -m dpbench run experiment=epicrec/example scale=smoke</code>" in files
+    assert re.findall(r'download="([^"]+)"', files) == ["epicrec-example.csv", "epicrec-example.pdf"]
+    index = text.partition('<ul class="index">')[2].partition("</ul>")[0]
+    assert {name for name in options("experiment") if f">{name}</a>" not in index} == set()
+    assert index.count("(not run)") == len(options("experiment")) - 3

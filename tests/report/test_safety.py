@@ -14,6 +14,7 @@ from dpbench.claims.ledger import CONTRADICTED, Claim
 from dpbench.claims.verdicts import Group, Verdict
 from dpbench.report.gather import Dataset, Experiment, Facts
 from dpbench.report.page import markdown, page, prose, write
+from dpbench.report.pictures import Drawn, Point
 from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.results.run import DatasetUse
 from dpbench.sources.cards import Card
@@ -45,7 +46,8 @@ def facts(hostile: str) -> Facts:
         left_out=((hostile, hostile),),
     )
     numbers = pd.DataFrame({"mechanism": [hostile], "series": [hostile], hostile: [hostile], "mae": [1.5]})
-    shown = Experiment("gs/fig9", hostile, hostile, done, 12, numbers, numbers, None, "", [hostile], [verdict])
+    picture = Drawn(hostile, b"\x01" * 24, b"%PDF-", (Point(0.5, 0.5, hostile),))
+    shown = Experiment("gs/fig9", hostile, hostile, done, 12, numbers, numbers, [picture], "", [hostile], [verdict])
     broken = Experiment("gs/fig10", hostile, hostile, done, problem=hostile)
     missing = Experiment("cross/leaderboard", hostile, hostile)
     dataset = Dataset(hostile, Card(hostile), [(hostile, done.datasets[0])])

@@ -1,0 +1,107 @@
+"""What the page opens with: per paper, in words, what holds and what does not. Made from the verdicts alone.
+
+Imported by `view`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
+from dpbench.claims.verdicts import Verdict, tally
+from dpbench.report.gather import PAPERS, Facts
+from dpbench.report.text import anchor, listed
+
+FEW = 2
+"""Claims that are quoted of each kind."""
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A claim in the answer."""
+
+    says: str
+    measured: str
+    expects: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one paper: three sentences."""
+
+    paper: str
+    title: str
+    counts: str
+    """How many of its claims hold, and how many could not be tested."""
+    holding: tuple[Quoted, ...]
+    failing: tuple[Quoted, ...]
+    more_holding: int
+    """Not quoted."""
+    more_failing: int
+    source: str
+    """Where the verdicts come from: runs at a scale, or the record."""
+
+
+def answers(facts: Facts) -> tuple[Answer, ...]:
+    """One answer per paper, in the order of the page."""
+    papers = dict.fromkeys(v.claim.paper for v in facts.verdicts)
+    return tuple(_answer(paper, [v for v in facts.verdicts if v.claim.paper == paper]) for paper in papers)
+
+
+def _answer(paper: str, verdicts: Sequence[Verdict]) -> Answer:
+    own = [v for v in verdicts if not v.claim.copy_of]
+    holding = _telling([v for v in own if v.verdict == REPRODUCED])
+    failing = _telling([v for v in own if v.verdict == CONTRADICTED])
+    return Answer(
+        paper=paper,
+        title=PAPERS.get(paper, paper),
+        counts=_counts(verdicts),
+        holding=tuple(map(_quoted, holding[:FEW])),
+        failing=tuple(map(_quoted, failing[:FEW])),
+        more_holding=max(0, len(holding) - FEW),
+        more_failing=max(0, len(failing) - FEW),
+        source=_source(own),
+    )
+
+
+def _counts(verdicts: Sequence[Verdict]) -> str:
+    found = tally(verdicts)
+    count = found.counts
+    tested = found.claims - count[UNTESTABLE]
+    if not tested:
+        return f"None of its {found.claims} claims was tested."
+    parts = [f"{count[REPRODUCED]} hold", f"{count[CONTRADICTED]} do not"]
+    parts += [f"{count[INCONCLUSIVE]} are open"] if count[INCONCLUSIVE] else []
+    rest = f"; {count[UNTESTABLE]} more could not be tested" if count[UNTESTABLE] else ""
+    return f"Of {tested} claims that were tested {listed(parts)}{rest}."
+
+
+def _telling(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The same, what tells most first: what the text states and was measured with noise, one of each experiment at a time."""
+
+    def weight(v: Verdict) -> tuple[bool, bool, bool]:
+        claim = v.claim
+        return (claim.exact or claim.made or not claim.experiment, claim.basis != "text", v.verdict == UNTESTABLE)
+
+    ordered = sorted(verdicts, key=weight)
+    seen: dict[str, int] = {}
+    turns = []
+    for v in ordered:
+        turns.append(seen.setdefault(v.claim.experiment, 0))
+        seen[v.claim.experiment] += 1
+    return [v for _, v in sorted(zip(turns, ordered, strict=True), key=lambda pair: (weight(pair[1]), pair[0]))]
+
+
+def _quoted(v: Verdict) -> Quoted:
+    return Quoted(v.claim.says.rstrip("."), v.measured, v.claim.expect, anchor("claim", v.claim.id))
+
+
+def _source(verdicts: Sequence[Verdict]) -> str:
+    """By what: `runs at scale smoke`, `the record`."""
+    tested = [v for v in verdicts if v.verdict != UNTESTABLE and v.claim.experiment]
+    scales = sorted({v.scale for v in tested if not v.recorded and v.scale})
+    parts = [f"runs at scale {listed(scales)}"] if scales else []
+    parts += [listed(sorted({v.recorded for v in tested if v.recorded}))] if any(v.recorded for v in tested) else []
+    return listed(parts)
