@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpbench.compare.contests import Contest, Measure, Samples, contest
-from dpbench.compare.standings import Standing, regrets
+from dpbench.compare.standings import Standing, contests, regrets
 
 LAWS = {
     "normal": lambda rng, shape: 0.05 * rng.standard_normal(shape),
@@ -66,6 +67,22 @@ def test_by_hand():
     low, high = Contest(("a", "b"), np.array([0.0, 1.0]), np.array([0.01] * 2), np.array([1e9] * 2)).distances(1)
     wide = 1.959964 * math.sqrt(0.02)
     assert (low[1, 0], high[1, 0]) == (pytest.approx(1 - wide, abs=1e-6), pytest.approx(1 + wide, abs=1e-6))
+
+
+def test_the_level_is_shared_by_all_settings_of_a_board():
+    one = Contest(("a", "b", "c"), np.array([0.0, 1.0, 1.2]), np.array([0.01] * 3), np.array([9.0] * 3))
+    for shared, alone in zip(one.distances(10), one.distances(1, level=0.005), strict=True):
+        np.testing.assert_allclose(shared, alone, rtol=1e-12)
+    rng = np.random.default_rng(11)
+    rows = [
+        {"dataset": f"d{at}", "epsilon": 1.0, "who": who, "metric.mae": error * rng.uniform(0.9, 1.1)}
+        for at in range(4)
+        for who, error in (("a", 1.0), ("b", 1.3))
+        for _ in range(6)
+    ]
+    for standing in contests(pd.DataFrame(rows), Measure("mae"), corrected=2):
+        np.testing.assert_allclose(standing.judgement.high, standing.contest.judged(8).high, rtol=1e-12)
+        assert not np.allclose(standing.judgement.high, standing.contest.judged(4).high)
 
 
 def test_noise_is_not_rewarded():

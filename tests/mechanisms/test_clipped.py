@@ -129,6 +129,17 @@ def test_noise_and_published_parameters(cls):
 
 
 @BOTH
+def test_the_choice_of_m_is_paid_from_the_budget(cls):
+    """f = 0.05 of ε chooses; the noise has the rest alone."""
+    release = cls(bound=30).release(heavy(d=60), 2.0, np.random.default_rng(3))
+    m, rest = release.chosen["m"], 0.95 * 2.0
+    if cls is ClippedLaplace:
+        assert release.chosen["scale"] == pytest.approx(m / rest)
+    else:
+        assert release.chosen["sigma"] == pytest.approx(math.sqrt(m) * analytic_sigma(rest, 1e-6))
+
+
+@BOTH
 @pytest.mark.parametrize("name", ["heavy", "wide"])
 def test_expected_error_is_the_mean_over_releases(cls, name):
     """Within four standard errors: false-alarm rate 6e-5."""
