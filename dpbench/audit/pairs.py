@@ -15,7 +15,7 @@ import numpy as np
 
 from dpbench.audit.finding import Pair
 from dpbench.audit.pairs_of_tables import CONTINGENCY_SHAPES, MOVED_SHAPES, contingency_pair, moved_pair
-from dpbench.audit.row_shapes import MANY, ROW_SHAPES
+from dpbench.audit.row_shapes import GROWING, MANY, ROW_SHAPES
 from dpbench.data import Catalogue, Incidence, Records
 from dpbench.mechanisms.sparse.synthesizer import MOVED
 
@@ -23,6 +23,8 @@ LARGEST = 7
 """Most columns, items or categories."""
 MANY_COLUMNS = 32
 """Columns of the first of these pairs: a choice among them costs the more the more there are."""
+WIDEST = 64
+"""Most columns where rows grow with them: a bound of thousands would make millions of numbers of each pair."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 
@@ -52,6 +54,8 @@ def _incidence(rng: np.random.Generator, shape: str, bound: int | None, wide: bo
         d = bound or (MANY_COLUMNS if shape == MANY else LARGEST)
     elif bound and rng.random() < 0.2:
         d = bound
+    if shape in GROWING:
+        d = min(d, WIDEST)
     most = d if bound is None else min(d, bound)
 
     def draw(size: int) -> list[int]:

@@ -20,11 +20,15 @@ CROWD = 40
 """The count of a column that many rows have."""
 
 ROW_SHAPES: dict[str, Callable[[np.random.Generator, Draw, int, int], Rows]] = {}
+GROWING: set[str] = set()
+"""The shapes that have more rows the more columns there are."""
 
 
-def _shape(name: str) -> Callable[[Any], Any]:
+def _shape(name: str, *, growing: bool = False) -> Callable[[Any], Any]:
     def register(function: Any) -> Any:
         ROW_SHAPES[name] = function
+        if growing:
+            GROWING.add(name)
         return function
 
     return register
@@ -60,12 +64,12 @@ def _empty(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return _some(rng, draw, 1, most), []
 
 
-@_shape("all counts are equal before")
+@_shape("all counts are equal before", growing=True)
 def _ties(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [[column] for column in range(d)] * int(rng.integers(1, 4)), draw(int(rng.integers(1, most + 1)))
 
 
-@_shape("all counts are equal and large before")
+@_shape("all counts are equal and large before", growing=True)
 def _large_ties(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [[column] for column in range(d)] * CROWD, draw(most)
 
@@ -97,7 +101,7 @@ def _repeats(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [*_some(rng, draw, 1, most), row], row
 
 
-@_shape(MANY)
+@_shape(MANY, growing=True)
 def _one_of_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [[column] for column in range(d - 1)] * (CROWD // 2), [0, d - 1][: min(d, most)]
 
@@ -125,13 +129,13 @@ def _tie_within(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows
     return [row] * int(rng.integers(1, 6)), [int(rng.integers(len(row)))]
 
 
-@_shape("as many large rows as columns, and one more")
+@_shape("as many large rows as columns, and one more", growing=True)
 def _as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     # What weighs rows that are cut against noise on all columns changes its mind here, or at twice as many.
     return [draw(most) for _ in range(d)], draw(most)
 
 
-@_shape("twice as many large rows as columns, and one more")
+@_shape("twice as many large rows as columns, and one more", growing=True)
 def _twice_as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
     return [draw(most) for _ in range(2 * d)], draw(most)
 

@@ -60,6 +60,13 @@ def table(data) -> np.ndarray:
     return full
 
 
+def test_a_bound_of_thousands_makes_no_millions_of_numbers() -> None:
+    """Shapes with as many rows as columns would fill the memory; rows as large as the bound are still there."""
+    found = list(pairs("incidence", np.random.default_rng(0), 40, bound=5_000))
+    assert max(pair.after.largest_row for pair in found) == 5_000
+    assert max(pair.after.indices.size for pair in found) <= 10 * 5_000
+
+
 def test_contingency_pairs_have_one_individual_more() -> None:
     for pair in made("contingency"):
         pair.after.validate()
