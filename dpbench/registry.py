@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 import threading
 import traceback
 import warnings
@@ -96,6 +97,11 @@ class Registry(Generic[C]):
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             if error.name and f"{module_name}.".startswith(f"{error.name}."):
+                if self.what == "source" and re.search(r"(csv|tsv|parquet|gz|txt|dat)$", path):
+                    table = (
+                        f"dataset=table dataset.table.path={path} dataset.table.user=COLUMN dataset.table.item=COLUMN"
+                    )
+                    raise UserError(f"dataset {path!r} looks like a file: expected {table}") from None
                 raise UserError(f"{self.what} {path!r}: there is no module {error.name!r} here or installed") from None
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
         except Exception as error:  # whatever a user's file does wrong when it is read
