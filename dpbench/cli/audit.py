@@ -15,8 +15,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench.cli.common import console, notes
-from dpbench.errors import UserError, output_file, output_folder, positive, unknown
+from dpbench.cli.common import PRINTED, add_json, console, notes, write_json
+from dpbench.errors import UserError, output_folder, positive
 from dpbench.results.commands import RESULTS
 
 OWN_PAIRS = 8
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     )
     add("--seconds", type=float, help="most time for each mechanism that is tested (default: 20, and 60 for all)")
     add("--seed", type=int, default=0)
-    add("--json", type=Path, help="write all findings to this file, too")
+    add_json(parser, "all findings")
     add(
         "--data", type=Path, help="a CSV, TSV or Parquet file with user, item and perhaps context: pairs are made of it"
     )
@@ -56,8 +56,8 @@ def main(argv: list[str]) -> int:
     )
     args = parser.parse_args(argv)
 
-    from dpbench.audit.judge import Options, chosen, findings, own_mechanism
-    from dpbench.config.catalogue import mechanism, options
+    from dpbench.audit.judge import Options, findings, named
+    from dpbench.config.catalogue import options
     from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
     from dpbench.paths import CONF
 
@@ -69,10 +69,7 @@ def main(argv: list[str]) -> int:
     # Our own presets and other libraries' mechanisms are audited when they are asked for.
     mine = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
     for text in args.mechanism or [*names, *mine]:
-        name = text.partition("(")[0]
-        if "." not in name and name not in (*names, *own):
-            raise unknown("mechanism", text, [*names, *own])
-        asked += own_mechanism(text, mechanism(name)) if name in own else chosen([text])
+        asked += named(text)
     if args.delta is not None and all(one.guarantee for one in asked):
         stated = ", ".join(dict.fromkeys(f"{one.name} states {one.guarantee}" for one in asked[:3]))
         raise UserError(f"--delta has no effect: {stated}")
@@ -82,14 +79,14 @@ def main(argv: list[str]) -> int:
             found.append(finding)
             status.update(f"auditing ... {number} of {len(asked)} done")
     if args.json is not None:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(as_json(found, args.seed) + "\n", encoding="utf-8")
-    console().print(_table(found, chosen_options.epsilon))
+        write_json(args.json, as_json(found, args.seed))
+    out = console(stderr=args.json == PRINTED)
+    out.print(_table(found, chosen_options.epsilon))
     if args.data is None:
         from dpbench.audit.stored import store
 
         store(args.results or RESULTS, found, args.seed, anew=not args.mechanism)
-    console().print(_summary(found))
+    out.print(_summary(found))
     return 1 if any(one.verdict == "violated" or not one.pairs for one in found) else 0
 
 
@@ -103,7 +100,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError(f"delta={args.delta!r} is not valid: expected a number from 0 to below 1")
     if args.seed < 0:
         raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
-    output_file("--json", args.json)
     if args.data is not None and args.results is not None:
         raise UserError("--results has no effect with --data: only findings on random pairs are kept")
     for column in ("user", "item", "context"):
