@@ -40,6 +40,7 @@ class Registry(Generic[C]):
         self._adding = threading.Lock()
 
     def add(self, name: str, cls: C) -> None:
+        """Take a class in under a name."""
         self._require(name, cls)
         with self._adding:
             known = self._classes.get(name)
@@ -65,10 +66,12 @@ class Registry(Generic[C]):
             self._loaded = True  # last: a thread that sees it finds everything
 
     def names(self) -> list[str]:
+        """All names, in order."""
         self._load()
         return sorted(self._classes)
 
     def items(self) -> list[tuple[str, C]]:
+        """All names with their classes, in order."""
         self._load()
         return sorted(self._classes.items())
 

@@ -65,6 +65,7 @@ class Newcomer:
 
     @property
     def board(self) -> Board:
+        """The board of those with its guarantee."""
         return board_of_mechanism(self.instance)
 
     @property

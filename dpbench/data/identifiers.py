@@ -35,6 +35,7 @@ class Numbered:
 
     @property
     def labels(self) -> Labels:
+        """The names of the identifiers, in order."""
         return labels_of(self.values)
 
 
