@@ -14,7 +14,7 @@ from rich.table import Table
 
 from dpbench.cli.common import console, notes
 from dpbench.config.catalogue import SCALES
-from dpbench.errors import UserError, one_of, output_folder, positive
+from dpbench.errors import Failed, UserError, one_of, output_folder, positive
 from dpbench.results.commands import RESULTS
 from dpbench.results.numbers import plain, with_error
 
@@ -106,7 +106,10 @@ def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
     """Where the newcomer stands, setting by setting and against each of the others."""
     from dpbench.compare.duels import duels
 
-    who = next(name for name in numbers["who"] if str(name).partition("[")[0] == found.who)
+    who = next((name for name in numbers["who"] if str(name).partition("[")[0] == found.who), None)
+    if who is None:
+        errors = [failure.error for failures in found.result.failures.values() for failure in failures]
+        raise Failed(f"every trial of {found.who} failed{f': {errors[-1]}' if errors else ''}")
     share = "precision" in numbers
     mine = numbers[numbers["who"] == who]
     if mine.empty or mine["regret"].isna().all():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 LARGE, SMALL = 1e9, 1e-4  # beyond these, powers of ten are easier to read than zeros
+ROUNDING = 1e-13  # a spread below this part of the value comes from the last digits of a double, not from noise
 
 
 def with_error(value: float | None, error: float | None = None) -> str:
@@ -13,7 +14,7 @@ def with_error(value: float | None, error: float | None = None) -> str:
         return ""
     if error is None or math.isnan(error) or not math.isfinite(value):
         return plain(value)
-    if error == 0:
+    if error <= ROUNDING * abs(value):
         return f"{plain(value)} ± 0"
     if not math.isfinite(error):
         return f"{plain(value)} ± {error}"
