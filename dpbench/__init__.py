@@ -52,6 +52,10 @@ _LAZY = {
 _PACKAGES = ("audit", "compare")  # packages that can also be called
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"dpbench.{name}")

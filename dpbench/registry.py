@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 import threading
 import traceback
 import warnings
@@ -39,6 +40,7 @@ class Registry(Generic[C]):
         self._adding = threading.Lock()
 
     def add(self, name: str, cls: C) -> None:
+        """Take a class in under a name."""
         self._require(name, cls)
         with self._adding:
             known = self._classes.get(name)
@@ -64,10 +66,12 @@ class Registry(Generic[C]):
             self._loaded = True  # set last: a thread that sees it finds everything loaded
 
     def names(self) -> list[str]:
+        """All names, in order."""
         self._load()
         return sorted(self._classes)
 
     def items(self) -> list[tuple[str, C]]:
+        """All names with their classes, in order."""
         self._load()
         return sorted(self._classes.items())
 
@@ -96,7 +100,12 @@ class Registry(Generic[C]):
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             if error.name and f"{module_name}.".startswith(f"{error.name}."):
-                raise UserError(f"{self.what} {path!r}: no module {error.name!r} in this folder or installed") from None
+                if self.what == "source" and re.search(r"(csv|tsv|parquet|gz|txt|dat)$", path):
+                    table = (
+                        f"dataset=table dataset.table.path={path} dataset.table.user=COLUMN dataset.table.item=COLUMN"
+                    )
+                    raise UserError(f"dataset {path!r} looks like a file: expected {table}") from None
+                raise UserError(f"{self.what} {path!r}: there is no module {error.name!r} here or installed") from None
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
         except Exception as error:  # anything can go wrong when a user's file is imported
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error

@@ -10,6 +10,8 @@ from typing import Any
 from dpbench.api import objects
 from dpbench.compare.newcomer import Comparison, Where
 from dpbench.compare.newcomer import compare as compared
+from dpbench.config import catalogue
+from dpbench.config.folders import own_folders
 from dpbench.config.words import Value
 from dpbench.data import Data
 from dpbench.errors import UserError
@@ -45,6 +47,7 @@ def compare(
         raise UserError("dataset: expected names or data objects, not both")
     if bound is not None and not given:
         raise UserError(f"bound={bound} has no effect without a data object: give dataset=your_data")
+    catalogue.use(*own_folders())
     variant = mechanism if mechanism is None or isinstance(mechanism, str) else _variant(mechanism)
     where = Where(scale, named or None, tuple(given), epsilon, experiment, Path(results), jobs, overrides or {})
     return compared(variant, where, audit=audit)

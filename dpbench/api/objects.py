@@ -25,7 +25,10 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
-    """What was given for a group, each with the user's name for it, or none: one object, a list, or {name: object}."""
+    """What was given for a group, each with the name the user gave it, or none: one thing, a list, or {name: thing}."""
+    if hasattr(given, "columns") and hasattr(given, "iloc"):
+        made = "dpbench.Incidence.from_pandas(frame, user=..., item=...)"
+        raise UserError(f"{group}: a DataFrame does not say who is a user and what an item: give {made}")
     if isinstance(given, Mapping):
         yield from ((str(name), one) for name, one in given.items())
     elif isinstance(given, str | Data | type) or not isinstance(given, Iterable):

@@ -70,7 +70,7 @@ def audit(
     """
     import pandas as pd
 
-    from dpbench.audit.judge import Options, chosen, findings, given
+    from dpbench.audit.judge import Options, findings, given, named
     from dpbench.mechanisms.base import parse_epsilon
 
     if pairs is not None:
@@ -80,6 +80,7 @@ def audit(
     if delta is not None and not 0 <= delta < 1:
         raise UserError(f"delta={delta!r} is not valid: expected a number from 0 to below 1")
     listed: Sequence[Any] = mechanism if isinstance(mechanism, list | tuple) else [mechanism]
-    asked = [one for thing in listed for one in (chosen([thing]) if isinstance(thing, str) else [given(thing)])]
+    catalogue.use(*own_folders())
+    asked = [one for thing in listed for one in (named(thing) if isinstance(thing, str) else [given(thing)])]
     found = list(findings(asked, Options(parse_epsilon(epsilon), delta, pairs, seconds, seed)))
     return pd.DataFrame([vars(one) | {"violated": one.verdict == "violated"} for one in found])

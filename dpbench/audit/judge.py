@@ -16,6 +16,7 @@ from dpbench.audit.finding import Finding, Pair, Verdict
 from dpbench.audit.replay import audit_by_replay, cannot_replay, fitting_pairs
 from dpbench.audit.sequential import sequential_test
 from dpbench.audit.variants import LEAST, VARIANTS
+from dpbench.config import catalogue
 from dpbench.config.catalogue import VariantEntry
 from dpbench.config.entries import axes
 from dpbench.data import KINDS
@@ -84,6 +85,15 @@ def chosen(names: Sequence[str]) -> list[Chosen]:
     for one in found:
         _check_kinds(one)
     return found
+
+
+def named(text: str) -> list[Chosen]:
+    """What is meant by a name of the registry, of a YAML, or by a dotted path, with parameters or without."""
+    name, names = text.partition("(")[0], MECHANISMS.names()
+    own = [one for one in catalogue.options("mechanism") if one not in names]
+    if "." not in name and name not in (*names, *own):
+        raise unknown("mechanism", text, [*names, *own])
+    return own_mechanism(text, catalogue.mechanism(name)) if name in own else chosen([text])
 
 
 def given(thing: Any) -> Chosen:

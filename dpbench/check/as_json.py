@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from dpbench import __version__
@@ -13,9 +12,8 @@ from dpbench.check.account import Account
 from dpbench.check.entries import ORDER, SAME, Entry
 
 
-def write(path: Path, account: Account) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(as_json(account), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def text(account: Account) -> str:
+    return json.dumps(as_json(account), indent=1, ensure_ascii=False)
 
 
 def as_json(account: Account) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench.cli.common import console, notes
-from dpbench.errors import UserError, output_file, output_folder, positive, unknown
+from dpbench.cli.common import PRINTED, add_json, console, notes, write_json
+from dpbench.errors import UserError, output_folder, positive
 from dpbench.results.commands import RESULTS
 
 OWN_PAIRS = 8
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     )
     add("--seconds", type=float, help="time limit per tested mechanism (default: 20, and 60 for all)")
     add("--seed", type=int, default=0)
-    add("--json", type=Path, help="also write all findings to this file")
+    add_json(parser, "all findings")
     add(
         "--data",
         type=Path,
@@ -60,8 +60,8 @@ def main(argv: list[str]) -> int:
     )
     args = parser.parse_args(argv)
 
-    from dpbench.audit.judge import Options, chosen, findings, own_mechanism
-    from dpbench.config.catalogue import mechanism, options
+    from dpbench.audit.judge import Options, findings, named
+    from dpbench.config.catalogue import options
     from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
     from dpbench.paths import CONF
 
@@ -73,10 +73,7 @@ def main(argv: list[str]) -> int:
     # Presets and mechanisms of other libraries are audited only if they are named.
     mine = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
     for text in args.mechanism or [*names, *mine]:
-        name = text.partition("(")[0]
-        if "." not in name and name not in (*names, *own):
-            raise unknown("mechanism", text, [*names, *own])
-        asked += own_mechanism(text, mechanism(name)) if name in own else chosen([text])
+        asked += named(text)
     if args.delta is not None and all(one.guarantee for one in asked):
         stated = ", ".join(dict.fromkeys(f"{one.name} states {one.guarantee}" for one in asked[:3]))
         raise UserError(f"--delta has no effect: {stated}")
@@ -86,14 +83,14 @@ def main(argv: list[str]) -> int:
             found.append(finding)
             status.update(f"auditing ... {number} of {len(asked)} done")
     if args.json is not None:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(as_json(found, args.seed) + "\n", encoding="utf-8")
-    console().print(_table(found, chosen_options.epsilon))
+        write_json(args.json, as_json(found, args.seed))
+    out = console(stderr=args.json == PRINTED)
+    out.print(_table(found, chosen_options.epsilon))
     if args.data is None:
         from dpbench.audit.stored import store
 
         store(args.results or RESULTS, found, args.seed, anew=not args.mechanism)
-    console().print(_summary(found))
+    out.print(_summary(found))
     return 1 if any(one.verdict == "violated" or not one.pairs for one in found) else 0
 
 
@@ -107,7 +104,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError(f"delta={args.delta!r} is not valid: expected a number from 0 to below 1")
     if args.seed < 0:
         raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
-    output_file("--json", args.json)
     if args.data is not None and args.results is not None:
         raise UserError("--results has no effect with --data: only findings on random pairs are stored")
     for column in ("user", "item", "context"):

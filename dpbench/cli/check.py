@@ -28,6 +28,7 @@ from dpbench.check.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE,
 from dpbench.check.fresh import ALPHA, TIMES_AS_MANY
 from dpbench.check.measure import measure
 from dpbench.cli import common
+from dpbench.config.folders import HERE
 from dpbench.config.words import Value
 from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
@@ -54,9 +55,9 @@ def main(argv: list[str]) -> int:
     old = _old(args, names, notes)
     if not old and not args.update:
         which = "baselines of " + ", ".join(args.experiment) if args.experiment else "baselines"
-        raise UserError(
-            f"there are no {which} in {args.baselines}: {_update_command(args, args.experiment)} makes them"
-        )
+        # --update writes into the folder that one works in, never into what came with dpbench.
+        place = args.baselines if args.own_baselines else RESULTS / "baselines"
+        raise UserError(f"there are no {which} in {place}: {_update_command(args, args.experiment)} makes them")
     seed = secrets.randbelow(2**31) if args.fresh == -1 else args.fresh
     with ExitStack() as stack:
         results = args.results or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpbench-check-")))
@@ -70,7 +71,7 @@ def main(argv: list[str]) -> int:
     found = compare(old, new, natures(), same_seed=seed is None)
     bad = failing(strict=args.strict, allow_better=args.allow_better)
     account = Account(found, old, new, bad, seed, time.perf_counter() - began)
-    console = common.console(WIDTH)
+    console = common.console(WIDTH, stderr=args.json == common.PRINTED)
     _print(console, account)
     status = _update(args, account, names, console) if args.update else _judge(args, account, console)
     _write(args, account, notes)
@@ -107,7 +108,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
+    common.add_json(parser, "all results")
     parser.add_argument(
         "--baselines", type=Path, help="folder of the baselines (default: ./results/baselines, or else dpbench's own)"
     )
@@ -123,7 +124,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         raise UserError("--update does not go with --fresh: baselines hold the numbers of the experiments' own seed")
     if args.strict and args.allow_better:
         raise UserError("--strict and --allow-better contradict each other: give one of them")
-    for option in ("junit", "summary", "json"):
+    for option in ("junit", "summary"):
         output_file(f"--{option}", getattr(args, option))
     if args.results is not None:
         output_folder("--results ", args.results)
@@ -265,7 +266,7 @@ def _moved_names(args: argparse.Namespace, account: Account) -> list[str]:
 def _update_command(args: argparse.Namespace, names: list[str]) -> str:
     """The command that rewrites the baselines of these experiments, and no others."""
     words = ["python", "-m", "dpbench", "check", *names]
-    words += ["--config-dir", str(args.config_dir)] if args.config_dir else []
+    words += ["--config-dir", str(args.config_dir)] if args.config_dir and args.config_dir != Path(HERE) else []
     words += ["--baselines", str(args.baselines)] if args.own_baselines else []
     return shlex.join([*words, "--update"])
 
@@ -290,7 +291,11 @@ def _update(args: argparse.Namespace, account: Account, names: list[str], consol
 def _write(args: argparse.Namespace, account: Account, notes: Console) -> None:
     from dpbench.check import as_json, junit, summary
 
-    for option, module in (("junit", junit), ("summary", summary), ("json", as_json)):
-        if (path := getattr(args, option)) is not None:
-            module.write(path, account)
+    if args.json is not None:
+        common.write_json(args.json, as_json.text(account))
+    for option, write in (("junit", junit.write), ("summary", summary.write), ("json", None)):
+        path = getattr(args, option)
+        if path is not None and write is not None:
+            write(path, account)
+        if path is not None and path != common.PRINTED:
             notes.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)

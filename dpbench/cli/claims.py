@@ -24,6 +24,9 @@ from dpbench.config.schema import SCALES
 from dpbench.errors import UserError, output_folder, unknown
 from dpbench.results.commands import RESULTS
 
+MOST_NAMED = 6
+"""Experiments that are named of those that are not run yet."""
+
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench claims", description=__doc__)
@@ -41,7 +44,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--find", metavar="WORD", help="only claims with this word in their name, text, place or note")
     parser.add_argument("--verbose", action="store_true", help="all details of every claim")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write claims and verdicts to this JSON file")
+    common.add_json(parser, "claims and verdicts")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
         "--scale", choices=SCALES, help="use the runs of this scale (default: each experiment's latest run)"
@@ -56,9 +59,7 @@ def main(argv: list[str]) -> int:
     wanted = [_verdict(name) for name in args.verdict]
     claims, named = chosen(args.name, args.paper, args.find)
     output_folder("--results ", args.results)
-    if args.json is not None and args.json.is_dir():
-        raise UserError(f"--json {args.json} is a folder: expected the name of a file")
-    console = common.console(WIDTH)
+    console = common.console(WIDTH, stderr=args.json == common.PRINTED)
     if args.run:
         _run_missing(claims, args.results, args.scale, args.jobs)
     judge = Judge(args.results, args.scale)
@@ -67,10 +68,10 @@ def main(argv: list[str]) -> int:
     _print_claims(console, shown, detailed=args.verbose or named)
     _print_counts(console, verdicts, len(shown))
     _print_remarks(console, shown, judge)
-    _print_missing(console, verdicts, judge, shlex.join(["python", "-m", "dpbench", "claims", *argv]))
+    command = shlex.join(["python", "-m", "dpbench", "claims", *argv])
+    _print_missing(console, verdicts, judge, command, folded=not args.verbose)
     if args.json is not None:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(as_json(shown), encoding="utf-8")
+        common.write_json(args.json, as_json(shown))
     return 0
 
 
@@ -168,12 +169,13 @@ def _print_counts(console: Console, verdicts: list[Verdict], shown: int) -> None
         console.print(text, highlight=False, soft_wrap=True)
 
 
-def _print_missing(console: Console, verdicts: list[Verdict], judge: Judge, command: str) -> None:
-    missing = dict.fromkeys(
-        v.claim.experiment for v in verdicts if v.claim.experiment and v.claim.experiment not in judge.runs
-    )
+def _print_missing(console: Console, verdicts: list[Verdict], judge: Judge, command: str, folded: bool) -> None:
+    asked = (v.claim.experiment for v in verdicts if v.claim.experiment)
+    missing = [*dict.fromkeys(experiment for experiment in asked if experiment not in judge.runs)]
     if missing:
         if not judge.runs:
             console.print(f"There are no runs in {judge.results}.", highlight=False, markup=False, soft_wrap=True)
-        console.print(f"Not run yet: {', '.join(missing)}", soft_wrap=True)
+        named = missing[:MOST_NAMED] if folded else missing
+        more = f" and {len(missing) - len(named)} more (--verbose names them)" if len(named) < len(missing) else ""
+        console.print(f"Not run yet: {', '.join(named)}{more}", highlight=False, soft_wrap=True)
         console.print(f"Run them: {command} --run", highlight=False, markup=False, soft_wrap=True)

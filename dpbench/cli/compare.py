@@ -14,8 +14,9 @@ from rich.table import Table
 
 from dpbench.cli.common import console, notes
 from dpbench.config.catalogue import SCALES
-from dpbench.errors import UserError, one_of, output_folder, positive
+from dpbench.errors import Failed, UserError, one_of, output_folder, positive
 from dpbench.results.commands import RESULTS
+from dpbench.results.numbers import plain, with_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,14 +103,17 @@ def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
 
 
 def _ratio(value: float, share: bool) -> str:
-    return f"{100 * value:.1f} points" if share else f"{value:.3g}"
+    return f"{100 * value:.1f} points" if share else plain(value, 3)
 
 
 def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
     """Print how the newcomer ranks, setting by setting and against each of the others."""
     from dpbench.compare.duels import duels
 
-    who = next(name for name in numbers["who"] if str(name).partition("[")[0] == found.who)
+    who = next((name for name in numbers["who"] if str(name).partition("[")[0] == found.who), None)
+    if who is None:
+        errors = [failure.error for failures in found.result.failures.values() for failure in failures]
+        raise Failed(f"every trial of {found.who} failed{f': {errors[-1]}' if errors else ''}")
     share = "precision" in numbers
     mine = numbers[numbers["who"] == who]
     if mine.empty or mine["regret"].isna().all():
@@ -130,7 +134,9 @@ def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
     out.print(_settings(mine, numbers, share))
     table = Table("against", "better in", "worse in", "of", "its error / theirs", box=box.SIMPLE_HEAD, pad_edge=False)
     for duel in duels(numbers, who, share=share):
-        table.add_row(duel.rival, *map(str, (duel.better, duel.worse, duel.settings)), _ratio(duel.ratio, share))
+        table.add_row(
+            escape(duel.rival), *map(str, (duel.better, duel.worse, duel.settings)), _ratio(duel.ratio, share)
+        )
     out.print(table)
     _split(out, found, numbers, who)
     for finding in found.findings:
@@ -159,7 +165,7 @@ def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
         standing = "competitive" if row["competitive"] else "perhaps the best" if row["may_be_best"] else "worse"
         shown = [epsilon_name(row[k]) if k == "epsilon" else str(row[k]) for k in keys]
         numbers_shown = [_ratio(row[name], share) for name in ("ratio", "ratio_low", "ratio_high")]
-        table.add_row(*shown, *numbers_shown, standing, names)
+        table.add_row(*map(escape, (*shown, *numbers_shown, standing, names)))
     return table
 
 
@@ -171,9 +177,25 @@ def _split(out: Console, found: Comparison, numbers: pd.DataFrame, who: str) -> 
     if table.empty or who not in set(table["who"]):
         return
     row = table.set_index("who").loc[who]
+    if row.isna().all():
+        _bias(out, numbers[numbers["who"] == who])
+        return
     parts = ", ".join(f"{name} {100 * value:.0f} %" for name, value in row.items() if value > 0.0005)
     if parts:  # a mechanism that does not tell its stages has none
         out.print(f"Its mean squared error is: {parts}", highlight=False)
+
+
+def _bias(out: Console, mine: pd.DataFrame) -> None:
+    """The split that needs nothing from the release, whose stages are not told."""
+    if "bias2" not in mine or not (known := mine.dropna(subset=["bias2", "variance"])).shape[0]:
+        return
+    bias = known["bias2"].clip(lower=0)
+    share = (bias / (bias + known["variance"])).mean()
+    told = "stages=() in its release, where noise is all there is, splits it further"
+    out.print(
+        f"Its mean squared error is: bias {100 * share:.0f} %, variance {100 * (1 - share):.0f} % ({told})",
+        highlight=False,
+    )
 
 
 def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
@@ -193,12 +215,18 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
             shown = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
             rivals = ", ".join(group.loc[group["may_be_best"] & (group["who"] != first["who"]), "who"]) or "-"
             sure = ", ".join(group.loc[group["competitive"], "who"]) or "-"
-            table.add_row(*shown, first["who"], f"{first[metric]:.4g} ± {first[f'{metric}_se']:.2g}", rivals, sure)
+            measured = with_error(first[metric], first[f"{metric}_se"])
+            table.add_row(*map(escape, (*shown, first["who"], measured, rivals, sure)))
         if board is Board.READS:
             out.print("For comparison only, because a release would not be private:", highlight=False)
         out.print(table)
+    left_out: dict[str, list[str]] = {}
     for place, reason in found.run.left_out:
-        notes().print(f"left out: {escape(place)}: {escape(reason)}", soft_wrap=True)
+        left_out.setdefault(reason, []).append(place)
+    for reason, places in left_out.items():
+        notes().print(f"left out: {escape(', '.join(places))}: {escape(reason)}", soft_wrap=True)
+    if any("bound is declared" in reason for reason in left_out):
+        notes().print("--bound NUMBER declares it for your file, from what is known without the data.")
 
 
 def _save(found: Comparison) -> None:

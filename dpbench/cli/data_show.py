@@ -13,6 +13,7 @@ from rich.table import Table
 
 from dpbench.cli import common
 from dpbench.errors import UserError
+from dpbench.results.numbers import plain, with_error
 from dpbench.sources import cards
 
 if TYPE_CHECKING:
@@ -194,11 +195,9 @@ def _errors(forms: Mapping[str, Any], measure: tuple[str, str], epsilon: float, 
 
 
 def _measured(value: Measured, usual: str) -> str:
-    """Mean and standard error, and the metric's name if it is not the table's."""
-    # One digit of the spread, without an exponent if it is 10 or more.
-    spread = f" ± {float(f'{value.spread:.1g}'):g}" if math.isfinite(value.spread) else ""
+    """Mean and standard error, and the metric's name where it is not the table's."""
     other = "" if value.metric == usual else f"{value.metric.replace('_', ' ')}: "
-    return f"{other}{value.mean:.4g}{spread}"
+    return f"{other}{with_error(value.mean, value.spread) if math.isfinite(value.spread) else plain(value.mean, 4)}"
 
 
 def _number(value: Any) -> str:

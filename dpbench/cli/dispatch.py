@@ -41,7 +41,8 @@ def usage() -> str:
     return (
         "dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy.\n\n"
         f"usage: python -m dpbench VERB ...\n\n{lines}\n\n"
-        "python -m dpbench VERB --help explains each verb. Start with: python -m dpbench run scale=smoke"
+        "python -m dpbench VERB --help says more of each. Start with: python -m dpbench run scale=smoke\n"
+        "Your own configuration in ./conf is found by every verb; --config-dir FOLDER names another one."
     )
 
 
@@ -100,6 +101,9 @@ def _with_own(verb: str, words: list[str]) -> list[str]:
     parser = argparse.ArgumentParser(prog=f"python -m dpbench {verb}", add_help=False, allow_abbrev=False)
     parser.add_argument("--config-dir", action="append", default=[])
     found, rest = parser.parse_known_args(words)
+    if verb == "new":  # writes there: the folder need not be there yet
+        catalogue.use(*own_folders([folder for folder in found.config_dir if Path(folder).is_dir()]))
+        return words
     catalogue.use(*own_folders(found.config_dir))
     return rest
 

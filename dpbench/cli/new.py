@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import importlib.machinery
 import keyword
-import os
 import re
 import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
+from shlex import quote
 
 from dpbench.cli import templates
 from dpbench.config import catalogue
-from dpbench.errors import Failed, UserError
+from dpbench.config.folders import HERE
+from dpbench.errors import Failed, UserError, output_folder
 
 WHAT = ("mechanism", "dataset", "task", "experiment")
 
@@ -23,8 +24,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "name", help="lower-case letters, digits and _; for an experiment FOLDER/NAME, such as mine/sweep"
     )
+    parser.add_argument("--config-dir", type=Path, default=Path(HERE), help="your configuration folder (default: conf)")
     args = parser.parse_args(argv)
-    files = written(args.what, args.name)
+    output_folder("--config-dir ", args.config_dir)
+    files = written(args.what, args.name, args.config_dir)
     for path in files:
         if path.exists():
             raise UserError(f"{path} already exists: choose another name, or remove it")
@@ -37,12 +40,18 @@ def main(argv: list[str]) -> int:
         print(f"wrote {path}")
     print("Try it:")
     for command in templates.NEXT[args.what]:
-        print(f"  {command.format(name=args.name, module=_module(args.name), cls=_class(args.name))}")
+        words = command.format(name=args.name, module=_module(args.name), cls=_class(args.name))
+        own = (
+            ""
+            if args.config_dir == Path(HERE) or "dpbench" not in words
+            else f" --config-dir {quote(str(args.config_dir))}"
+        )
+        print(f"  {words}{own}")
     return 0
 
 
-def written(what: str, name: str) -> dict[Path, str]:
-    """The files by path, with their contents."""
+def written(what: str, name: str, conf: Path = Path(HERE)) -> dict[Path, str]:
+    """The files, by their places, with their contents."""
     form = r"[a-z]\w*(/[a-z]\w*)?" if what == "experiment" else r"[a-z]\w*"
     if not re.fullmatch(form, name, re.ASCII) or keyword.iskeyword(name):
         example = "mine/sweep" if what == "experiment" else "rounded"
@@ -51,27 +60,29 @@ def written(what: str, name: str) -> dict[Path, str]:
         )
     if name in catalogue.options(what):
         raise UserError(f"{what} {name!r} already exists: choose another name")
-    if what != "experiment":  # which is no module
-        _require_free(what, name)
+    if what != "experiment" and (taken := _hidden(_module(name))):
+        raise UserError(f"{what} name {name!r} is not valid: {name}.py would hide {taken}: choose another name")
     words = {"name": name, "module": _module(name), "cls": _class(name)}
     return {
-        Path(place.format(**words)): text.replace("NAME", name)
+        Path(place.format(conf=conf, **words)): text.replace("NAME", name)
         .replace("CLASS", words["cls"])
         .replace("MODULE", words["module"])
         for place, text in templates.FILES[what].items()
     }
 
 
-def _require_free(what: str, module: str) -> None:
-    """A file numpy.py in the folder one works in would be taken for numpy, by everything that runs there."""
-    here = {os.path.realpath(folder or ".") for folder in ("", os.getcwd())}
-    places = [place for place in sys.path if os.path.realpath(place or ".") not in here]
-    if module in sys.stdlib_module_names or PathFinder.find_spec(module, places) is not None:
-        raise UserError(f"{what} {module!r} would hide the installed module {module}: choose another name")
-
-
 def _module(name: str) -> str:
     return name.replace("/", "_")
+
+
+def _hidden(module: str) -> str:
+    """The module that a file of this name would hide from every import in this folder; empty if there is none."""
+    if module in sys.stdlib_module_names:
+        return "a module of Python itself"
+    here = Path.cwd().resolve()
+    elsewhere = [place for place in sys.path if Path(place or ".").resolve() != here]
+    found = importlib.machinery.PathFinder.find_spec(module, elsewhere)
+    return "" if found is None or found.loader is None else "the installed package of that name"
 
 
 def _class(name: str) -> str:

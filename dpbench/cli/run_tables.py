@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
+from rich.table import Column, Table
 
 from dpbench.engine.plan import Plan
 from dpbench.engine.runner import Result, todo
@@ -23,8 +23,9 @@ from dpbench.results.numbers import plain, with_error
 from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
-MOST_ROWS = 100  # most rows of a printed table
-MOST_NUMBERS = 10  # most failed trials listed in a line
+MOST_ROWS = 100  # of a printed table
+MOST_NUMBERS = 10  # of failed trials in a line
+LEAST = 10  # characters of a folded name in one line
 MARK = "†"
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
@@ -61,13 +62,23 @@ def results(run: Run, store: Store, result: Result) -> Table:
         table.add_row(*(escape(values[head]) for head in heads))
     if len(groups) > len(shown):
         table.caption = f"and {len(groups) - len(shown)} more; all of them are in the figure's CSV"
+    for column in table.columns:
+        if str(column.header) in LEFT:  # folded, but never to nothing
+            longest = _longest(column)
+            column.min_width, column.no_wrap = min(LEAST, longest), longest <= LEAST
     return table
+
+
+def _longest(column: Column) -> int:
+    return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
 
 
 def print_results(console: Console, run: Run, store: Store, result: Result) -> None:
     """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
     table = results(run, store, result)
-    if Measurement.get(console, console.options, table).minimum <= console.width:
+    # Each column has a space on both sides and a line; rich itself takes the width of the screen for the least it needs.
+    least = 1 + sum((column.min_width or _longest(column)) + 3 for column in table.columns)
+    if least <= console.width:
         console.print(table)
         return
     console.print(str(table.title), style="italic", highlight=False)

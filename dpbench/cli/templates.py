@@ -23,8 +23,8 @@ class CLASS(Mechanism):
     def publish(self, data, epsilon, noise):
         # All randomness comes from `noise`. One user changes the counts by at most `bound` in total.
         noisy = noise.laplace(data.counts, scale=self.bound / epsilon)
-        # Post-processing costs no privacy.
-        return Counts(counts=self.step * (noisy / self.step).round())
+        # What is done afterwards costs no privacy. `stages` would say what else than noise makes an error, such as sampling.
+        return Counts(counts=self.step * (noisy / self.step).round(), stages=())
 
     def unfit(self, data):
         if reason := super().unfit(data):
@@ -54,7 +54,7 @@ def test_it_is_as_private_as_it_states():
 MECHANISM_YAML = """# python -m dpbench run experiment=gs/fig9 scale=smoke 'mechanism=[lpa,gs,NAME]'
 NAME:
   class: MODULE.CLASS
-  bound: 17000   # for the data it runs on
+  bound: declared   # the bound that each dataset declares; a number holds for all of them
 """
 
 DATASET = '''"""CLASS: made-up data. Your own file needs no code: see `data show table`."""
@@ -100,12 +100,13 @@ NAME:
   kind: incidence
   source: generator
   generator: MODULE.CLASS
+  bound: 10   # the most places of one user, known without looking at the data
   sizes:
     smoke: {users: 300, places: 50}
     laptop: {users: 20000, places: 1000}
     paper: {users: 1000000, places: 10000}
 # A table of your own instead, as CSV, TSV or Parquet:
-# NAME: {source: files, files: table, path: visits.csv, user: who, item: place}
+# NAME: {source: files, files: table, path: visits.csv, user: who, item: place, bound: 10}
 """
 
 TASK = '''"""CLASS: one sentence on what it measures."""
@@ -189,12 +190,12 @@ def test_more_budget_means_less_error(tmp_path):
 FILES = {
     "mechanism": {
         "{module}.py": MECHANISM,
-        "conf/mechanism/{name}.yaml": MECHANISM_YAML,
+        "{conf}/mechanism/{name}.yaml": MECHANISM_YAML,
         "test_{module}.py": MECHANISM_TEST,
     },
-    "dataset": {"{module}.py": DATASET, "conf/dataset/{name}.yaml": DATASET_YAML, "test_{module}.py": DATASET_TEST},
-    "task": {"{module}.py": TASK, "conf/task/{name}.yaml": TASK_YAML, "test_{module}.py": TASK_TEST},
-    "experiment": {"conf/experiment/{name}.yaml": EXPERIMENT_YAML, "test_{module}.py": EXPERIMENT_TEST},
+    "dataset": {"{module}.py": DATASET, "{conf}/dataset/{name}.yaml": DATASET_YAML, "test_{module}.py": DATASET_TEST},
+    "task": {"{module}.py": TASK, "{conf}/task/{name}.yaml": TASK_YAML, "test_{module}.py": TASK_TEST},
+    "experiment": {"{conf}/experiment/{name}.yaml": EXPERIMENT_YAML, "test_{module}.py": EXPERIMENT_TEST},
 }
 """The files of each kind, by path."""
 

@@ -112,7 +112,9 @@ class _Words:
             self.problems.append(f"{word!r} needs its setting: {meant[0]}{others}")
             return meant[0]
         names = [name for group in GROUPS for name in catalogue.options(group, *self.folders)]
-        raise UserError(f"cannot read {word!r}: expected key=value, such as experiment=gs/fig9; {nearest(word, names)}")
+        near = nearest(word, names)
+        hint = f"; {near}" if near.startswith("did") else ", or see: python -m dpbench run --help"
+        raise UserError(f"cannot read {word!r}: expected key=value, such as experiment=gs/fig9{hint}")
 
     def _meant(self, word: str) -> list[str]:
         """The overrides that a bare name may mean; empty if it is unknown."""

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.compare.boards import Board, board_of_mechanism
+from dpbench.config import catalogue
 from dpbench.config.compose import compose
-from dpbench.config.entries import BOUND
+from dpbench.config.entries import BOUND, variants
 from dpbench.config.schema import RunConfig
 from dpbench.config.words import Value
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.runner import Result, execute
 from dpbench.engine.suite import QUIET
-from dpbench.errors import Failed, UserError, nearest
+from dpbench.errors import Failed, UserError, nearest, unknown
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.results.run import DatasetUse, Run, Variant
 from dpbench.results.setting import DECLARED
@@ -48,13 +49,11 @@ class Newcomer:
 
         A bound that is not given is set to `declared` if that makes the mechanism private, so that it is on a private board.
         """
-        if isinstance(given, str):
-            from dpbench.audit.judge import parsed
-
-            name, params = parsed(given)
-            variant = Variant(name, name, params or {})
-        else:
-            variant = given
+        variant = _named(given) if isinstance(given, str) else given
+        if variant.declared:
+            return cls(
+                variant, MECHANISMS.make(variant.cls, **{**variant.params, **dict.fromkeys(variant.declared, 1)})
+            )
         instance = variant.made(MECHANISMS)
         if getattr(instance, BOUND, 0) is None and BOUND not in variant.params and variant.instance is None:
             bounded = MECHANISMS.make(variant.cls, **{**variant.params, BOUND: 1})
@@ -66,6 +65,7 @@ class Newcomer:
 
     @property
     def board(self) -> Board:
+        """The board of those with its guarantee."""
         return board_of_mechanism(self.instance)
 
     @property
@@ -79,6 +79,22 @@ class Newcomer:
             if kind in EXPERIMENTS:
                 return EXPERIMENTS[kind]
         raise UserError(f"{self.variant.name} takes {' or '.join(kinds)} data, which no board compares")
+
+
+def _named(text: str) -> Variant:
+    """What is meant by `mine.Rounded`, `lpa(bound=3)`, or the name of a YAML, whose parameters count where none is given."""
+    from dpbench.audit.judge import parsed
+
+    name, given = parsed(text)
+    names = MECHANISMS.names()
+    in_files = [one for one in catalogue.options("mechanism") if one not in names]
+    if "." not in name and name not in (*names, *in_files):
+        raise unknown("mechanism", name, [*names, *in_files])
+    entry = catalogue.mechanism(name) if name in in_files else catalogue.VariantEntry(name, name)
+    made = [*variants(replace(entry, parameters={**entry.parameters, **(given or {})}), MECHANISMS)]
+    if len(made) > 1:
+        raise UserError(f"{name} stands for {len(made)} choices of parameters: expected one, such as {name}(step=5)")
+    return made[0]
 
 
 @dataclass(frozen=True)

@@ -311,7 +311,7 @@ def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> 
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
         (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
         *(
-            (("dataset", dataset.name, "bound"), bounded, f"without a mechanism that has bound={DECLARED}")
+            (("dataset", dataset.name, "bound"), bounded, f"without a mechanism that takes it{_taking(run)}")
             for dataset in run.datasets
         ),
         (("data_seeds",), not draws, "on original files, which no seed changes: leave it out"),
@@ -319,6 +319,12 @@ def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> 
     ):
         if not effective and (word := origins.word(*key)):
             raise UserError(f"{key_of(word)} has no effect {instead}")
+
+
+def _taking(run: RunConfig) -> str:
+    """How a mechanism of this run is told to take the bound of its dataset."""
+    able = [m.name for m in run.mechanisms if "bound" in getattr(m.found(MECHANISMS), "__dataclass_fields__", ())]
+    return f": give mechanism.{able[0]}.bound={DECLARED} as well" if able else f", by bound={DECLARED}"
 
 
 def _check_kinds(run: RunConfig) -> None:

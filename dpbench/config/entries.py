@@ -6,6 +6,7 @@ registries; no mechanism, task or source by name.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import os
 from collections.abc import Iterator, Mapping
@@ -96,7 +97,10 @@ def _path(entry: DatasetEntry, place: Place) -> str:
         raise UserError(f"{key}.source=files needs {key}.path=FILE or FOLDER{get}")
     found = os.path.realpath(os.path.expanduser(str(path)))  # pathlib raises on loops of links
     if not os.path.exists(found):
-        raise placed(place("path"), f"dataset.{entry.name}.path={path}: there is no such file or folder")
+        folder, name = os.path.split(found)
+        near = difflib.get_close_matches(name, os.listdir(folder), n=1, cutoff=0.6) if os.path.isdir(folder) else []
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise placed(place("path"), f"dataset.{entry.name}.path={path}: there is no such file or folder{hint}")
     return found
 
 

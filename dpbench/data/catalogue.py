@@ -151,6 +151,7 @@ class Catalogue(Data, kind="catalogue"):
 
     @property
     def users(self) -> int:
+        """How many users have a history."""
         return self.history_ptr.size - 1
 
     @cached_property
@@ -200,9 +201,11 @@ class Catalogue(Data, kind="catalogue"):
                 raise UserError(f"Catalogue: row {row[at]} of {what} holds {values[at]} twice")
 
     def facts(self) -> str:
+        """The short description that `repr` shows."""
         return f"{self.items:,} items x {self.categories:,} categories, {self.users:,} users, widest item {self.widest_item}"
 
     def statistics(self) -> dict[str, float]:
+        """Sizes by name, as `data show` prints them."""
         sizes = np.diff(self.history_ptr)
         return {
             "items": self.items,

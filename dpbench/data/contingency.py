@@ -190,6 +190,7 @@ class Contingency(Data, kind="contingency"):
             raise UserError(f"Contingency: count {self.counts[at]} of cell {self.cells[at]}: expected 1 or more")
 
     def facts(self) -> str:
+        """The short description that `repr` shows."""
         return f"{self.nonzeros:,} of {self.size:,} cells, {' x '.join(map(str, self.shape))}, total {self.total:,}"
 
     def statistics(self) -> dict[str, float]:

@@ -35,11 +35,16 @@ class Numbered:
 
     @property
     def labels(self) -> Labels:
+        """The names of the identifiers, in order."""
         return labels_of(self.values)
 
 
 def column(frame: Any, name: str, what: str) -> Any:
-    """A column of a pandas frame. If it is missing, the error suggests the nearest name."""
+    """A column of a pandas frame; UserError with the nearest name when there is none."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
+        raise UserError(
+            f"{what}: expected a table with named columns, such as a pandas DataFrame, not {type(frame).__name__}"
+        )
     if name not in frame.columns:
         raise UserError(f"{what}: the table has no column {name!r}: {nearest(name, [str(c) for c in frame.columns])}")
     return frame[name]
@@ -78,6 +83,8 @@ def arrow(what: str, values: Any) -> Any:
         raise UserError(f"{what}: expected a list of identifiers, found {values!r}")
     try:
         found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+    except OverflowError:
+        raise UserError(f"{what}: a number is too large for 64 bits: expected such identifiers as words") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise UserError(f"{what}: expected identifiers of one type (words, numbers or dates): {error}") from None
     if isinstance(found, pa.ChunkedArray):
@@ -87,8 +94,9 @@ def arrow(what: str, values: Any) -> Any:
         return found.cast(pa.string())
     if pa.types.is_floating(kind):
         return _whole_floats(found)
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise UserError(f"{what}: values of type {kind} cannot be identifiers: expected words, numbers or dates")
+    named = not (pa.types.is_duration(kind) or isinstance(kind, pa.BaseExtensionType))
+    if not named or pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise UserError(f"{what}: values of type {kind} name nothing: expected words, numbers or dates")
     return found
 
 

@@ -158,6 +158,7 @@ class Incidence(Data, kind="incidence"):
             raise UserError(f"Incidence: row {row[at]} holds column {self.indices[at]} twice")
 
     def facts(self) -> str:
+        """The short description that `repr` shows."""
         return f"{self.rows:,} rows x {self.columns:,} columns, {self.ones:,} ones, largest row {self.largest_row:,}"
 
     def statistics(self) -> dict[str, float]:

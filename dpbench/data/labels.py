@@ -43,11 +43,13 @@ class Labels(Sequence[str]):
     def __getitem__(self, place: int) -> str: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: slice | NDArray[np.integer]) -> tuple[str, ...]: ...
 
     def __getitem__(self, place: Any) -> str | tuple[str, ...]:
         if isinstance(place, slice):
             return tuple(self[i] for i in range(*place.indices(len(self))))
+        if isinstance(place, list | np.ndarray) and np.ndim(place):  # of a ranking: data.item_labels[release.top]
+            return tuple(self[int(i)] for i in place)
         number = int(place) + (len(self) if place < 0 else 0)
         if not 0 <= number < len(self):
             raise IndexError(f"there is no label {place}, only {len(self)}")

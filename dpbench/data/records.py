@@ -247,6 +247,7 @@ class Records(Data, kind="records"):
                 raise UserError(f"Records without repeats: {error}") from None
 
     def facts(self) -> str:
+        """The short description that `repr` shows."""
         return (
             f"{self.users:,} users, {self.n_items:,} items x {self.n_contexts} contexts, {self.records:,} records, "
             f"largest user {self.largest_user:,}"
@@ -288,14 +289,17 @@ class Columns(Data):
     kind = "incidence"
 
     def facts(self) -> str:
+        """The short description that `repr` shows."""
         return f"{'edge' if self.by_edge else 'item'} counts of {self.records.facts()}"
 
     @property
     def repeats(self) -> bool:
+        """Whether a user may hold an item more than once."""
         return self.records.repeats
 
     @property
     def indptr(self) -> NDArray[np.int64]:
+        """Where each user begins in `indices`."""
         return self.records.indptr
 
     @cached_property
@@ -305,26 +309,32 @@ class Columns(Data):
 
     @property
     def counts(self) -> NDArray[np.int64]:
+        """How many records each item, or each item in each context, has."""
         return self.records.edges.reshape(-1) if self.by_edge else self.records.counts
 
     @property
     def rows(self) -> int:
+        """How many users there are."""
         return self.records.users
 
     @property
     def columns(self) -> int:
+        """How many counts are published."""
         return self.records.n_items * (self.records.n_contexts if self.by_edge else 1)
 
     @property
     def ones(self) -> int:
+        """How many records there are."""
         return self.records.records
 
     @property
     def row_sizes(self) -> NDArray[np.int64]:
+        """How many records each user has."""
         return self.records.user_sizes
 
     @property
     def largest_row(self) -> int:
+        """The records of the user who has the most."""
         return self.records.largest_user
 
     def fact(self, key: Hashable, owner: type, compute: Callable[[], float]) -> float:

@@ -123,12 +123,14 @@ class Entries(Summary):
         return read_only(np.concatenate([[0.0], np.cumsum(self.weights)]))
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The estimates of single places."""
         if not self.cells.size:
             return np.full(places.shape, self.absent)
         entry = np.minimum(np.searchsorted(self.cells, places), self.cells.size - 1)
         return np.where(self.cells[entry] == places, self.weights[entry], self.absent)
 
     def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The sums of the estimates from `lo` to before `hi`."""
         begin, end = np.searchsorted(self.cells, lo), np.searchsorted(self.cells, hi)
         listed = self.running[end] - self.running[begin]
         return listed + self.absent * ((hi - lo) - (end - begin)) if self.absent else listed
@@ -164,9 +166,11 @@ class Dense(Summary):
         return self
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The estimates of single places."""
         return self.weights[places]
 
     def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The sums of the estimates from `lo` to before `hi`."""
         return self.running[hi] - self.running[lo]
 
 
@@ -193,6 +197,7 @@ class Estimated(Summary):
         return read_only(self.at(self.cells))
 
     def between(self, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The sums of the estimates from `lo` to before `hi`."""
         lengths = hi - lo
         ends = np.cumsum(lengths)
         if not ends.size or ends[-1] < min(self.places, WRITABLE):
@@ -229,6 +234,7 @@ class Sketched(Estimated):
         object.__setattr__(self, "buckets", read_only(self.buckets, dtype=np.float64))
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The estimates of single places."""
         estimates = np.empty((len(self.seeds), places.size))
         for row, seed in enumerate(self.seeds):
             bucket, sign = hashing.block_bucket_and_sign(places, self.blocks, self.buckets.shape[1], seed)
@@ -255,4 +261,5 @@ class Projected(Estimated):
         object.__setattr__(self, "starts", read_only(self.starts, dtype=np.int64))
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The estimates of single places."""
         return self.unit * unary.estimate(self.bits, self.starts, np.asarray(places, dtype=np.int64), self.seed)

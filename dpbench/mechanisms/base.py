@@ -140,6 +140,7 @@ class ColumnMechanism(Mechanism):
     """
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        """The counts of the items, and of the items by context where the data have contexts."""
         items, edges = data.item_columns(), data.edge_columns()
         if edges is None:
             return self.publish_columns(items, epsilon, noise)
@@ -191,6 +192,7 @@ class Bounded(ColumnMechanism):
         return max(1, data.largest_row) if self.bound is None else int(self.bound)
 
     def unfit(self, data: Any) -> str:
+        """Why these data do not fit; rows larger than the bound do not."""
         if reason := super().unfit(data):
             return reason
         if self.bound is not None and data.largest_row > self.bound:
@@ -198,6 +200,7 @@ class Bounded(ColumnMechanism):
         return ""
 
     def not_private(self) -> str:
+        """The reason, where no bound is declared."""
         return (
             "" if self.bound is not None else "Δ is the largest observed row, which looks at the data: declare `bound`"
         )

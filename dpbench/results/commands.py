@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dpbench.errors import UserError
+from dpbench.errors import UserError, nearest
+from dpbench.paths import CONF
 from dpbench.results.folder import is_old
 from dpbench.results.run import Run, Value
 from dpbench.results.setting import DatasetUse, Variant
@@ -133,5 +134,10 @@ def nothing_stored(results: Path, experiment: str | None, scale: str | None) -> 
         problem = f"holds no run of scale {scale}, only of {scales}"
     else:
         problem = "holds no run"
+    defined = experiment and any(
+        (conf / "experiment" / f"{experiment}.yaml").is_file() for conf in (CONF, Path("conf"))
+    )
+    if experiment and others and not defined:
+        return UserError(f"--results {results} {problem}: {nearest(experiment, [*others])}")
     command = run_command(experiment, results, scale)
     return UserError(f"--results {results} {problem}: expected a folder that runs have written to; make one: {command}")

@@ -102,6 +102,7 @@ class Run:
 
     @property
     def original_datasets(self) -> tuple[str, ...]:
+        """The datasets that were read from files."""
         return tuple(sorted({s.dataset.name for s in self.settings if s.dataset.original}))
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpbench
@@ -112,6 +113,11 @@ def test_objects_in_an_experiment_and_own_tasks(tmp_path: Path) -> None:
             r"dataset=\[1, 2\] is not valid: expected a name, or data such as",
         ),
         ({"mechanism": [Odd]}, "mechanism=Odd is a class that needs parameters"),
+        (
+            {"mechanism": ["lpa"], "dataset": pd.DataFrame({"user": [1], "item": [2]})},
+            "a DataFrame does not say who is a user and what an item: give dpbench.Incidence.from_pandas",
+        ),
+        ({"mechanism": ["lpa"], "dataset": "visits.csv"}, "'visits.csv' looks like a file: expected dataset=table "),
         ({"mechanism": ["lppa"]}, "unknown mechanism 'lppa': did you mean 'lpa'"),
         ({"mechanism": {"lpa": Shifted()}, "dataset": {"a b": DATA}}, "the name 'a b' of a dataset is not valid"),
         ({"mechanism": ["lpa", ("lpa", Shifted())]}, "'lpa' is given by name and as an object"),
@@ -166,6 +172,27 @@ def test_single_things_by_name(tmp_path: Path) -> None:
     assert dpbench.task("column_counts", sanity=0.5).sanity == 0.5
     with pytest.raises(UserError, match="unknown dataset 'netfix': did you mean 'netflix'"):
         dpbench.dataset("netfix")
+
+
+def test_what_is_lazy_is_listed() -> None:
+    assert {"run", "load", "dataset", "task", "audit", "compare"} <= {*dir(dpbench)}
+
+
+def test_a_run_that_is_not_there(tmp_path: Path) -> None:
+    """No command is advised for an experiment that nobody defined."""
+    mae(tmp_path, "lpa", name="mine")
+    with pytest.raises(UserError, match="holds no run of mien: did you mean 'mine'") as error:
+        dpbench.load(tmp_path, "mien")
+    assert "experiment=mien" not in str(error.value)
+    with pytest.raises(UserError, match="make one: python -m dpbench run experiment=gs/fig9"):
+        dpbench.load(tmp_path, "gs/fig9")
+
+
+def test_audit_by_the_name_of_a_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf/mechanism").mkdir(parents=True)
+    (tmp_path / "conf/mechanism/few.yaml").write_text("few: {class: lpa, bound: 2}\n")
+    assert dpbench.audit("few", pairs=4)["verdict"].tolist() == ["holds"]
 
 
 def test_audit_of_an_object() -> None:

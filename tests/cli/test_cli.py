@@ -136,6 +136,6 @@ def test_completion_follows_the_configuration() -> None:
     assert candidates("dpbench list ex") == ["experiments"]
     assert candidates("python -m dpbench ru") == ["run"]
     assert "mechanism=[lpa,gs_mean" in candidates("python3 -m dpbench run mechanism=[lpa,gs_")
-    assert candidates("python -m dpbench run 'dataset=[netf") == ["'dataset=[netflix"]
+    assert candidates("python -m dpbench run 'dataset=[netf") == ["'dataset=[netflix]", "'dataset=[netflix,"]
     assert "mechanism.gs.w=" in candidates("python -m dpbench run mechanism.gs.")
     assert candidates("dpbench run dataset.table.us") == ["dataset.table.user="]

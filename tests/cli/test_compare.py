@@ -92,3 +92,31 @@ def test_nonsense_is_refused(folder, args, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_peers_and_own_yaml_go_by_their_names(folder):
+    """What `run` knows by a YAML, ours or the user's own, `compare` knows as well."""
+    (folder / "conf/mechanism").mkdir(parents=True)
+    (folder / "conf/mechanism/careful.yaml").write_text("careful: {class: mine.Careful, bound: declared}\n")
+    few = ("--dataset", "trajectory", "--epsilon", "1", "--trials", "4")
+    own = dpbench("compare", "careful", *few, folder=folder)
+    assert own.returncode == 0, own.stderr
+    assert "careful is on the board pure ε" in own.stdout
+    assert "Its mean squared error is: bias " in own.stdout
+    assert "holds on 100 pairs" in own.stdout
+    pytest.importorskip("opendp")
+    peer = dpbench("compare", "opendp_laplace", *few, "--no-audit", folder=folder)
+    assert peer.returncode == 0, peer.stderr
+    assert "opendp_laplace is on the board pure ε" in peer.stdout
+    near = dpbench("compare", "carefull", folder=folder)
+    assert (near.returncode, "did you mean 'careful'?" in near.stderr) == (2, True)
+
+
+def test_what_is_left_out_for_one_reason_is_told_once(folder):
+    done = dpbench(
+        *("compare", "--dataset", "visits.csv", "--user", "who", "--item", "place", "--epsilon", "1", "--trials", "2"),
+        folder=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("no bound is declared") == 1
+    assert "--bound NUMBER declares it" in done.stderr

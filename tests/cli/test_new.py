@@ -33,7 +33,7 @@ def test_everything_new_works_together(dpbench: Call, tmp_path: Path) -> None:
         assert made.returncode == 0, made.stderr
         assert f"wrote conf/{what}/{name}.yaml" in made.stdout
     done = dpbench(
-        *("run", "dataset=[walks]", "mechanism=[lpa,rounded]", "mechanism.rounded.bound=10", "task=[top]"),
+        *("run", "dataset=[walks]", "mechanism=[lpa,rounded]", "task=[top]"),
         *("scale=smoke", "epsilon=1", "trials=2", "runner.jobs=1", "tracking=none", "name=whole"),
     )
     assert done.returncode == 0, done.stderr
@@ -44,10 +44,11 @@ def test_everything_new_works_together(dpbench: Call, tmp_path: Path) -> None:
     assert own.returncode == 0, own.stdout + own.stderr
     listed = json.loads(dpbench("list", "mechanisms", "--json").stdout)
     (row,) = [row for row in listed if row["name"] == "rounded"]
-    assert row["parameters"] == "step=10.0, bound=17000"
-    audited = dpbench("audit", "rounded(bound=3)", "--pairs", "8")
+    assert row["parameters"] == "step=10.0, bound='declared'"
+    audited = dpbench("audit", "rounded", "--pairs", "8", "--json")
     assert audited.returncode == 0, audited.stderr
-    assert "holds on 8 pairs" in audited.stdout
+    assert [one["verdict"] for one in json.loads(audited.stdout)] == ["holds"]
+    assert "holds on 8 pairs" in audited.stderr
     again = dpbench("new", "mechanism", "rounded")
     assert (again.returncode, again.stdout) == (2, "")
     assert "mechanism 'rounded' already exists" in again.stderr
@@ -90,16 +91,24 @@ def test_own_conf_by_every_verb(dpbench: Call, tmp_path: Path) -> None:
     assert "files" in shown.stdout
 
 
+def test_into_a_folder_of_another_name(dpbench: Call, tmp_path: Path) -> None:
+    made = dpbench("new", "mechanism", "rounded", "--config-dir", "my conf")
+    assert made.returncode == 0, made.stderr
+    assert not (tmp_path / "conf").exists()
+    assert "python -m dpbench audit rounded --config-dir 'my conf'" in made.stdout
+    assert "rounded" in dpbench("list", "mechanisms", "--config-dir", "my conf").stdout
+
+
+@pytest.mark.parametrize("name", ["json", "random", "numpy", "dpbench"])
+def test_a_file_that_would_hide_a_module_is_not_written(name: str, dpbench: Call, tmp_path: Path) -> None:
+    """json.py in the folder one works in would end every command there."""
+    refused = dpbench("new", "mechanism", name)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"{name}.py would hide " in refused.stderr
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("name", ["Rounded", "my-thing", "class", "a/b", "1st", "", "lpa"])
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(UserError, match=r"is not valid|already exists"):
         written("mechanism", name)
-
-
-@pytest.mark.parametrize("name", ["numpy", "random", "dpbench"])
-def test_a_name_that_would_hide_a_module_is_refused(dpbench: Call, tmp_path: Path, name: str) -> None:
-    """With a file numpy.py no verb works in that folder any more."""
-    done = dpbench("new", "dataset", name)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"dataset {name!r} would hide the installed module {name}: choose another name" in done.stderr
-    assert not list(tmp_path.glob("*.py"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from dpbench.cli.run_tables import print_plan
+from dpbench.cli.run_tables import print_plan, print_results
 from dpbench.config.compose import compose
+from dpbench.engine.failures import Failure
 from dpbench.engine.plan import make_plan
+from dpbench.engine.runner import Result
 from dpbench.results.store import Store
 
 from support.stores import rows
@@ -27,3 +30,28 @@ def test_a_trial_that_runs_again_beside_its_partner_is_done(tmp_path: Path) -> N
     assert "1 settings, 4 trials, 1 done already" in printed.getvalue()
     (row,) = [line for line in printed.getvalue().splitlines() if "column_counts" in line]
     assert [cell.strip() for cell in row.strip("│ ").split("│")][-2:] == ["4", "1"]
+
+
+@pytest.mark.parametrize("width", [30, 50, 60, 70, 76, 80, 100, 150])
+@pytest.mark.parametrize("fails", [False, True])
+def test_names_and_numbers_are_whole_at_any_width(width: int, fails: bool, tmp_path: Path) -> None:
+    words = {
+        "dataset": ["trajectory"],
+        "mechanism": ["clipped_laplace"],
+        "epsilon": "ln2",
+        "trials": 4,
+        "results": tmp_path,
+    }
+    run = make_plan(compose(scale="smoke", overrides=words)).run
+    (setting,) = run.settings
+    store = Store(tmp_path)
+    store.write(setting.id, rows([0, 1, 2]), "{}")
+    printed = io.StringIO()
+    failures = {setting.id: [Failure(3, "it did not go as it should have gone")]} if fails else {}
+    print_results(Console(file=printed, width=width), run, store, Result(failures=failures))
+    text = printed.getvalue()
+    assert all(len(line) <= max(width, 40) for line in text.splitlines()), text
+    for whole in ("trajectory", "0.6931", " ± "):
+        assert whole in text
+    joined = "".join(line.split("│")[2].strip() if "│" in line else line for line in text.splitlines())
+    assert "clipped_laplace" in joined

@@ -58,7 +58,10 @@ def test_without_a_declared_bound_the_combination_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"dataset.trajectory.bound": 70}, "has no effect without a mechanism that has bound=declared"),
+        (
+            {"dataset.trajectory.bound": 70},
+            "has no effect without a mechanism that takes it: give mechanism.lpa.bound=declared as well",
+        ),
         (
             {"dataset.trajectory.bound": 0},
             "dataset.trajectory.bound=0 is not valid: expected a whole number, 1 or more",

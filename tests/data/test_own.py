@@ -136,3 +136,29 @@ def test_labels_are_a_sequence_of_words() -> None:
     with pytest.raises(IndexError):
         labels[4]
     assert Labels.of([]) == ()
+
+
+def test_names_of_a_ranking() -> None:
+    data = Incidence.from_pairs([1, 2, 3], ["a", "b", "c"])
+    assert data.item_labels is not None
+    assert data.item_labels[np.array([2, 0])] == ("c", "a")
+    assert data.item_labels[[1]] == ("b",)
+    assert data.item_labels[np.int64(1)] == "b"
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        (pd.period_range("2024-01", periods=3, freq="M"), "name nothing: expected words, numbers or dates"),
+        (pd.to_timedelta([1, 2, 3], unit="D"), "name nothing: expected words, numbers or dates"),
+        ([10**30, 1, 2], "a number is too large for 64 bits: expected such identifiers as words"),
+    ],
+)
+def test_what_names_nothing(items: object, told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        Incidence.from_pairs([1, 2, 3], items)
+
+
+def test_what_is_no_table() -> None:
+    with pytest.raises(UserError, match="expected a table with named columns, such as a pandas DataFrame, not dict"):
+        Incidence.from_pandas({"user": [1], "item": [2]})
