@@ -9,17 +9,19 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dpbench import fingerprints
 from dpbench.codes.live import MAIN
 from dpbench.data import Data
-from dpbench.errors import UserError
+from dpbench.errors import Damaged, UserError
 from dpbench.registry import Registry
 from dpbench.results.run import VALID_NAME, valid_name
 from dpbench.results.setting import GIVEN, DatasetUse, Value, Variant
-from dpbench.sources import cache
+from dpbench.sources import asides, cache, stored
+from dpbench.sources.spec import DatasetSpec
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -45,8 +47,20 @@ def dataset(name: str, data: Any) -> DatasetUse:
         expected = "expected a name, or data such as dpbench.Incidence.from_pandas(frame, user=..., item=...)"
         raise UserError(f"dataset={data!r} is not valid: {expected}")
     _check_name(name, "dataset")
-    spec, fingerprint = data.memo(("kept", name), lambda: cache.keep(data, name))
+    spec, fingerprint = data.memo(("kept", name), lambda: _kept(data, name))
     return DatasetUse(spec.name, data.kind, GIVEN, dict(spec.params), fingerprint=fingerprint)
+
+
+def _kept(data: Data, name: str) -> tuple[DatasetSpec, str]:
+    """The data in the cache. What is there already may be damaged, and nobody can build it later: then it is written again."""
+    spec, fingerprint = cache.keep(data, name)
+    try:
+        stored.load(cache.folder(spec), verify=True)
+    except stored.Damaged as problem:
+        asides.set_aside(cache.folder(spec))
+        cache.keep(data, name)
+        warnings.warn(f"{spec.name}: cached data is damaged ({problem}) and written again", Damaged, stacklevel=2)
+    return spec, fingerprint
 
 
 def variant(name: str, thing: Any, registry: Registry[Any]) -> Variant:

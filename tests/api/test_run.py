@@ -205,3 +205,36 @@ def test_audit_of_an_object() -> None:
     assert broken["violated"].tolist() == [True]
     with pytest.raises(UserError, match="mechanism=3 is not valid"):
         dpbench.audit(3)
+
+
+GIVEN = """
+import dpbench
+data = dpbench.Incidence.from_rows([[0, 1], [1, 2], [2]], columns=3)
+run = dpbench.run(
+    dataset=[data], mechanism=["lpa"], epsilon=[1], trials=2, figure=False, tracking="none", runner={"jobs": 1}
+)
+print(run.summary()["mae"].tolist())
+"""
+
+
+def test_damage_of_a_cached_object_is_told_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the program has the data: the file is written again from them."""
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+
+    def call() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", GIVEN], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    first = call()
+    assert first.returncode == 0, first.stderr
+    assert "damaged" not in first.stderr
+    (folder,) = (tmp_path / "cache" / "data").glob("incidence-*")
+    content = bytearray((folder / "indices.npy").read_bytes())
+    content[-8] ^= 1
+    (folder / "indices.npy").write_bytes(content)
+    second = call()
+    assert second.returncode == 0, second.stderr
+    assert second.stdout == first.stdout
+    assert "cached data is damaged" in second.stderr
+    assert "damaged" not in call().stderr
