@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dpbench.cli.streams import writable
-from dpbench.errors import output_file
+from dpbench.errors import UserError, output_file
 
 WIDTH = 150  # of what is printed into a pipe, which has no width of its own: wide enough that no row is folded
 PRINTED = Path("-")  # where --json prints instead of writing a file
@@ -33,18 +33,18 @@ def console(width: int = WIDTH, *, stderr: bool = False) -> Console:
 def add_json(parser: argparse.ArgumentParser, what: str) -> None:
     """The option --json FILE of a verb. Without FILE, or with -, JSON is printed and the rest goes to standard error."""
     told = f"write {what} to this file as JSON; without FILE, print it"
-    parser.add_argument("--json", nargs="?", const=PRINTED, type=_json_file, metavar="FILE", help=told)
+    parser.add_argument("--json", nargs="?", const=PRINTED, type=Path, action=_JsonFile, metavar="FILE", help=told)
 
 
-def _json_file(text: str) -> Path:
-    """Where JSON is written. A name without an ending is more likely one that the verb was asked about."""
-    path = Path(text)
-    if path != PRINTED and not path.suffix and not path.is_absolute():
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not the name of a file such as found.json: give --json last to print"
-        )
-    output_file("--json", path)
-    return path
+class _JsonFile(argparse.Action):
+    """Where JSON is written, refused before the work where no file can be."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        output_file("--json", value)
+        # A name without an ending is more likely one that the verb was asked about: `audit --json lpa`.
+        if value != PRINTED and not value.suffix and not value.is_absolute():
+            raise UserError(f"--json {value} is not the name of a file such as found.json: give --json last to print")
+        namespace.json = value
 
 
 def write_json(path: Path, text: str) -> None:

@@ -34,5 +34,5 @@ def test_a_name_is_not_taken_for_a_file(verb: str, dpbench: Call, tmp_path: Path
     """`audit --json lpa` would write a file `lpa` and audit everything."""
     done = dpbench(verb, "--json", "lpa")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "'lpa' is not the name of a file such as found.json" in done.stderr
+    assert "--json lpa is not the name of a file such as found.json" in done.stderr
     assert not [*tmp_path.iterdir()]
