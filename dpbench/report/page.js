@@ -146,16 +146,17 @@
   const kinds = { exp: "figure", claim: "claim", data: "dataset", mechanism: "mechanism" };
   const most = 40;
   let all = null;
+  const plain = (text) => text.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1");  // 62,956 is found as 62956 too
   const entries = () => all ??= [...document.querySelectorAll("[id]")].filter((one) => one.id.split("-")[0] in kinds && one.id.includes("-"))
     .map((one) => {
       const title = one.querySelector("h3, .says, summary, b, td")?.textContent.replace(/\s+/g, " ").trim() || one.id;
       // The numbers below a figure would find every word in every figure.
       const copy = one.cloneNode(true);
-      for (const part of copy.querySelectorAll("table, details.numbers, img, .file")) if (one.tagName !== "TR") part.remove();
-      return { id: one.id, kind: kinds[one.id.split("-")[0]], title, text: `${one.id} ${copy.textContent}`.toLowerCase() };
+      for (const part of copy.querySelectorAll("table, details.numbers, img, .file")) if (one.tagName === "ARTICLE") part.remove();
+      return { id: one.id, kind: kinds[one.id.split("-")[0]], title, text: plain(`${one.id} ${copy.textContent}`) };
     });
   const look = () => {
-    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = plain(search.value).split(/\s+/).filter(Boolean);
     found.hidden = !wanted.length;
     if (!wanted.length) return;
     const hits = entries().filter(({ text }) => wanted.every((word) => text.includes(word)));

@@ -108,9 +108,13 @@ def _text(ax: Any, label: str, x: float, y: float) -> str:
 
 def _category(ax: Any, x: float) -> str:
     """The name of the nearest tick, where the script has named the ticks; with the name of the axis."""
-    from matplotlib.ticker import FixedFormatter
+    from matplotlib.ticker import FixedLocator, ScalarFormatter
 
-    if ax.get_xscale() != "linear" or not isinstance(ax.xaxis.get_major_formatter(), FixedFormatter):
+    axis = ax.xaxis
+    named = isinstance(axis.get_major_locator(), FixedLocator) and not isinstance(
+        axis.get_major_formatter(), ScalarFormatter
+    )
+    if ax.get_xscale() != "linear" or not named:
         return ""
     ticks = list(zip(ax.get_xticks(), ax.get_xticklabels(), strict=False))
     _, nearest = min(ticks, key=lambda tick: abs(float(tick[0]) - x), default=(0, None))

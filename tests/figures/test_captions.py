@@ -128,9 +128,10 @@ def test_the_files_say_how_they_were_made(files: Path) -> None:
 
 def test_the_figure_says_what_one_must_know(files: Path) -> None:
     """In the picture itself: scale and trials as a mark, the budgets, where the data come from, error bars and crosses."""
-    words = " ".join(re.findall(r"<!-- (.*?) -->", (files / "fig10.svg").read_text()))
+    texts = re.findall(r"<!-- (.*?) -->", (files / "fig10.svg").read_text())
+    assert "smoke, 6 trials" in texts
+    words = " ".join(texts)
     for expected in (
-        "smoke, 6 trials",
         "scale smoke, 6 trials per setting, ε = 0.1, ln 2 and ln 3; trajectory: generated, seed 0",
         "error bars: one standard error of the mean on either side, over the trials",
         "on its own data: gs/mre-trajectory: 27 %",

@@ -239,7 +239,7 @@ def test_one_search_finds_everything(opened: Any) -> None:
         return [...document.querySelectorAll('#found a')].map(a => a.getAttribute('href'))"""
     assert "#exp-gs-fig9" in opened.execute_script(search, "MAE of all mechanisms")
     assert "#data-trajectory" in opened.execute_script(search, "62956")
-    assert "#mechanism-gs" in opened.execute_script(search, "grouping smoothing gs")
+    assert "#mechanism-knorm-counts" in opened.execute_script(search, "knorm_counts")
     assert [link for link in opened.execute_script(search, "3187 netflix") if link.startswith("#claim-gs-mre")]
     assert opened.execute_script(search, "no such thing anywhere") == []
     assert opened.execute_script("return document.getElementById('found').hidden") is False
