@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
@@ -24,6 +24,12 @@ GID = "stated"
 PAPER = LAST
 """What the legend calls the crosses."""
 PAPER_SIZE = "paper"
+SIDES: dict[str, tuple[int, int, Literal["left", "right", "center"], Literal["center", "top"]]] = {
+    "right": (5, 0, "left", "center"),
+    "left": (-5, 0, "right", "center"),
+    "below": (0, -5, "center", "top"),
+}
+"""Of a cross, where its number stands: an offset in points, and how the text is set there."""
 STANDARD_ERRORS = "error bars: one standard error of the mean on either side, over the trials"
 
 
@@ -51,18 +57,19 @@ def _same(wanted: Any, value: Any) -> bool:
     return bool(wanted == value)
 
 
-def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, right: bool = True, **where: Any) -> None:
-    """A cross at the paper's number, with the number beside it. where: further options of the marker."""
+def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, side: str = "right", **where: Any) -> None:
+    """A cross at the paper's number, with the number on one `side` of it. where: further options of the marker."""
+    across, down, ha, va = SIDES[side]
     look: dict[str, Any] = {"color": "black", "markersize": 6, "markeredgewidth": 1.5, "zorder": 6}
     ax.plot([x], [y], "x", linestyle="", label=PAPER, gid=f"{GID}:{stated.claim}:{stated.text}", **look, **where)
     ax.annotate(
         stated.text,
         (x, y),
         xycoords=where.get("transform", "data"),
-        xytext=(5 if right else -5, 0),
+        xytext=(across, down),
         textcoords="offset points",
-        ha="left" if right else "right",
-        va="center",
+        ha=ha,
+        va=va,
         fontsize=SMALL,
         zorder=6,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4},

@@ -57,7 +57,7 @@ def points(
         for one in stated:
             for place, g in zip(x, groups, strict=True):
                 if one.fits(**{group: g, series: member}):
-                    captions.cross(ax, place, one.value * factor, one)
+                    captions.cross(ax, place, one.value * factor, one, side="below")
     ax.set_xticks(range(len(groups)), [style.name(g) for g in groups])
     ax.set_xlim(-0.5, len(groups) - 0.5)
     ax.grid(axis="x", visible=False)
