@@ -37,9 +37,15 @@ SETTINGS, TRIALS = 3, 12
 
 
 def numbers(frame: pd.DataFrame) -> dict[tuple[str, int], tuple[object, ...]]:
-    """Every number but the times, by setting and trial; as text, so that nothing is equal by rounding."""
+    """Every number but the times, by setting and trial; as text, so that nothing is equal by rounding.
+
+    A column that only another setting has is empty where that one is stored too, and is not there where it is not.
+    """
     kept = frame.drop(columns="seconds", errors="ignore").sort_index(axis=1)
-    return {(r["setting"], r["trial"]): tuple(map(repr, r.values())) for r in kept.to_dict("records")}
+    return {
+        (r["setting"], r["trial"]): tuple((name, repr(value)) for name, value in r.items() if not pd.isna(value))
+        for r in kept.to_dict("records")
+    }
 
 
 @pytest.fixture
