@@ -105,7 +105,7 @@ class Registry(Generic[C]):
                         f"dataset=table dataset.table.path={path} dataset.table.user=COLUMN dataset.table.item=COLUMN"
                     )
                     raise UserError(f"dataset {path!r} looks like a file: expected {table}") from None
-                raise UserError(f"{self.what} {path!r}: there is no module {error.name!r} here or installed") from None
+                raise UserError(f"{self.what} {path!r}: no module {error.name!r} in this folder or installed") from None
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
         except Exception as error:  # anything can go wrong when a user's file is imported
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error

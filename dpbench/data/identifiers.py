@@ -96,7 +96,7 @@ def arrow(what: str, values: Any) -> Any:
         return _whole_floats(found)
     named = not (pa.types.is_duration(kind) or isinstance(kind, pa.BaseExtensionType))
     if not named or pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise UserError(f"{what}: values of type {kind} name nothing: expected words, numbers or dates")
+        raise UserError(f"{what}: values of type {kind} cannot be identifiers: expected words, numbers or dates")
     return found
 
 

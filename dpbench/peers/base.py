@@ -27,7 +27,8 @@ _LOADING = threading.Lock()
 @cache
 def missing(library: str) -> str:
     """Why a library cannot be used; empty if it can."""
-    if find_spec(library) is None:
+    # A module that is already loaded may have no spec, and find_spec would then raise an error.
+    if sys.modules.get(library) is None and find_spec(library) is None:
         return f"{library} is not installed: pip install 'dpbench-repro[peers]'"
     try:
         load(library)

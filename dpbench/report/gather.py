@@ -47,7 +47,7 @@ COMPARED = "cross"
 """Experiments in which mechanisms are ranked."""
 OWN = "own"
 """Where runs with names of their own stand: variations of experiments, and ad-hoc ones."""
-OWN_TITLE = "Runs of your own: variations, and chosen datasets and mechanisms. No figures of a paper"
+OWN_TITLE = "Your own runs: variations, and chosen datasets and mechanisms. Not figures of a paper"
 
 
 @dataclass

@@ -28,6 +28,8 @@ from dpbench.results.run import Run
 from dpbench.sources.cards import Card, load
 
 HERE = Path(__file__).parent
+RELEASED = "2026-11-16"
+"""Date of the current version, as in CHANGELOG.md."""
 MOST_ROWS = 60
 """Most rows of a table in LaTeX: longer ones are curves, which are in the figures and in CSV files."""
 
@@ -78,7 +80,7 @@ def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scal
 
 def citation() -> str:
     """The text of CITATION.cff."""
-    return _templates().get_template("CITATION.cff.j2").render(version=__version__)
+    return _templates().get_template("CITATION.cff.j2").render(version=__version__, released=RELEASED)
 
 
 def _templates() -> Environment:

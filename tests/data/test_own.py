@@ -149,8 +149,8 @@ def test_names_of_a_ranking() -> None:
 @pytest.mark.parametrize(
     ("items", "told"),
     [
-        (pd.period_range("2024-01", periods=3, freq="M"), "name nothing: expected words, numbers or dates"),
-        (pd.to_timedelta([1, 2, 3], unit="D"), "name nothing: expected words, numbers or dates"),
+        (pd.period_range("2024-01", periods=3, freq="M"), "cannot be identifiers: expected words, numbers or dates"),
+        (pd.to_timedelta([1, 2, 3], unit="D"), "cannot be identifiers: expected words, numbers or dates"),
         ([10**30, 1, 2], "a number is too large for 64 bits: expected such identifiers as words"),
     ],
 )

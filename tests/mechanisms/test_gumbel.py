@@ -168,7 +168,7 @@ def test_what_is_no_ranking_has_no_probability():
 
 
 def test_what_does_not_fit_says_so():
-    assert "no 7 columns" in dpbench.mechanism("gumbel_topk", k=7).unfit(data_of(COUNTS))
+    assert "cannot choose 7 columns" in dpbench.mechanism("gumbel_topk", k=7).unfit(data_of(COUNTS))
     for name, parameters, words in (
         ("gumbel_topk", {"k": 0}, "k=0"),
         ("gumbel_topk_delta", {"delta": 0}, "delta=0"),

@@ -70,7 +70,7 @@ def test_places_of_zeros_are_uniform() -> None:
 
 def test_priorities_say_why_they_have_no_probability() -> None:
     law = PriorityZeros(TABLE, ALPHA, 1, np.array([4]), np.array([5.0]), 3)
-    with pytest.raises(NotImplementedError, match="density"):
+    with pytest.raises(NotImplementedError, match="continuous"):
         law.log_probability(law.draw(np.random.default_rng(0)))
 
 

@@ -175,7 +175,7 @@ def _drawn_and_tracked(run: Run) -> None:
 
     drawing = draw(run)
     assert drawing.numbers["data_seeds"].tolist() == [4]
-    assert "5 trials per setting and draw of the data; small: generated, seeds 0 to 3" in notes(run)[1]
+    assert "5 trials per setting and draw of the data, ε = 1; small: generated, seeds 0 to 3" in notes(run)[1]
     assert own_command(run).split("data_seed")[1:] == ["s=4"]
     assert [_params(s)["data_seed"] for s in run.settings] == ["0", "1", "2", "3"]
     assert [str(s).rpartition(", ")[2] for s in run.settings][1:] == [f"data seed {n}" for n in (1, 2, 3)]
