@@ -62,6 +62,7 @@ def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scal
     decided = list(_decided(rows, scale))
     facts = {
         "version": __version__,
+        "released": RELEASED,
         "scale": scale,
         "rows": rows,
         "claims": decided,

@@ -67,6 +67,7 @@ def test_diffprivlib_is_seeded_by_the_trial():
 
 def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr(base, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "opendp", None)
     base.missing.cache_clear()
     mechanism = MECHANISMS.make("dpbench.peers.opendp.Laplace", bound=2)
     try:
