@@ -153,6 +153,11 @@ def test_an_output_that_cannot_be_is_known_before_the_work(home: Path, capsys: p
             assert problem in capsys.readouterr().err
 
 
+def _listening() -> None:
+    """Ctrl-C reaches the process, even if the tests run in the background of a shell, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tmp_path: Path) -> None:
     """It leaves neither its folder nor its workers."""
@@ -169,7 +174,9 @@ def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tm
         "5000",
     ]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=_listening
+    ) as process:
         deadline = time.monotonic() + 120
         while not list(tmp_path.glob("dpbench-check-*/trials/*/*/*.parquet")) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -25,9 +25,13 @@ def makings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def schema(path: Path) -> list[Any]:
-    """The tables of a database, its version, and the names of its experiments."""
+    """The tables and indexes of a database with their columns, its version, and the names of its experiments.
+
+    Not the SQL of the tables: MLflow writes their constraints in any order.
+    """
     with sqlite3.connect(path) as connection:
-        tables = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
+        found = connection.execute("SELECT type, name FROM sqlite_master ORDER BY type, name").fetchall()
+        tables = [(*one, connection.execute(f"PRAGMA table_info('{one[1]}')").fetchall()) for one in found]
         version = connection.execute("SELECT * FROM alembic_version").fetchall()
         return [tables, version, connection.execute("SELECT name FROM experiments ORDER BY experiment_id").fetchall()]
 
