@@ -68,7 +68,7 @@ def test_classes_that_a_record_names_are_not_imported(checkout: Checkout) -> Non
 
 
 WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
-    "another experiment": lambda body: body.update(experiment="../../../work/evil"),
+    "another experiment": lambda body: body.update(experiment="../../../else/evil"),
     "words for numbers": lambda body: body.update(trials="many"),
     "a value": lambda body: body["verdicts"][0].update(value="evil"),
     "a key": lambda body: body.update(evil=1),
