@@ -1,7 +1,8 @@
 """The ledger of claims: what the papers say, as data. One YAML per paper in conf/claims; knows no results.
 
 A claim names its experiment, a measure over the results (`expression.py`) and what the paper expects. A claim about privacy
-names an audit instead (`replays.py`). A claim about a lemma or a formula names a computation (`formulas.py`). Both need no results.
+names an audit instead (`replays.py`). A claim about a lemma or a formula names a computation
+(`formulas.py`). Both need no results.
 """
 
 from __future__ import annotations
