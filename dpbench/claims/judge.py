@@ -105,11 +105,12 @@ class Judge:
         others += self._on_generated(claim)
         kept = None if self.record is None else recorded(claim, self.record)
         if kept is not None:
-            kept = replace(kept, results=self.results)
+            strongest, *beside_it = (replace(v, results=self.results, others=()) for v in (kept, *kept.others))
             if found.verdict == UNTESTABLE and claim.experiment not in self.runs:
-                found = kept
+                found = strongest
             else:  # the user's own run is shown instead
-                others.append(kept)
+                others.append(strongest)
+            others += beside_it
         ordered = [*whole, found, *(v for v in others if v not in whole)]
         return replace(ordered[0], others=tuple(ordered[1:]))
 

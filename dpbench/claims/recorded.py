@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 from dpbench.claims.ledger import Claim
@@ -23,13 +24,18 @@ def _record(experiment: str, folder: Path) -> tuple[Record, str] | None:
 
 
 def recorded(claim: Claim, folder: Path) -> Verdict | None:
-    """The recorded verdict on a claim; None if there is none, or if its expectation has changed since."""
+    """The recorded verdict of the strongest evidence on a claim, the others beside it.
+
+    None if there is none, or if the claim's expectation has changed since.
+    """
     found = _record(claim.experiment, folder) if claim.experiment else None
     if found is None:
         return None
     record, where = found
-    one = next((v for v in record.verdicts if v.claim == claim.id and v.expect == claim.expect), None)
-    return None if one is None else _verdict(claim, one, record, where)
+    kept = [
+        _verdict(claim, v, record, where) for v in record.verdicts if (v.claim, v.expect) == (claim.id, claim.expect)
+    ]
+    return replace(kept[0], others=tuple(kept[1:])) if kept else None
 
 
 def _verdict(claim: Claim, one: RecordedVerdict, record: Record, where: str) -> Verdict:
@@ -50,6 +56,11 @@ def _verdict(claim: Claim, one: RecordedVerdict, record: Record, where: str) -> 
         error=one.error,
         recorded=where,
     )
+
+
+def all_of(found: Verdict) -> tuple[RecordedVerdict, ...]:
+    """A verdict and those of other evidence in the form of the record, the strongest first."""
+    return tuple(of(one) for one in (found, *found.others))
 
 
 def of(found: Verdict) -> RecordedVerdict:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +28,7 @@ from dpbench.results.commands import RESULTS
 from dpbench.results.record import Record, read
 
 if TYPE_CHECKING:
+    from dpbench.reproduce.carry_out import Reproduced
     from dpbench.reproduce.comparison import Pair
 
 
@@ -61,18 +65,20 @@ class _Session:
         began = time.perf_counter()
         experiments = experiments_of(self.args.paper)
         check_folder(self.args.results, self.notes)
-        plans = self._plans(experiments)
+        plans, on_files = self._plans(experiments)
         pairs: list[Pair] = []
-        trials = sum(plan.run.planned for plan in plans)
+        finished: list[Reproduced] = []
+        trials = sum(plan.run.planned for plan in (*plans, *on_files))
         with progress_bar(f"{len(plans)} experiments", trials, self.notes) as (advance, _):
-            for done in carry_out(plans, say=warning(self.notes), advance=advance):
-                self._tell(done.run.name, done.record, done.problem)
+            for done in carry_out(plans, say=warning(self.notes), advance=advance, evidence=on_files):
+                self._tell(done)
                 if done.record is not None and done.numbers is not None:
                     recorded = read(done.run.name)
                     if recorded is not None:
                         pairs.append(Pair(done.record, done.numbers, recorded, recorded.numbers()))
-                    if self.args.record:
-                        done.record.after(recorded).save(done.numbers, RECORD)
+                    finished.append(replace(done, record=done.record.after(recorded)))
+                    self._record(finished[-1:])
+        self._record(finished)  # again, because experiments that ended later may be evidence too
         self._report()
         if self.args.artifact is not None:
             self._artifact(experiments)
@@ -83,30 +89,52 @@ class _Session:
             self.notes.print(f"[red]problem[/]: {escape(problem)}", soft_wrap=True)
         return 0 if same and not self.problems else 1
 
-    def _plans(self, experiments: list[str]) -> list[Plan]:
-        from dpbench.reproduce.carry_out import plans_of
+    def _plans(self, experiments: list[str]) -> tuple[list[Plan], list[Plan]]:
+        """The plans of the experiments, and those on original files that are here."""
+        from dpbench.reproduce.carry_out import plans_of, plans_on_files
 
-        args, plans = self.args, []
+        args = self.args
         overrides: dict[str, Value] = {"seed": args.seed} if args.seed else {}
+        found: list[list[Plan]] = []
         with preparing(self.notes) as say:
-            for plan in plans_of(
-                experiments, scale=args.scale, results=args.results, jobs=args.jobs, overrides=overrides, say=say
-            ):
-                if isinstance(plan, UserError):
-                    self.notes.print(f"left out: {escape(str(plan))}", soft_wrap=True)
-                else:
-                    plans.append(plan)
+            for make in (plans_of, plans_on_files):
+                found.append([])
+                for plan in make(
+                    experiments, scale=args.scale, results=args.results, jobs=args.jobs, overrides=overrides, say=say
+                ):
+                    if isinstance(plan, UserError):
+                        self.notes.print(f"left out: {escape(str(plan))}", soft_wrap=True)
+                    else:
+                        found[-1].append(plan)
+        plans, on_files = found
         if not plans:
             raise UserError("nothing is left to run")
-        return plans
+        return plans, on_files
 
-    def _tell(self, name: str, record: Record | None, problem: str) -> None:
-        if problem:
-            self.problems.append(f"{name}: {problem}")
+    def _record(self, finished: Sequence[Reproduced]) -> None:
+        """Write these experiments to the record if that was asked for, with the verdicts that the runs give by now."""
+        from dpbench.reproduce.take import judge_of, verdicts
+
+        if not self.args.record or not finished:
             return
-        assert record is not None
+        judge = judge_of(finished[0].run)
+        for done in finished:
+            assert done.record is not None
+            assert done.numbers is not None
+            replace(done.record, verdicts=verdicts(done.run, judge)).save(done.numbers, RECORD)
+
+    def _tell(self, done: Reproduced) -> None:
+        name, record = done.run.name, done.record
+        if done.problem:
+            self.problems.append(f"{name}: {done.problem}")
+            return
+        if record is None:
+            files = ", ".join(done.run.original_datasets)
+            self.console.print(f"{name} on the original files of {files}: done", highlight=False, soft_wrap=True)
+            return
         costs = record.costs
-        took = f"{costs.seconds:.0f} s" if costs.seconds is not None else "continued from an earlier run"
+        computed = f"{costs.computing:.0f} s of releases, some of them found finished"
+        took = f"{costs.seconds:.0f} s" if costs.seconds is not None else computed
         memory = f", {costs.memory / 1e9:.1f} GB" if costs.memory else ""
         decided = ", ".join(f"{n} {v}" for v, n in _counts(record).items())
         self.console.print(f"{name}: {took}{memory}; {decided or 'no claims'}", highlight=False, soft_wrap=True)
@@ -142,7 +170,6 @@ class _Session:
 
 
 def _counts(record: Record) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for verdict in record.verdicts:
-        counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
-    return counts
+    """How many claims have each verdict, by their strongest evidence."""
+    strongest = {verdict.claim: verdict.verdict for verdict in reversed(record.verdicts)}
+    return dict(Counter(strongest.values()))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpbench.claims.at_hand import runs_on_files
+from dpbench.claims.ledger import ledger
 from dpbench.config import catalogue
 from dpbench.config.compose import compose
 from dpbench.config.words import Value
@@ -33,7 +35,7 @@ class Reproduced:
 
     run: Run
     record: Record | None
-    """None if it could not be drawn, or trials failed."""
+    """None if it could not be drawn, if trials failed, and for further evidence: the record has one run per experiment."""
     numbers: pd.DataFrame | None
     files: tuple[Path, ...] = ()
     problem: str = ""
@@ -55,30 +57,49 @@ def plans_of(
     experiments: Sequence[str], *, scale: str, results: Path, jobs: int, overrides: Mapping[str, Value], say: Say
 ) -> Iterator[Plan | UserError]:
     """The plan of each experiment, its data built; an error if there is nothing to run, for example because files are missing."""
-    settings = {"results": results, "runner.jobs": jobs, **QUIET, **overrides}
     for name in experiments:
-        try:
-            plan = make_plan(compose(name, scale, settings), say=say)
-            if not plan.run.settings:
-                raise UserError("; ".join(f"{what}: {why}" for what, why in plan.run.left_out) or "nothing to run")
-        except UserError as problem:
-            yield UserError(f"{name}: {problem}")
-        else:
-            yield plan
+        yield _plan(name, scale, {"results": results, "runner.jobs": jobs, **overrides}, say)
 
 
-def carry_out(plans: Sequence[Plan], *, say: Say, advance: Callable[[int], None]) -> Iterator[Reproduced]:
-    """Compute what is missing of all plans; shared settings are computed once. Each is drawn as soon as it is done."""
+def plans_on_files(
+    experiments: Sequence[str], *, scale: str, results: Path, jobs: int, overrides: Mapping[str, Value], say: Say
+) -> Iterator[Plan | UserError]:
+    """The plans of the same experiments on the papers' original files, as far as these are here: further evidence for claims."""
+    asked = [claim for claim in ledger() if claim.experiment in experiments]
+    for name, dataset in runs_on_files(asked):
+        if dataset is not None:
+            words = {**overrides, f"dataset.{dataset}.source": "files"}
+            yield _plan(name, scale, {"results": results, "runner.jobs": jobs, **words}, say)
+
+
+def _plan(name: str, scale: str, words: Mapping[str, Value], say: Say) -> Plan | UserError:
+    try:
+        plan = make_plan(compose(name, scale, {**QUIET, **words}), say=say)
+        if not plan.run.settings:
+            raise UserError("; ".join(f"{what}: {why}" for what, why in plan.run.left_out) or "nothing to run")
+    except UserError as problem:
+        return UserError(f"{name}: {problem}")
+    return plan
+
+
+def carry_out(
+    plans: Sequence[Plan], *, say: Say, advance: Callable[[int], None], evidence: Sequence[Plan] = ()
+) -> Iterator[Reproduced]:
+    """Compute what is missing of all plans; shared settings are computed once. Each is drawn as soon as it is done.
+
+    `evidence`: plans of the same experiments on original files, computed first and not recorded by themselves.
+    """
     began: dict[str, float] = {}
+    further = {plan.run.label for plan in evidence}
 
     def begin(plan: Plan) -> None:
-        began[plan.run.name] = time.perf_counter()
+        began[plan.run.label] = time.perf_counter()
         plan.run.save()
 
     with Meter() as meter:
-        for account in execute_all(plans, say, begin=begin, advance=advance):
+        for account in execute_all([*evidence, *plans], say, begin=begin, advance=advance):
             plan, result = account.plan, account.result
-            seconds = time.perf_counter() - began[plan.run.name]
+            seconds = time.perf_counter() - began[plan.run.label]
             run = replace(plan.run, seconds=seconds)
             run.save()
             memory = meter.peak()
@@ -86,7 +107,8 @@ def carry_out(plans: Sequence[Plan], *, say: Say, advance: Callable[[int], None]
             if problem := account.problem or failed:
                 yield Reproduced(run, None, None, problem=problem)
                 continue
-            yield _made(run, None if result.found else seconds, memory)
+            made = _made(run, None if result.found else seconds, memory)
+            yield replace(made, record=None) if run.label in further else made
 
 
 def _made(run: Run, seconds: float | None, memory: int | None) -> Reproduced:

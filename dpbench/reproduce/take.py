@@ -55,7 +55,7 @@ def take(run: Run, numbers: pd.DataFrame, *, seconds: float | None, memory: int 
         environment=run.environment,
         written=run.written,
         costs=Costs(seconds, computing, memory, disk_of(run, sorted(data))),
-        verdicts=verdicts(run),
+        verdicts=verdicts(run, judge_of(run)),
     )
 
 
@@ -64,10 +64,15 @@ def identity_of(run: Run) -> str:
     return digest(sorted({setting.id for setting in run.settings}))
 
 
-def verdicts(run: Run) -> tuple[RecordedVerdict, ...]:
-    """The verdicts on the claims that this run decides."""
-    judge = Judge(run.results, run.scale, record=None)
-    return tuple(recorded.of(judge.verdict(claim)) for claim in ledger() if claim.experiment == run.name)
+def verdicts(run: Run, judge: Judge) -> tuple[RecordedVerdict, ...]:
+    """The verdicts on the claims that this run decides, with those of other evidence."""
+    mine = [judge.verdict(claim) for claim in ledger() if claim.experiment == run.name]
+    return tuple(kept for found in mine for kept in recorded.all_of(found))
+
+
+def judge_of(run: Run) -> Judge:
+    """Decides claims by the runs of a results folder alone, at the scale of this run."""
+    return Judge(run.results, run.scale, record=None)
 
 
 def thinned(numbers: pd.DataFrame, points: int = POINTS) -> pd.DataFrame:

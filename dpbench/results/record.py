@@ -32,7 +32,7 @@ class Costs:
     """What a run cost, on the machine that the environment names."""
 
     seconds: float | None = None
-    """From the first trial to the last; None if it continued an earlier run."""
+    """From the first trial to the last; None if some were found finished, or are shared with another experiment."""
     computing: float = 0.0
     """Seconds of all releases together, whatever the number of workers."""
     memory: int | None = None
@@ -93,6 +93,7 @@ class Record:
     """When it was run (UTC)."""
     costs: Costs = field(default_factory=Costs)
     verdicts: tuple[RecordedVerdict, ...] = ()
+    """Of each claim one or more: the strongest evidence first, then other evidence, such as original files of other data."""
     checksum: str = ""
     """Of the file of numbers."""
     folder: Path = field(default=RECORD, compare=False, metadata={"stored": False})

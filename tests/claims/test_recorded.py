@@ -8,7 +8,7 @@ import pytest
 import dpbench
 from dpbench.claims import recorded
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import REPRODUCED, UNTESTABLE, ledger
+from dpbench.claims.ledger import CONTRADICTED, REPRODUCED, UNTESTABLE, ledger
 from dpbench.results.record import Record, RecordedVerdict
 
 EXPERIMENT = "epicrec/example"
@@ -61,3 +61,15 @@ def test_what_is_kept_is_what_is_read(tmp_path, claim, record):
     assert recorded.of(found) == RecordedVerdict(
         claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7
     )
+
+
+def test_the_verdicts_of_other_evidence_are_kept_beside_the_strongest(tmp_path, claim):
+    recorded._record.cache_clear()
+    strongest = RecordedVerdict(claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, files=("movielens",), trials=7)
+    beside = RecordedVerdict(claim.id, CONTRADICTED, claim.expect, 9.0, 8.5, 9.5, trials=7)
+    kept = Record(EXPERIMENT, "", "paper", 7, 0, (0,), 1, "id", "code", {}, (), verdicts=(strongest, beside))
+    kept.save(pd.DataFrame({"mae": [1.0]}), tmp_path / "record")
+    found = Judge(tmp_path / "results", record=tmp_path / "record").verdict(claim)
+    assert (found.verdict, found.files) == (REPRODUCED, ("movielens",))
+    assert [(other.verdict, other.files) for other in found.others] == [(CONTRADICTED, ())]
+    assert recorded.all_of(found) == (strongest, beside)

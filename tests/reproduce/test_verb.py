@@ -10,13 +10,19 @@ import pandas as pd
 import pytest
 import yaml
 
+from dpbench.errors import UserError
 from dpbench.reproduce import artifact
-from dpbench.reproduce.carry_out import experiments_of
+from dpbench.reproduce.carry_out import carry_out, experiments_of, plans_of, plans_on_files
 from dpbench.reproduce.costs import Meter, memory_of
 from dpbench.reproduce.locked import locked
 from dpbench.results.record import read
 
 EXPERIMENT = "epicrec/example"
+SMALL_MOVIELENS = {
+    "users.dat": "1::M::18::0::00000\n2::F::25::0::00000\n",
+    "movies.dat": "1::Inn (1990)::Drama\n2::Zoo (1991)::Comedy\n",
+    "ratings.dat": "1::1::5::1\n1::2::4::1\n2::1::3::1\n",
+}
 
 
 def dpbench(*words, cwd):
@@ -152,6 +158,28 @@ def test_what_is_put_on_record_is_compared_by_the_next_run(with_record, tmp_path
     assert "0 differ" in found.stdout
     (stored,) = (tmp_path / "record").glob("**/*.json")
     assert json.loads(stored.read_text())["experiment"] == EXPERIMENT
+
+
+def test_the_papers_own_files_are_evidence_where_they_are_here(tmp_path, monkeypatch):
+    """The run on the files is planned beside the one on generated data, and only the latter is recorded by itself."""
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "downloads" / "movielens"
+    folder.mkdir(parents=True)
+    for name, text in SMALL_MOVIELENS.items():
+        (folder / name).write_text(text, encoding="latin-1")
+    facts = {"scale": "smoke", "results": tmp_path / "results", "jobs": 1, "overrides": {}, "say": lambda _: None}
+    plans = list(plans_of(["analytics/table4"], **facts))
+    on_files = list(plans_on_files(["analytics/table4"], **facts))
+    assert not [str(plan) for plan in (*plans, *on_files) if isinstance(plan, UserError)]
+    assert [plan.run.original_datasets for plan in (*plans, *on_files)] == [(), ("movielens",)]
+    done = list(carry_out(plans, say=print, advance=lambda _: None, evidence=on_files))
+    assert [(one.run.original_datasets, one.record is None, one.problem) for one in done] == [
+        (("movielens",), True, ""),
+        ((), False, ""),
+    ]
+    about_sizes = [one for one in done[1].record.verdicts if one.claim == "analytics/movielens-size"]
+    assert about_sizes[0].files == ("movielens",)
+    assert about_sizes[0].verdict == "contradicted", "the files made here are far too small"
 
 
 def test_a_check_against_the_record(with_record, tmp_path):
