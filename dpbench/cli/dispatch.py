@@ -59,6 +59,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     verb, rest = args[0], args[1:]
     warnings.formatwarning = _warning
+    # joblib replaces a worker whose memory has grown, which is harmless, and warns whenever it does.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
     # A user's own classes are named by dotted path and are in the folder where the command is started.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

@@ -90,6 +90,8 @@ def carry_out(
     `evidence`: plans of the same experiments on original files, computed first and not recorded by themselves.
     """
     began: dict[str, float] = {}
+    own = {plan.run.label for plan in plans}
+    evidence = [plan for plan in evidence if plan.run.label not in own]  # an experiment may read the files by itself
     further = {plan.run.label for plan in evidence}
 
     def begin(plan: Plan) -> None:
