@@ -45,7 +45,7 @@ def look(mechanism: object, position: int) -> dict[str, str]:
     return RAW if mechanism == "raw" else style.look(mechanism, position)
 
 
-def points(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) -> None:
+def points(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0, stated: Sequence[Stated] = ()) -> None:
     """One group of points per dataset, one point per mechanism, with standard errors."""
     shapes.points(
         ax,
@@ -58,11 +58,15 @@ def points(ax: Axes, numbers: pd.DataFrame, value: str, *, factor: float = 1.0) 
         factor=factor,
         label=label,
         look=look,
+        stated=stated,
     )
 
 
-def utility(numbers: pd.DataFrame, prefix: str = "") -> Figure:
-    """Figures 7 and 8: mean squared error, KL divergence and precision of the top 10, one panel each."""
+def utility(numbers: pd.DataFrame, prefix: str = "", *, stated: Sequence[Stated] = ()) -> Figure:
+    """Figures 7 and 8: mean squared error, KL divergence and precision of the top 10, one panel each.
+
+    `stated`: the paper's numbers of the precision.
+    """
     figure, axes = style.panels(3, 1, style.PAGE, 1.9)
     panels: Sequence[tuple[str, str, float]] = (
         ("mse", "MSE", 1.0),
@@ -70,7 +74,7 @@ def utility(numbers: pd.DataFrame, prefix: str = "") -> Figure:
         ("precision_at_10", "Top-10 precision (%)", 100.0),
     )
     for ax, (metric, title, factor), letter in zip(axes, panels, "abc", strict=True):
-        points(ax, numbers, f"{prefix}{metric}", factor=factor)
+        points(ax, numbers, f"{prefix}{metric}", factor=factor, stated=stated if ax is axes[2] else ())
         ax.set_title(f"({letter}) {title}", loc="left")
     axes[0].set_yscale("log")
     axes[1].set_ylim(bottom=0)

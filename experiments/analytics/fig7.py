@@ -4,8 +4,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import records
+from dpbench.figures.captions import Stated
 
 BESIDE_FILES = True
+STATED = [Stated("analytics/hpa-netflix-top", 1, "100 %", {"dataset": "netflix", "mechanism": "hpa"})]
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -13,4 +15,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return records.utility(numbers)
+    return records.utility(numbers, stated=STATED)

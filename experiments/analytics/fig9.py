@@ -4,8 +4,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import records
+from dpbench.figures.captions import Stated
 
 BESIDE_FILES = True
+LARGE = ("gowalla", "foursquare", "netflix")
+STATED = [
+    *(Stated("analytics/hpa-first", 1, "100 %", {"dataset": name, "mechanism": "hpa", "k": 1}) for name in LARGE),
+    *(
+        Stated("analytics/others-first", 0, "0 %", {"dataset": name, "mechanism": "lpa", "k": 1})
+        for name in (*LARGE, "movielens")
+    ),
+]
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -17,4 +26,4 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    return records.precision(numbers, series="mechanism", panel="dataset")
+    return records.precision(numbers, series="mechanism", panel="dataset", stated=STATED)
