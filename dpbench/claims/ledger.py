@@ -302,6 +302,8 @@ def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> C
                 expected = " or ".join(_EXPECTED[kind] for kind in _TYPES.get(at, (str,)))
                 raise UserError(f"{at}={value!r} is not valid: expected {expected}")
         at = ""
+        if missing := [key for key in ("place", "says") if key not in entry]:
+            raise UserError(f"needs `{'` and `'.join(missing)}`: where a paper says it, and what it says")
         given = dict(entry)
         if "audit" in given:
             given["audit"] = read_audit(given["audit"])
@@ -311,7 +313,7 @@ def _claim(paper: str, name: str, entry: Any, document: catalogue.Document) -> C
         return Claim(id=f"{paper}/{name}", paper=paper, **given)
     except BadAudit as error:
         raise UserError(f"claim {paper}/{name}: {error} ({document.place(name, 'audit', error.key)})") from None
-    except (UserError, TypeError) as error:
+    except UserError as error:
         told = str(error).removeprefix(f"claim {paper}/{name}: ")
         at = at or next((key for key in valid if re.match(rf"(cannot read the )?{key}\b", told)), "")
         raise UserError(f"claim {paper}/{name}: {told} ({document.place(name, at)})") from None

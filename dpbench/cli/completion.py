@@ -103,7 +103,8 @@ def _run(current: str) -> list[str]:
     bare = current[len(quote) :]
     group, equals, value = bare.partition("=")
     if equals and group in GROUPS:
-        names = [*options(group), *([*papers(), ALL] if group == "experiment" else ())]
+        # An experiment of one's own, without a paper before it, is in both lists.
+        names = list(dict.fromkeys([*options(group), *([*papers(), ALL] if group == "experiment" else ())]))
         *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are separated by commas
         start = bare[: len(bare) - len(last)]
         found = [f"{start}{name}" for name in names if name.startswith(last) and name not in before]

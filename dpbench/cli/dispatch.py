@@ -67,6 +67,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if argv is None:
             signal.signal(signal.SIGTERM, _terminated)
+        if verb.startswith("-"):
+            raise UserError(f"{verb} comes before the verb: expected python -m dpbench VERB {verb} and so on")
         if verb not in VERBS:
             raise unknown("verb", verb, VERBS)
         return int(importlib.import_module(f"dpbench.cli.{verb}").main(_with_own(verb, rest)))

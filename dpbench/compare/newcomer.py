@@ -107,6 +107,15 @@ class Comparison:
     result: Result
     findings: Sequence[Finding] = field(default_factory=tuple)
 
+    def __repr__(self) -> str:
+        board = "all boards" if self.board is None else f"the board {self.board.value}"
+        audit = f", audit: {', '.join(one.verdict for one in self.findings)}" if self.findings else ""
+        return f"Comparison({self.who or 'all mechanisms'} on {board}{audit}; {self.run!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the table of the run."""
+        return self.run._repr_html_()
+
     def numbers(self) -> Any:
         """The tidy numbers of the run's boards (a DataFrame): one row per board, setting and mechanism."""
         from dpbench.figures.draw import draw

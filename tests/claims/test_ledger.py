@@ -45,7 +45,11 @@ def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
         (good.replace("}", ", scale: huge}"), "scale='huge' is not valid"),
         (good.replace("}", ", each: a, some: b}"), "give `each` or `some`"),
         ("c: {place: p", "mine.yaml"),
-        ("c: {says: s, untestable: lost}", "claim mine/c: .*place"),
+        ("c: {says: s, untestable: lost}", "claim mine/c: needs `place`: where"),
+        (
+            "c: {experiment: e}",
+            "claim mine/c: needs `place` and `says`: where a paper says it, and what it says .*mine.yaml",
+        ),
         (good.replace("}", ", where: mae}"), "claim mine/c: where='mae' is not valid"),
         (good.replace("}", ", where: [{a: 1}, b]}"), "claim mine/c: where=.* is not valid"),
         ("c: lost", "claim mine/c: 'lost' is not a claim"),

@@ -58,6 +58,11 @@ def test_wrong_use_from_outside(dpbench: Call, tmp_path: Path) -> None:
     done = dpbench("run", "epsilon=0")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dpbench: epsilon=0 is not valid: expected a positive number, ln2 or ln3\n"
+    early = dpbench("--config-dir", "conf", "list")
+    assert (early.returncode, early.stderr.partition(":")[2].strip()[:39]) == (
+        2,
+        "--config-dir comes before the verb: exp",
+    )
     assert dpbench("rum").stderr == "dpbench: unknown verb 'rum': did you mean 'run'?\n"
     assert dpbench("list", "mechanism").returncode == 2
     assert dpbench("figures", "gs/fig77").returncode == 2

@@ -47,3 +47,9 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 )
 def test_lists_parameters_and_names(line: str, words: list[str], tmp_path: Path) -> None:
     assert offered(line, tmp_path) == words
+
+
+def test_an_experiment_of_ones_own_is_offered_once(tmp_path: Path) -> None:
+    (tmp_path / "conf" / "experiment").mkdir(parents=True)
+    (tmp_path / "conf" / "experiment" / "sweep.yaml").write_text("experiment: {title: t}\n")
+    assert offered("python -m dpbench run experiment=swe", tmp_path) == ["sweep"]

@@ -71,6 +71,31 @@ def test_columns_by_number_and_several_files(write: Callable[..., Path]) -> None
     assert data.row_sizes.tolist() == [2, 1]  # type: ignore[attr-defined]
 
 
+def test_files_that_store_words_and_numbers_differently(tmp_path: Path) -> None:
+    """Plain and encoded words, short and long numbers, and a text file with a bad line are one table."""
+    for name in ("words", "numbers", "both"):
+        (tmp_path / name).mkdir()
+    words = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    words.to_parquet(tmp_path / "words" / "a.parquet")
+    words.astype("category").to_parquet(tmp_path / "words" / "b.parquet")
+    words[:0].to_parquet(tmp_path / "words" / "c.parquet")
+    (tmp_path / "words" / "d.csv").write_text("user,item\nb,z\n")
+    (tmp_path / "words" / "e.csv").write_text("user,item\nc,x\nd,\n")
+    with pytest.warns(SkippedLines), pytest.warns(Repeats, match="2 of 6 pairs"):
+        data = Table(path=str(tmp_path / "words"), on_bad_line="skip").build(RNG)
+    assert (list(data.item_labels), data.counts.tolist()) == (["x", "y", "z"], [2, 1, 1])  # type: ignore[attr-defined]
+    numbers = pd.DataFrame({"user": [1, 2], "item": [10, 9]})
+    numbers.to_parquet(tmp_path / "numbers" / "a.parquet")
+    (numbers + 1).astype("int16").to_parquet(tmp_path / "numbers" / "b.parquet")
+    (numbers + 2).astype("float64").to_parquet(tmp_path / "numbers" / "c.parquet")
+    data = Table(path=str(tmp_path / "numbers")).build(RNG)
+    assert list(data.item_labels) == ["9", "10", "11", "12"]  # type: ignore[attr-defined]
+    words.to_parquet(tmp_path / "both" / "a.parquet")
+    numbers.to_parquet(tmp_path / "both" / "b.parquet")
+    with pytest.raises(UserError, match=r"both: the column 'user' holds .*string in a.parquet and int64 in b.parquet"):
+        Table(path=str(tmp_path / "both")).build(RNG)
+
+
 LINES = "user,item\na,1\n\nb,2\n"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gzip
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ import numpy as np
 
 from dpbench.data import Contingency, Data, Incidence, Records
 from dpbench.data.cells import table as contingency
+from dpbench.data.encoding import encoded, is_text
 from dpbench.data.identifiers import arrow, numbered
 from dpbench.errors import UserError
 from dpbench.sources.readers.base import Reader
@@ -115,15 +117,14 @@ class Table(Reader, name="table"):
 
     def columns(self) -> dict[str, Any]:
         """The wanted columns of all files, as Arrow arrays without missing values. A bad line is an error or is skipped."""
-        import pyarrow as pa
-
         bad = self.bad_lines()
         read = [self._read(path, bad) for path in self.files()]
-        found = {name: pa.chunked_array([chunk for one in read for chunk in one[name].chunks]) for name in read[0]}
+        found = {name: _joined(self.files(), name, [one[name] for one in read]) for name in read[0]}
         if not len(next(iter(found.values()))):
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
-        return found
+        # Each file, and each part of one, has its own list of words. Arrow joins such lists very slowly.
+        return {name: encoded(values) if is_text(values.type) else values for name, values in found.items()}
 
     def _contingency(self, columns: dict[str, Any]) -> Contingency:
         wanted = self.wanted
@@ -145,12 +146,11 @@ class Table(Reader, name="table"):
         wanted = self.wanted
         source, schema = _opened(path)
         check_columns(path, wanted.names, schema.names)
-        texts = [name for name in wanted.names if pa.types.is_string(schema.field(name).type)]
         try:
-            found = pq.read_table(source, columns=list(wanted.names), read_dictionary=texts)
+            found = pq.read_table(source, columns=list(wanted.names))
         except (pa.ArrowInvalid, OSError) as error:
             raise UserError(f"{path} cannot be read as Parquet: {error}") from None
-        columns = {name: arrow(f"{path}: column {name!r}", found[name]) for name in wanted.names}
+        columns = {name: _usable(path, name, found[name]) for name in wanted.names}
         wrong = np.zeros(found.num_rows, dtype=bool)
         for name, values in columns.items():
             if values.null_count:
@@ -162,9 +162,11 @@ class Table(Reader, name="table"):
                 told = functools.partial(_told, wanted, name, values)
                 _leave_out(path, bad, outside & ~wrong, told)
                 wrong |= outside
-        kept = pa.array(~wrong)
+        if wrong.any():
+            columns = {name: values.filter(pa.array(~wrong)) for name, values in columns.items()}
         return {
-            name: pa.chunked_array([values.filter(kept) if wrong.any() else values]) for name, values in columns.items()
+            name: values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+            for name, values in columns.items()
         }
 
 
@@ -196,6 +198,30 @@ def _opened(path: Path) -> tuple[Any, Any]:
         return source, pq.read_schema(source)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         raise UserError(f"{path} cannot be read as Parquet: {error}") from None
+
+
+def _usable(path: Path, name: str, values: Any) -> Any:
+    """A column that can serve as identifier. Words stay in parts: they are encoded when all files are read."""
+    return values if is_text(values.type) else arrow(f"{path}: column {name!r}", values)
+
+
+def _joined(paths: Sequence[Path], name: str, columns: list[Any]) -> Any:
+    """One column of all files. Files may differ in how they store the same type: short or long numbers, encoded words."""
+    import pyarrow as pa
+
+    chunks = [(path, chunk) for path, one in zip(paths, columns, strict=True) for chunk in one.chunks if len(chunk)]
+    types = {chunk.type: path for path, chunk in chunks}
+    if len(types) < 2:
+        return pa.chunked_array([chunk for _, chunk in chunks], next(iter(types), columns[0].type))
+    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in types]
+    try:
+        common = pa.unify_schemas([pa.schema([(name, kind)]) for kind in plain], promote_options="permissive")
+        return pa.chunked_array([chunk.cast(common.field(0).type) for _, chunk in chunks])
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        told = " and ".join(f"{kind} in {path.name}" for kind, path in zip(plain, types.values(), strict=True))
+        raise UserError(
+            f"{paths[0].parent}: the column {name!r} holds {told}: expected one type in all files"
+        ) from None
 
 
 def _outside(path: Path, values: Any, wanted: Wanted, name: str) -> tuple[np.ndarray, Any]:
