@@ -25,3 +25,9 @@ def test_a_module_is_short_and_imports_no_other(path: Path) -> None:
         else:
             continue
         assert not any(part in {other.stem for other in MODULES} for name in names for part in name.split("."))
+
+
+def test_one_module_reads_yaml() -> None:
+    """What a file may hold, and how a mistake in it is told, is decided once."""
+    readers = [path for path in sorted((ROOT / "dpbench").rglob("*.py")) if "import yaml" in path.read_text("utf-8")]
+    assert [path.relative_to(ROOT).as_posix() for path in readers] == ["dpbench/documents.py"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
-from dpbench.config.compose import all_settings
+from dpbench.config.complaints import all_settings
 from dpbench.config.words import INFO, VALUED
 from dpbench.errors import UserError, nearest, one_of, unknown
 

@@ -1,6 +1,6 @@
-"""The only reader of raw YAML: the content of conf/ and of a user's own folders, as typed entries.
+"""The only reader of configuration: the content of conf/ and of a user's own folders, as typed entries.
 
-Imported by the configuration, the claims, the report and the verbs; imports errors and paths only.
+Imported by the configuration, the claims, the report and the verbs; imports documents, errors and paths only.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.documents import Document, Place, kind_of, nowhere, read, value
-from dpbench.errors import UserError, placed, unknown
+from dpbench.documents import Document, Place, kind_of, nowhere, read, value
+from dpbench.errors import UserError, nearest, placed, unknown
 from dpbench.paths import CONF
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "claims",
     "dataset",
     "guarded",
+    "malformed",
     "mechanism",
     "nowhere",
     "option",
@@ -200,8 +201,28 @@ def _entry(group: str, name: str, folders: Sequence[Path]) -> tuple[Any, Place]:
     if document is None:
         raise unknown(group, name, options(group, *folders))
     if name not in document.mapping:
-        raise UserError(f"{document.path}: expected `{name}: {{{MARKERS[group]}: ...}}`, as every {group} has")
+        raise malformed(group, name, *folders)
     return document.mapping[name], functools.partial(document.place, name)
+
+
+def malformed(group: str, name: str, *folders: Path) -> UserError:
+    """The error about the YAML of an entry that is not nested under its own name, or lacks the key that every entry has."""
+    document, marker = option(group, name, *folders), MARKERS[group]
+    form = f"expected `{name}: {{{marker}: ...}}`, as every {group} has"
+    if document is None:
+        return UserError(f"{group}/{name}.yaml: {form}")
+    inside = document.mapping.get(name)
+    above: tuple[str, ...] = ()
+    if inside is None and name not in document.mapping:
+        expected, keys = name, document.mapping.keys()
+    elif isinstance(inside, Mapping):
+        expected, keys, above = marker, inside.keys(), (name,)
+    else:
+        return placed(document.place(name), form)
+    for key in keys:
+        if nearest(key, [expected]).startswith("did you mean"):  # it was mistyped
+            return unknown("key", key, [expected], document.place(*above, key))
+    return placed(document.place(*above), form)
 
 
 def dataset(name: str, *folders: Path) -> DatasetEntry:

@@ -16,7 +16,7 @@ from dpbench.config import catalogue
 from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
 from dpbench.config.dataset_words import check_dataset_words, where_missing, with_source
 from dpbench.config.entries import datasets, variants
-from dpbench.config.origins import Origins, key_of
+from dpbench.config.origins import Origins, key_of, named
 from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
 from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
 from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
@@ -253,16 +253,18 @@ def _with_tasks(cfg: Mapping[str, Any], used: tuple[DatasetUse, ...], origins: O
 
 
 def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> None:
-    """A YAML chosen by `group=[NAME,...]` must nest its content under its own name; otherwise it would be ignored silently.
-    (Hydra does not record the chosen options of a list, so they are read from the override.)"""
+    """A YAML chosen by `group=[NAME,...]` or by the experiment must nest its content under its own name; otherwise it would be
+    ignored silently. (Hydra does not record the chosen options of a list, so they are read from the override or the file.)"""
     word = next((w for w in reversed(origins.words) if key_of(w) == group and not w.startswith("~")), "")
-    for name in filter(None, (n.strip(" '\"") for n in word.partition("=")[2].strip("[]").split(","))):
+    by_experiment = [names for document in origins.experiments if (names := document.chosen(group)) is not None]
+    for name in named(word) if word else (by_experiment or [[]])[-1]:
         entry = entries.get(name)
         if origins.word(group, name):
             continue  # an override replaced it, so the file is not at fault
+        if not isinstance(entry, Mapping) and any(document.has(group, name) for document in origins.experiments):
+            continue  # the experiment replaced it
         if not isinstance(entry, Mapping) or MARKERS[group] not in entry:
-            form = f"`{name}: {{{MARKERS[group]}: ...}}`"
-            raise UserError(f"{group}/{name}.yaml does not hold {form}, as every {group} must")
+            raise catalogue.malformed(group, name, *origins.folders)
 
 
 def _selected(cfg: Mapping[str, Any], group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

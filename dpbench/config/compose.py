@@ -10,22 +10,23 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
 from dpbench.config.changes import altered, changes
-from dpbench.config.checks import SECTIONS, check
+from dpbench.config.checks import check
 from dpbench.config.classes import with_entries
+from dpbench.config.complaints import section_keys, translated
 from dpbench.config.folders import own_folders
 from dpbench.config.origins import Objects, Origins, key_of
 from dpbench.config.schema import RunConfig
 from dpbench.config.selection import each_run
 from dpbench.config.words import Value, add_folder, config_dirs, override, quoted, split
-from dpbench.errors import UserError, unknown
+from dpbench.errors import UserError
 from dpbench.paths import CONF
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def compose(
         try:
             cfg = hydra.compose("run", overrides=[*_searched(folders), *words], return_hydra_config=True)
         except Exception as error:  # any error of Hydra is caused by the user's input
-            raise _translated(error, words, folders) from error
+            raise translated(error, words, folders) from error
         return _checked(cfg, cfg.hydra, objects)
 
 
@@ -140,7 +141,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     try:
         hydra.main(config_path=str(CONF), config_name="run", version_base="1.3")(task)()
     except Exception as error:
-        raise _translated(error, words, folders) from error
+        raise translated(error, words, folders) from error
     finally:
         sys.argv = before
         log.handlers[:], log.level = logged
@@ -172,7 +173,7 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
         start, equals, value = word.partition("=")
         if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
             word = f"{start}{equals}'{value}'"
-        added = re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) or key in _section_keys()
+        added = re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) or key in section_keys()
         found.append(f"++{word.lstrip('+')}" if added else word)
     return found
 
@@ -229,72 +230,5 @@ def _plain(cfg: DictConfig, origins: Origins) -> dict[str, Any]:
         body = {key: value for key, value in cfg.items() if key != "hydra"}
         plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True, throw_on_missing=True)
     except Exception as error:  # an interpolation that fails, or a missing value (???)
-        raise _translated(error, origins.words, origins.folders) from error
+        raise translated(error, origins.words, origins.folders) from error
     return {str(key): value for key, value in plain.items()}
-
-
-# Errors.
-
-
-def _translated(error: Exception, words: Sequence[str], folders: Sequence[Path]) -> UserError:
-    """A user's mistake that caused an error in Hydra or OmegaConf, as one line."""
-    if isinstance(error, UserError):
-        return error
-    text = str(error)
-    if "Config group override must be a string or a list" in text:
-        return UserError("a group cannot be null: leave it out, or give one of its options (see run --help)")
-    if found := re.search(r"Could not (?:load|find) '(\w+)/([^']+)'", text):
-        group, name = found.groups()
-        return unknown(group, name, _near(group, name, folders))
-    if found := re.search(r"Could not override '([^']+)'", text):
-        return unknown("setting", found[1], all_settings())
-    if type(error).__name__ == "OverrideParseException":
-        word = getattr(error, "override", "") or ""
-        return UserError(f"cannot read {word!r}: expected key=value or key=[a,b]; are brackets and quotes closed?")
-    if problem := _file_problem(words, folders):
-        return UserError(problem)
-    for word in words:  # Hydra's message about a value of the wrong type is about its internals
-        group, value = key_of(word), word.partition("=")[2]
-        named = re.fullmatch(r"\[?\s*([A-Za-z][\w/.-]*\s*,?\s*)*\]?", value) and value not in ("true", "false")
-        if group in GROUPS and (word.startswith("~") or not named):
-            form = f"{group}=[NAME,...]" if group in ENTRIES else f"{group}=NAME"
-            names = ", ".join(catalogue.options(group, *folders))
-            return UserError(f"cannot read {word!r}: expected {form}, of: {names}")
-    first = " ".join(text.split("\n")[0].split())
-    return UserError(f"cannot compose this run: {first or type(error).__name__}")
-
-
-def _file_problem(words: Sequence[str], folders: Sequence[Path]) -> str:
-    """What is wrong in the experiment's YAML; empty if nothing is, or no experiment is named."""
-    names = [word.partition("=")[2].strip("'\"") for word in words if key_of(word) == "experiment"]
-    try:
-        for document in catalogue.chain(names[-1], *folders) if names else ():
-            for group in ENTRIES:
-                if document.has(group) and not isinstance(document.mapping[group], Mapping):
-                    value = document.mapping[group]
-                    shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-                    right = f"expected `- override /{group}: {shown}` in `defaults`"
-                    return f"{document.place(group)}: `{group}: {shown}` chooses nothing: {right}"
-            for group, cls in SECTIONS.items():
-                if document.has(group) and not isinstance(document.mapping[group], Mapping):
-                    valid = ", ".join(f.name for f in fields(cls))
-                    return f"{document.place(group)}: expected keys of {group}: {valid}"
-    except UserError as error:
-        return str(error)
-    return ""
-
-
-def _near(group: str, name: str, folders: Sequence[Path]) -> Iterator[str]:
-    names = catalogue.options(group, *folders)
-    # `fig9` means `gs/fig9`, although the two strings are not similar.
-    ends = [n for n in names if n.rpartition("/")[2] == name]
-    yield from ends or names
-
-
-def all_settings() -> list[str]:
-    """Every key that an override may set, except the parameters of entries."""
-    return [*catalogue.settings(), *_section_keys(), *GROUPS]
-
-
-def _section_keys() -> list[str]:
-    return [f"{name}.{f.name}" for name, cls in SECTIONS.items() for f in fields(cls)]

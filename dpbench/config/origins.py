@@ -82,3 +82,8 @@ class Origins:
 def key_of(word: str) -> str:
     """The key of an override: `mechanism.gs.w` of `++mechanism.gs.w=3`."""
     return word.lstrip("+~").partition("=")[0].partition("@")[0].strip()
+
+
+def named(word: str) -> Iterator[str]:
+    """The options that an override chooses: `lpa` and `gs` of `mechanism=[lpa,gs]`."""
+    yield from filter(None, (name.strip(" '\"") for name in word.partition("=")[2].strip("[] ").split(",")))

@@ -16,6 +16,7 @@ from dpbench.engine.worker import Chunk, Outcome, run_chunk, run_remote
 from dpbench.errors import UserError
 
 LOOK = 0.2  # seconds between two checks that the parent is still there
+MOST_WAITING = 100  # chunks that are sent or computed and not yet stored
 
 
 def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterator[Outcome]:  # noqa: B008
@@ -91,10 +92,19 @@ def _name(chunk: Chunk) -> tuple[str, int]:
 
 
 def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iterator[Outcome]:
+    """The outcomes of chunks; of the first ones only, if they are stored more slowly than they are computed.
+
+    joblib sends the next chunk as soon as one is computed, even if nobody has taken its outcome: on a slow disk, outcomes
+    would fill the memory. Its lock is held while it asks for the next chunk, so that waiting here would stop everything.
+    """
     import joblib
+
+    most = max(MOST_WAITING, 4 * joblib.effective_n_jobs())
 
     def tasks() -> Iterator[object]:
         for chunk in work:
+            if len(sent) >= most:
+                return
             sent[_name(chunk)] = chunk
             yield joblib.delayed(run_remote)(chunk)
 

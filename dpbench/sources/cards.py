@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dpbench.errors import UserError, nearest
+from dpbench.errors import UserError, unknown
 from dpbench.paths import CARDS, cache
 from dpbench.seals import Broken, unseal
 
@@ -86,7 +86,7 @@ class Card:
 
 def load(name: str, folder: Path = CARDS) -> Card:
     """The card of a dataset; an empty one if there is no card yet."""
-    import yaml
+    from dpbench import documents  # YAML is slow to import
 
     path = folder / f"{name}.md"
     if not path.is_file():
@@ -95,13 +95,14 @@ def load(name: str, folder: Path = CARDS) -> Card:
     if not content.startswith("---\n"):
         return Card(name, text=content)
     head, mark, text = content[4:].partition("\n---\n")
-    facts = yaml.safe_load(head) if mark else None
+    document = documents.parse(path, f"\n{head}") if mark else None  # the lines of the file: its first one is ---
+    facts = None if document is None else document.body
     known = [f.name for f in fields(Card) if f.name not in ("name", "text")]
-    if not isinstance(facts, dict):
+    if document is None or not isinstance(facts, dict):
         raise UserError(f"{path}: expected facts between two lines of ---")
     for key in facts:
         if key not in known:
-            raise UserError(f"{path}: unknown fact {key!r}: {nearest(key, known)}")
+            raise unknown("fact", key, known, document.place(key))
     files = tuple(Address(**entry) for entry in facts.pop("files", None) or ())
     return Card(name, files=files, text=text.strip() + "\n", **facts)
 

@@ -67,6 +67,29 @@ def test_in_an_experiment(home: Path, text: str, capsys: pytest.CaptureFixture[s
     assert YAML[text] in told(capsys, "--config-dir", "mine", "experiment=sweep")
 
 
+ENTRY = {
+    "foo: {clas: lpa}": "foo.yaml, line 1: unknown key 'clas': did you mean 'class'?",
+    "\nfooo: {class: lpa}": "foo.yaml, line 2: unknown key 'fooo': did you mean 'foo'?",
+    "foo:\n  class: lpa\n  bond: 3": "foo.yaml, line 3: mechanism 'foo' has no parameter 'bond': did you mean 'bound'?",
+    "foo:\n  class: lpaa": "foo.yaml, line 2: unknown mechanism 'lpaa': did you mean 'lpa'?",
+    "class: lpa": "foo.yaml: expected `foo: {class: ...}`, as every mechanism has",
+    "foo: {class: lpa": "foo.yaml, line 2: ",
+    "foo:\n  class: lpa\n  class: gs": "foo.yaml, line 3: ",
+    "foo: [lpa]": "foo.yaml, line 1: expected `foo: {class: ...}`, as every mechanism has",
+}
+
+
+@pytest.mark.parametrize("text", ENTRY)
+@pytest.mark.parametrize("chosen", ["by a word", "by an experiment"])
+def test_in_an_entry(home: Path, text: str, chosen: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """File and line of the user's own mechanism, whoever chooses it."""
+    (home / "mine" / "mechanism").mkdir()
+    (home / "mine" / "mechanism" / "foo.yaml").write_text(f"{text}\n")
+    (home / "mine" / "experiment" / "sweep.yaml").write_text(HEAD.replace("lpa, gs", "foo"))
+    words = ["experiment=sweep"] if chosen == "by an experiment" else ["dataset=[trajectory]", "mechanism=[foo]"]
+    assert f"mine/mechanism/{ENTRY[text]}" in told(capsys, "--config-dir", "mine", *words)
+
+
 def test_an_experiment_as_it_should_be(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every key that is known, parameters of a mechanism that the user leaves out, metrics of a task that he leaves out."""
     path = home / "mine" / "experiment" / "sweep.yaml"

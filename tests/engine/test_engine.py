@@ -246,7 +246,7 @@ def test_a_yaml_without_its_own_name_is_not_passed_over(dpbench: Call, home: Pat
     (home / "mine" / "mechanism" / "flat.yaml").write_text("class: strangers.Noisy\n")
     done = dpbench(*RUN, "mechanism=[lpa,flat]")
     assert done.returncode == 2
-    assert "mechanism/flat.yaml does not hold `flat: {class: ...}`" in done.stderr
+    assert "mine/mechanism/flat.yaml: expected `flat: {class: ...}`, as every mechanism has" in done.stderr
 
 
 def test_a_figure_that_does_not_fit_the_run_is_a_warning(dpbench: Call, home: Path) -> None:

@@ -81,6 +81,7 @@ def test_damaged_trial_files(tmp_path: Path) -> None:
             store.write(name_of(number), rows(missing, number, seconds=9.0), "again")
         assert numbers(made.trials()) == whole, (round_, kind)
         tree.restore()
+    print(f"trial files: {TRIAL_FILES} damages, none silent: {dict(kinds)}")
     assert min(kinds.values()) > 100
 
 
@@ -89,7 +90,7 @@ def test_damaged_run_files(tmp_path: Path) -> None:
     runs.append(filled(tmp_path, SETTINGS, name="mine", scale="paper", written="2024-06-01"))
     tree, whole = Tree.of(tmp_path / "runs"), {(run.name, run.scale): run for run in runs}
     files = sorted(tree.files)
-    dice = random.Random(2)
+    dice, lost = random.Random(2), 0
     for round_ in range(RUN_FILES):
         kind, harmed = harm(dice, files)
         with warnings.catch_warnings(record=True) as caught:
@@ -98,6 +99,7 @@ def test_damaged_run_files(tmp_path: Path) -> None:
                 (run.name, run.scale): run for scale in ("smoke", "paper") for run in Run.all(tmp_path, scale).values()
             }
         assert found.items() <= whole.items(), (round_, kind)
+        lost += len(found) < len(whole)
         # What is renamed to something that is no run file is gone; a command says that there is no such run.
         if len(found) < len(whole) and kind not in ("delete", "rename"):
             assert {str(path) for path in harmed} & {str(w.message).split(" is damaged")[0] for w in caught}, (
@@ -106,6 +108,7 @@ def test_damaged_run_files(tmp_path: Path) -> None:
             )
         shutil.rmtree(tmp_path / "damaged", ignore_errors=True)
         tree.restore()
+    print(f"run files: {RUN_FILES} damages, none silent; after {lost} of them a run was missing")
     assert {(run.name, run.scale) for run in Run.all(tmp_path, "smoke").values()} < set(whole)
 
 
@@ -139,6 +142,7 @@ def test_damaged_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             if path not in {file.parent for file in files}:
                 shutil.rmtree(path)
         tree.restore()
+    print(f"cached data: {CACHE_FILES} damages, none silent")
 
 
 class Front:
@@ -177,7 +181,7 @@ def test_damage_and_the_same_command(
     assert main([*words, "results=results"]) == 0
     whole, results = numbers(trials(home / "results")), home / "results"
     trees = [Tree.of(results), Tree.of(home / "cache" / "data")]
-    dice = random.Random(4)
+    dice, count = random.Random(4), 0
     for round_ in range(COMMANDS):
         done = []
         for _ in range(dice.choice([1, 1, 2, 3])):
@@ -185,6 +189,7 @@ def test_damage_and_the_same_command(
             # Results stay among results: a file of another kind in its place is a rare thing.
             part = dice.choice([results / "trials", results / "runs", home / "cache"])
             done.append(harm(dice, [path for path in files if part in path.parents] or files)[0])
+        count += len(done)
         stored._verified.clear()
         capsys.readouterr()
         with warnings.catch_warnings():
@@ -200,6 +205,8 @@ def test_damage_and_the_same_command(
         for path in (home / "cache" / "data").iterdir():
             if not any(path in file.parents for file in trees[1].files):
                 shutil.rmtree(path)
+    with capsys.disabled():
+        print(f"commands: {COMMANDS} after {count} damages, none silent")
 
 
 def test_random_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +233,7 @@ def test_random_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert numbers(trials(results)) == whole
         left = [path for path in results.rglob("*") if path.name.startswith(".") or path.name == "damaged"]
         assert left == [], "no leftovers, and nothing taken for damaged"
+    print(f"{kills} kills in {folders} folders: the same {len(whole)} trials in each")
     assert kills >= 100
 
 

@@ -1,6 +1,7 @@
 """YAML files: their content, and the line of every key for error messages.
 
-Read with YAML's safe loader, so that no file can run code. Imported by the catalogue, which knows what the files mean.
+The only module that reads YAML, with its safe loader, so that no file can run code. Imported by the catalogue and by the cards
+of datasets, which know what the files mean.
 """
 
 from __future__ import annotations
@@ -117,7 +118,18 @@ def kind_of(value: Any) -> str:
 def read(path: Path) -> Document:
     """Read a YAML file; UserError with file and line if it is not valid."""
     try:
-        loader = _LOADER(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # invalid bytes
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    return parse(path, text)
+
+
+def parse(path: Path, text: str) -> Document:
+    """The YAML of a file, given as text, from its first line on; UserError with file and line if it is not valid."""
+    try:
+        loader = _LOADER(text)
         node = loader.get_single_node()
         _refuse_doubles(node, set())
         body = None if node is None else loader.construct_document(node)
@@ -126,13 +138,7 @@ def read(path: Path) -> Document:
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
         raise UserError(f"{where}: {problem}") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (
-        ValueError,
-        TypeError,
-        RecursionError,
-    ) as error:  # invalid bytes or dates, unhashable keys, too deep nesting
+    except (ValueError, TypeError, RecursionError) as error:  # invalid dates, unhashable keys, too deep nesting
         raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     return Document(path, body, node)
 
