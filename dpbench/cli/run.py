@@ -91,7 +91,7 @@ def run_once(config: RunConfig, *, verbose: bool = False) -> int:
     store = Store(config.results, say=warning(notes))
     if config.dry:
         tables.print_plan(console, plan, store)
-        run_shards.print_overview(console, plan, store)
+        run_shards.print_overview(console, [plan])
         return 0
     require_settings(plan)
     plan.run.save()
