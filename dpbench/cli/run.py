@@ -91,7 +91,7 @@ def run_once(config: RunConfig, *, verbose: bool = False) -> int:
     store = Store(config.results, say=warning(notes))
     if config.dry:
         tables.print_plan(console, plan, store)
-        run_shards.print_overview(console, plan, store)
+        run_shards.print_overview(console, [plan])
         return 0
     require_settings(plan)
     plan.run.save()
@@ -132,7 +132,7 @@ def finish(
         files = _draw(run, notes) if config.figure else []
         if config.tracking.enabled:
             _track(run, config.tracking.uri, files, notes)
-        _print_changes(console, run)
+        print_changes(console, run)
     return whole
 
 
@@ -221,12 +221,12 @@ def _draw(run: Run, notes: Console) -> list[Path]:
     return files
 
 
-def _print_changes(console: Console, run: Run) -> None:
+def print_changes(console: Console, run: Run) -> None:
     """Say that a run with overrides and without a name replaces the experiment's own run, until that is run again."""
     if not run.changes:
         return
     text = f"Not {run.experiment} as defined ({'; '.join(run.changes)})"
-    if run.name == run.experiment:
+    if run.label == run.experiment:  # not one on original files, which is kept beside it
         again = run_command(run.experiment, run.results, run.scale)
         text += f"; figures and report show this run until: {again}"
     console.print(escape(text), highlight=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -56,16 +57,19 @@ def print_next(console: Console, config: RunConfig) -> None:
         )
 
 
-def print_overview(console: Console, plan: Plan, store: Store) -> None:
-    """Print every part of the plan, if a shard of it is requested."""
-    shard = plan.config.runner.part
+def print_overview(console: Console, plans: Sequence[Plan]) -> None:
+    """Print every part of one plan, or of several together, if a shard is requested."""
+    shard = plans[0].config.runner.part if plans else None
     if shard is None:
         return
-    table = Table(title=f"The {shard.count} parts of {plan.run.name}")
-    for name in ("shard", "trials", "done"):
-        table.add_column(name, justify="right")
-    for number, (done, trials) in enumerate(overview(plan, store, shard.count)[:MOST_ROWS], 1):
+    name = plans[0].run.name if len(plans) == 1 else f"{len(plans)} experiments"
+    table = Table(title=f"The {shard.count} parts of {name}")
+    for column in ("shard", "trials", "done"):
+        table.add_column(column, justify="right")
+    parts = [overview(plan, Store(plan.run.results), shard.count) for plan in plans]
+    for number, part in enumerate([*zip(*parts, strict=True)][:MOST_ROWS], 1):
         own = " (this one)" if number == shard.number else ""
+        done, trials = map(sum, zip(*part, strict=True))
         table.add_row(f"{number}/{shard.count}{own}", str(trials), str(done))
     if shard.count > MOST_ROWS:
         table.caption = f"and {shard.count - MOST_ROWS} more"

@@ -19,6 +19,7 @@ from dpbench.cli.run import check_folder, counts, finish, preparing, progress_ba
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Plan, make_plan, require_settings
 from dpbench.engine.runner import Result
+from dpbench.engine.shards import trials_of
 from dpbench.engine.together import execute_all
 from dpbench.errors import Failed, UserError
 from dpbench.results.store import Store
@@ -96,6 +97,8 @@ def _print_plans(plans: list[Plan], console: Console) -> None:
     settings = trials = 0
     for plan in plans:
         tables.print_plan(console, plan, Store(plan.run.results))
-        settings += len(plan.run.settings)
-        trials += plan.run.planned
+        mine = trials_of(plan, plan.config.runner.part)
+        settings += sum(len(mine[setting.key]) > 0 for setting in plan.run.settings)
+        trials += run_shards.planned(plan)
     console.print(f"{len(plans)} experiments: {settings} settings, {trials} trials. Nothing was computed.")
+    run_shards.print_overview(console, plans)

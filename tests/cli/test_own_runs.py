@@ -155,6 +155,10 @@ def test_several_experiments_in_one_go(door: Callable[..., Done], dpbench: Call,
     assert planned.returncode == 0, planned.stderr
     assert "2 experiments: 6 settings, 12 trials. Nothing was computed." in planned.stdout
     assert not (tmp_path / "results").exists()
+    shown = door("run", "experiment=gs/fig9,gs/fig10", *few, "runner.shard=2/3", "dry=true").stdout
+    assert "2 experiments: 2 settings, 4 trials. Nothing was computed." in shown
+    rows = [tuple(line.replace("│", " ").split()) for line in shown.splitlines() if "/3" in line and "│" in line]
+    assert rows == [("1/3", "4", "0"), ("2/3", "(this", "one)", "4", "0"), ("3/3", "4", "0")]
     done = dpbench("run", "experiment=[gs/fig9,gs/fig10,sparse/filtering]", *few)
     assert done.returncode == 1
     assert "not run: sparse/filtering: " in done.stderr

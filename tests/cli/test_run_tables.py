@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from dpbench.cli.run import print_changes
 from dpbench.cli.run_tables import print_plan, print_results
 from dpbench.config.compose import compose
 from dpbench.engine.failures import Failure
@@ -15,6 +16,7 @@ from dpbench.engine.plan import make_plan
 from dpbench.engine.runner import Result
 from dpbench.results.store import Store
 
+from support import runs
 from support.stores import rows
 
 
@@ -55,3 +57,13 @@ def test_names_and_numbers_are_whole_at_any_width(width: int, fails: bool, tmp_p
         assert whole in text
     joined = "".join(line.split("│")[2].strip() if "│" in line else line for line in text.splitlines())
     assert "clipped_laplace" in joined
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_a_run_on_original_files_replaces_no_other(original: bool) -> None:
+    """It is kept beside the run on generated data, so nothing has to be run again to see that one."""
+    printed = io.StringIO()
+    run = runs.run("gs/fig9", [runs.dataset("netflix", original=original)], changes=("trials per setting: 2",))
+    print_changes(Console(file=printed, width=150), run)
+    assert "Not gs/fig9 as defined (trials per setting: 2)" in printed.getvalue()
+    assert ("show this run until" in printed.getvalue()) is not original

@@ -140,7 +140,7 @@ def test_an_address_that_is_none_is_wrong_use(address: object) -> None:
 
 
 def test_an_address_where_nothing_answers(dpbench: Call, home: Path) -> None:
-    done = dpbench(*RUN, "mechanism=[noisy]", "runner=dask", "runner.address=tcp://127.0.0.1:1", timeout=20)
+    done = dpbench(*RUN, "mechanism=[noisy]", "runner=dask", "runner.address=tcp://127.0.0.1:1", timeout=60)
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if not line.startswith("building")]
     assert line.startswith("dpbench: no Dask scheduler answers at tcp://127.0.0.1:1")
