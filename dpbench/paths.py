@@ -20,7 +20,12 @@ CONF = _resource("conf", "conf")
 EXPERIMENTS = _resource("experiments", "experiments")
 CARDS = _resource("datasets", "datasets")
 BASELINES = _resource("baselines", "results/baselines")
-RECORD = _resource("record", "results/record")
+RECORD = (
+    Path(chosen).expanduser().resolve()
+    if (chosen := os.environ.get("DPBENCH_RECORD"))
+    else _resource("record", "results/record")
+)
+"""The recorded reproduction: DPBENCH_RECORD, else the one that comes with dpbench."""
 
 
 def cache() -> Path:

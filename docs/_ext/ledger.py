@@ -9,15 +9,16 @@ from pages.papers import verdicts
 
 from dpbench.claims.ledger import VERDICTS
 from dpbench.claims.verdicts import tally
+from dpbench.paths import RECORD
 from dpbench.report.gather import PAPERS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- ledger: written by `python docs/_ext/ledger.py` -->\n", "<!-- end of ledger -->\n"
 
 
-def ledger_table() -> str:
+def ledger_table(records: Path = RECORD) -> str:
     """How many claims of each paper have each verdict."""
-    counts = {paper: tally(found).counts for paper in PAPERS if (found := verdicts(paper))}
+    counts = {paper: tally(found).counts for paper in PAPERS if (found := verdicts(paper, records))}
     rows = [(paper, *(str(found[verdict]) for verdict in VERDICTS)) for paper, found in counts.items()]
     total = ("all", *(str(sum(found[verdict] for found in counts.values())) for verdict in VERDICTS))
     return table(("paper", *VERDICTS), [*rows, total])

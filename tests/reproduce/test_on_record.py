@@ -1,0 +1,61 @@
+"""What is on record in this checkout: whole, small, of experiments and claims that exist, and shown to a newcomer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpbench.claims.ledger import ledger
+from dpbench.config.catalogue import options
+from dpbench.results.record import Record, names, read
+
+from support.paths import ROOT
+
+FOLDER = ROOT / "results" / "record"
+MOST_BYTES = 3_000_000
+ON_RECORD = names(FOLDER)
+
+
+@pytest.fixture(params=ON_RECORD or [pytest.param("", marks=pytest.mark.skip("nothing is on record"))])
+def kept(request: pytest.FixtureRequest) -> Record:
+    found = read(request.param, FOLDER)
+    assert found is not None
+    return found
+
+
+def test_the_record_is_whole_and_of_paper_size(kept: Record) -> None:
+    assert kept.experiment in options("experiment")
+    assert kept.scale == "paper"
+    assert kept.seed == 0
+    assert len(kept.numbers()) > 0
+    assert kept.environment.commit
+    assert not kept.environment.commit.endswith("+"), "made from code that is not committed"
+
+
+def test_its_verdicts_are_about_claims_that_exist(kept: Record) -> None:
+    known = {claim.id: claim for claim in ledger()}
+    assert {verdict.claim for verdict in kept.verdicts} <= known.keys()
+    assert [v.claim for v in kept.verdicts if known[v.claim].experiment != kept.experiment] == []
+    read_otherwise = [v.claim for v in kept.verdicts if v.expect != known[v.claim].expect]
+    assert read_otherwise == [], "judge it again: python -m dpbench reproduce ... --record"
+
+
+def test_the_record_is_small_text() -> None:
+    files = [path for path in FOLDER.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".csv", ".json"}
+    assert sum(path.stat().st_size for path in files) < MOST_BYTES
+
+
+@pytest.mark.skipif("analytics/table4" not in ON_RECORD, reason="the table is not on record")
+def test_a_newcomer_sees_what_is_on_record(tmp_path: Path) -> None:
+    """In an empty folder, and with nothing run: the verdict, and where it comes from."""
+    environment = os.environ | {"DPBENCH_RECORD": str(FOLDER), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "dpbench", "claims", "analytics/movielens-size", "--verbose"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "reproduced" in done.stdout
+    assert "recorded at" in done.stdout
