@@ -262,7 +262,17 @@ def test_what_cannot_be_replayed_is_told() -> None:
         def release(self, data, epsilon, rng, noise="float"):
             return super().release(data, epsilon, rng, noise)
 
-    assert "release of its own" in cannot_replay(Overridden())
+    class NotDerived:
+        """Sound in `publish`, which nobody calls."""
+
+        def publish(self, data, epsilon, noise):
+            return Own().publish(data, epsilon, noise)
+
+        def release(self, data, epsilon, rng):
+            return data.counts
+
+    for each in (Overridden(), NotDerived()):
+        assert "release of its own" in cannot_replay(each)
 
     class OwnRandomness(Own):
         def publish(self, data, epsilon, noise):
@@ -286,6 +296,35 @@ def test_a_class_that_fails_or_takes_nothing_is_inconclusive() -> None:
             return "no"
 
     assert found(TakesNothing(), pairs=20).verdict == "inconclusive"
+
+
+def test_a_failure_on_one_neighbour_only_is_found() -> None:
+    """Whichever it is. A failure that follows the noise, and so happens on both, is none."""
+
+    class FailsWithoutRow(Own):
+        def publish(self, data, epsilon, noise):
+            if np.any(data.counts == 0):
+                raise ValueError("an empty column")
+            return super().publish(data, epsilon, noise)
+
+    class FailsWithRow(Own):
+        def publish(self, data, epsilon, noise):
+            if data.rows > 3:
+                raise ValueError("too many")
+            return super().publish(data, epsilon, noise)
+
+    class FailsByNoise(Own):
+        def publish(self, data, epsilon, noise):
+            release = super().publish(data, epsilon, noise)
+            if release.counts.sum() > 12:
+                raise ValueError("too noisy")
+            return release
+
+    for cls in (FailsWithoutRow, FailsWithRow):
+        finding = found(cls())
+        assert (finding.verdict, finding.loss, finding.step) == ("violated", math.inf, "publish")
+        assert "it fails on the neighbour: ValueError" in finding.reason
+    assert found(FailsByNoise()).verdict == "holds"
 
 
 def test_what_declares_itself_not_private_and_is_not_found_out_is_inconclusive() -> None:
