@@ -236,6 +236,11 @@ LIMITED = [
         "clipped_laplace: budget not split", method("clipped_laplace", {**B, "share": 0.5}, split=not_split), "laplace"
     ),
     Fault(
+        "clipped_laplace: exponent without 1/2",
+        step("clipped_laplace", "choose", as_monotone, bound=60, share=0.5),
+        "choose",
+    ),
+    Fault(
         "clipped_laplace: m without randomness",
         step("clipped_laplace", "choose", without, **B),
         "scale of laplace",
