@@ -111,7 +111,9 @@ def _take(value: Any, name: str, found: Observed, depth: int) -> None:
 
 
 def _take_mapping(value: Mapping[Any, Any], name: str, found: Observed, depth: int) -> None:
-    """One item per key if all values are numbers; otherwise each value separately."""
+    """One item per key if all values are numbers; otherwise each value separately. The order of the keys is shown, too."""
+    if len(value) > 1:
+        found.items[f"{name or 'value'} in order"] = {_item(key): float(place) for place, key in enumerate(value)}
     if value and all(isinstance(part, Real) for part in value.values()):
         found.items[name or "value"] = {_item(key): float(part) for key, part in value.items()}
         return

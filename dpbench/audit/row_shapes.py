@@ -33,7 +33,7 @@ def _shape(name: str) -> Callable[[Any], Any]:
 
 
 def _large(draw: Draw, count: int, most: int) -> list[list[int]]:
-    """So many rows of the largest size, or as many as fit."""
+    """So many rows of one size, or as many as fit."""
     return [draw(most) for _ in range(min(count, max(1, MOST_CELLS // most)))]
 
 
@@ -148,3 +148,11 @@ def _first_of_its_size(rng: np.random.Generator, draw: Draw, d: int, most: int) 
     # All others have the same size: a limit between the two sizes cuts only the new row.
     size = int(rng.integers(1, most + 1))
     return [draw(1) for _ in range(rng.integers(1, 9))], draw(size)
+
+
+@_shape("nearly as many large rows as columns, as many half as large, and as many of two")
+def _three_sizes(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    # In a choice among sizes that as many rows exceed as there are columns, or twice as many, the smallest becomes less likely
+    # and many others likelier. That costs the factor 2 in the exponent of a choice that is not monotone.
+    sizes = (min(2, most), (most + 1) // 2, most)
+    return [row for size in sizes for row in _large(draw, d, size)][:-1], draw(most)

@@ -125,7 +125,7 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
     notes.laws.clear()
     worst = Judged(pair=pair.name)
     try:
-        first = record(mechanism, pair.before, epsilon, seed)
+        first = _first(mechanism, pair, epsilon, seed)
         again = TRANSCRIPTS if len(first.steps) > 1 else 1
         plans: list[tuple[Data, int, dict[int, int]]] = [
             (data, seed + turn, {}) for turn in range(again) for data in (pair.before, pair.after)
@@ -143,6 +143,16 @@ def judge(mechanism: Any, pair: Pair, epsilon: float, delta: float, seed: int, n
     except Differs as differs:
         return Judged(math.inf, differs.step, pair.name, differs.what)
     return worst
+
+
+def _first(mechanism: Any, pair: Pair, epsilon: float, seed: int) -> Trace:
+    """The run on the smaller neighbour. Raises `Differs` if it fails where the same outputs do not on the larger one: a failure
+    is an output, too."""
+    try:
+        return record(mechanism, pair.before, epsilon, seed)
+    except Refused:
+        replay(mechanism, pair.before, epsilon, seed, record(mechanism, pair.after, epsilon, seed))
+        raise
 
 
 def _forced(trace: Trace) -> Iterator[dict[int, int]]:

@@ -11,11 +11,12 @@ from typing import Any
 
 from dpbench.audit.finding import Finding, Pair
 from dpbench.audit.replay import audit_by_replay
+from dpbench.audit.row_shapes import ROW_SHAPES
 from dpbench.mechanisms.base import MECHANISMS
 
 Parameters = Mapping[str, Any]
 
-LEAST = 57
+LEAST = 3 * len(ROW_SHAPES)
 """Least number of pairs per choice of parameters: all shapes of rows, three times."""
 WIDE = 60
 """A bound at which the choice of θ costs nearly all of its budget."""

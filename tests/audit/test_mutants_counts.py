@@ -85,7 +85,7 @@ def gs_with(order: Any = None, tuned: Any = None) -> Any:
         delta = self.sensitivity(columns)
         t_s, _ = grouping.noisy_sample(columns, self.sampling, delta, epsilon, noise)
         places = np.argsort(t_s) if order is None else order(columns.counts, t_s)
-        estimate = t_s[places] * delta if tuned is None else tuned(columns.counts)
+        estimate = np.sort(t_s) * delta if tuned is None else tuned(columns.counts)
         w, _ = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))
         return self.smoothed(columns, places, w, epsilon, noise)
 

@@ -39,8 +39,9 @@ def unlimited(right: Any, indptr: Any, *given: Any) -> np.ndarray:
     return np.arange(indptr[-1])
 
 
-def budget_for_both(right: Any, data: Any, sample: Any, most: int, one: float, two: float, noise: Any) -> Any:
-    return right(data, sample, most, one + two, one + two if data.edge_columns() is not None else 0.0, noise)
+def budget_for_both(right: Any, data: Any, sample: Any, most: int, budgets: Any, noise: Any) -> Any:
+    whole = dataclasses.replace(budgets, epsilon_1=budgets.alone, epsilon_2=budgets.alone)
+    return right(data, sample, most, whole, noise)
 
 
 def noise_for_one_record(right: Any, data: Any, sample: Any, most: int, *given: Any) -> Any:
@@ -66,7 +67,8 @@ def by_true_popularity(right: Any, self: Any, data: Any, epsilon: float, noise: 
     items = data.item_columns()
     scores = np.bincount(items.indices, minlength=items.columns)
     sample = _samples.greedy_sample(data.indptr, items.indices, scores, int(self.l), noise.stream("ties"))
-    return sampling._publish_sample(data, sample, self.l, epsilon / 2, epsilon / 2, noise)
+    budgets = sampling._budgets(sampling.Budget(epsilon), self.item_share, self.per_query)
+    return sampling._publish_sample(data, sample, self.l, budgets, noise)
 
 
 def ties_by_truth(right: Any, indptr: Any, items: Any, scores: Any, most: int, rng: Any) -> np.ndarray:
@@ -232,6 +234,11 @@ LIMITED = [
     ),
     Fault(
         "clipped_laplace: budget not split", method("clipped_laplace", {**B, "share": 0.5}, split=not_split), "laplace"
+    ),
+    Fault(
+        "clipped_laplace: exponent without 1/2",
+        step("clipped_laplace", "choose", as_monotone, bound=60, share=0.5),
+        "choose",
     ),
     Fault(
         "clipped_laplace: m without randomness",

@@ -37,7 +37,8 @@ def test_items() -> None:
     assert observe("word").items == {"value": {"word": 1.0}}
     assert observe(None).items == {"value": {None: 1.0}}
     assert observe(["b", "a"]).items == {"value": {"b": 0.0, "a": 1.0}}
-    assert observe({"a": 1, "b": 2.5}).items == {"value": {"a": 1.0, "b": 2.5}}
+    assert observe({"b": 1, "a": 2.5}).items == {"value": {"b": 1.0, "a": 2.5}, "value in order": {"b": 0.0, "a": 1.0}}
+    assert observe({"b": [1], "a": {3}}).items["value in order"] == {"b": 0.0, "a": 1.0}
     ranking = observe([7, 3])
     assert ranking.numbers["value"].tolist() == [7.0, 3.0]
     assert ranking.items == {"value as items": {7: 0.0, 3: 1.0}}

@@ -167,6 +167,20 @@ def test_the_same_seed_gives_the_same_draws() -> None:
     assert (one.draws, one.loss, one.event) == (other.draws, other.loss, other.event)
 
 
+class TrueOrder(Laplace):
+    """Enough noise on both numbers, with the larger one first, by the truth."""
+
+    def release(self, data: float, epsilon: float, rng: np.random.Generator) -> dict[str, float]:
+        noisy = {"a": 0.5 + rng.laplace(0.0, 9 / epsilon), "b": data + rng.laplace(0.0, 9 / epsilon)}
+        return {name: noisy[name] for name in ("ab" if data < 0.5 else "ba")}
+
+
+def test_the_order_of_keys_is_part_of_a_release() -> None:
+    found = sequential_test(TrueOrder(), [ONE], epsilon=1.0, draws=1000, boosting=False)
+    assert found.rejected
+    assert "in order" in found.event
+
+
 class Refuses:
     """Takes no 0."""
 
