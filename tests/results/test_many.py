@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         epsilons = [round(0.05 * i, 2) for i in range(1, 21)]
-        count = fill(home / "results", 340, experiment="gs/fig9", epsilon=epsilons)
+        count = fill(home / "results", 255, experiment="gs/fig9", epsilon=epsilons)
         bounds = [200 + i for i in range(230)]
         more = {"mechanism.lpa.bound": bounds, "epsilon": [(i + 1) / 10 for i in range(8)], "name": "bounds"}
         count += fill(home / "results", 20, dataset=["trajectory"], mechanism=["lpa"], **more)
