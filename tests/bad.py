@@ -54,13 +54,14 @@ def misbehave(how: str) -> None:
 
 
 def compile_long() -> None:
+    """Compile for longer than the limit of the test, however fast the machine is."""
     lines = "\n".join(f"    x = x * {i}.5 + i{i % 7}" for i in range(400))
     text = f"def long(x):\n    i0 = i1 = i2 = i3 = i4 = i5 = i6 = x\n{lines}\n    return x\n"
-    found: dict[str, Any] = {}
-    exec(text, found)
     began = time.perf_counter()
-    numba.njit(found["long"])(1.0)
-    assert time.perf_counter() - began > 2.5
+    while time.perf_counter() - began < 3:
+        found: dict[str, Any] = {}
+        exec(text, found)
+        numba.njit(found["long"])(1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
