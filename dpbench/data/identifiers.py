@@ -1,6 +1,6 @@
 """Number identifiers of any type (words, numbers, dates) from 0, in sorted order, and keep their names.
 
-Imported by the constructors of the data kinds and by the reader of a user's table; imports errors and labels only. The
+Imported by the constructors of the data kinds and by the reader of a user's table; imports encoding, errors and labels. The
 order of the rows does not matter: the same pairs give the same numbers.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.data.encoding import encoded, is_text
 from dpbench.data.labels import Labels
 from dpbench.errors import UserError, nearest
 
@@ -60,7 +61,7 @@ def numbered(what: str, values: Any) -> Numbered:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         raise UserError(f"{what}: row {row} is empty: expected an identifier in every row")
     if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
+        array = encoded(pa.chunked_array([array])) if is_text(array.type) else array.dictionary_encode()
     codes, found = array.indices.to_numpy(), array.dictionary
     used = np.flatnonzero(np.bincount(codes, minlength=len(found)))
     if used.size < len(found):  # a column of categories may list some that do not occur
@@ -87,7 +88,9 @@ def arrow(what: str, values: Any) -> Any:
         raise UserError(f"{what}: a number is too large for 64 bits: expected such identifiers as words") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise UserError(f"{what}: expected identifiers of one type (words, numbers or dates): {error}") from None
-    if isinstance(found, pa.ChunkedArray):
+    if isinstance(found, pa.ChunkedArray) and is_text(found.type) and not found.null_count:
+        found = encoded(found)
+    elif isinstance(found, pa.ChunkedArray):
         found = found.unify_dictionaries().combine_chunks() if found.num_chunks != 1 else found.chunk(0)
     kind = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
     if pa.types.is_null(kind):
