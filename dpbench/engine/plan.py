@@ -151,7 +151,9 @@ def _open(dataset: DatasetUse, dry: bool, say: Callable[[str], None]) -> tuple[D
     if dry and peek(dataset.spec) is None:
         return None, dataset
     opened = open_dataset(dataset.spec, verify=not dry, say=say)
-    return opened.data, replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics)
+    # Only a user's own source: ours are either generators or readers of original files.
+    files = opened.files if "." in dataset.source and not dataset.original else ()
+    return opened.data, replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics, files=files)
 
 
 def _check_draws(uses: list[DatasetUse]) -> None:

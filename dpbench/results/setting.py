@@ -72,6 +72,8 @@ class DatasetUse:
     statistics: Mapping[str, float] = field(default_factory=dict)
     bound: int | None = None
     """The most columns of one row that its YAML declares. It is not computed from the data."""
+    files: tuple[str, ...] = ()
+    """Names of the files that a user's own source read; empty for generators and for readers of ours."""
 
     @property
     def spec(self) -> DatasetSpec:
@@ -90,9 +92,12 @@ class DatasetUse:
 
     @property
     def own(self) -> str:
-        """The table or object, if it is a user's own data; otherwise empty."""
+        """The table, object or files, if it is a user's own data; otherwise empty."""
         if self.source == GIVEN:
             return "own data, given in Python"
+        if self.files:
+            more = f" and {len(self.files) - 2} more" if len(self.files) > 2 else ""
+            return f"own data, read from {', '.join(self.files[:2])}{more}"
         return f"own data, {PurePath(str(self.params.get('path', ''))).name}" if self.source == TABLE else ""
 
 

@@ -46,6 +46,8 @@ class Opened:
     statistics: dict[str, float]
     skipped: tuple[str, ...] = ()
     """Warnings about lines that were skipped when the files were read."""
+    files: tuple[str, ...] = ()
+    """Names of the files it was made from."""
 
 
 class OtherData(Exception):
@@ -155,7 +157,8 @@ def _built(spec: DatasetSpec, place: Path, verify: bool, say: Callable[[str], No
 
 def _opened(place: Path, meta: Meta, data: Data, verified: bool) -> Opened:
     data.put_shelf(Shelf(place / SHELF, meta.fingerprint))
-    return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped)
+    files = tuple(dict.fromkeys(Path(one.path).name for one in meta.files))
+    return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped, files)
 
 
 def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:

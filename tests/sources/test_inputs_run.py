@@ -51,7 +51,9 @@ def test_new_content_new_numbers(
         return int(numbers[1]), int(numbers[2]), told
 
     visits.write_text("1\n2\n3\n")
-    assert run()[:2] == (2, 0)
+    first = run()
+    assert first[:2] == (2, 0)
+    assert "mine: own data, read from visits.csv" in first[2], "not: generated"
     assert run()[:2] == (0, 2)
     visits.write_text("1\n2\n2\n")
     computed, found, told = run()
