@@ -48,7 +48,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
-autodoc_typehints = "none"  # the text says what is expected; unions of six types do not
+autodoc_typehints = "none"  # the text says what is expected better than unions of six types
 autodoc_class_signature = "separated"  # a class is made by its constructors; its fields would fill the page
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "__init__, __new__"}

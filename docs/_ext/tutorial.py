@@ -1,4 +1,4 @@
-"""How the cells of a tutorial run: in an empty folder, as a reader would, and a command that fails ends the page.
+"""How the cells of a tutorial run: in an empty folder, as a reader would run them. A command that fails ends the build.
 
 Imported by the first, hidden cell of every tutorial and by the tests of the three roles, which run the same cells.
 """
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 WIDTH = "100"
-"""Columns of a command's output: what fits the page."""
+"""Width of a command's output in characters: what fits the page."""
 BAR = re.compile(r"\S+ ━+ +\d+/\d+ .*")
 """A progress bar that is done."""
 
@@ -55,7 +55,7 @@ def command(line: str) -> None:
 
 
 def _shown(*ends: int) -> str:
-    """What comes out of some files until they end, in the order in which it comes."""
+    """The output of some files until they end, in the order in which it arrives."""
     found: list[bytes] = []
     with selectors.DefaultSelector() as waiting:
         for end in ends:

@@ -4,11 +4,11 @@
 #   sbatch --array=1-8 docs/slurm/array.sh experiment=gs/fig9 scale=paper
 #
 # Tasks must be numbered from 1. Any task may be killed and repeated, alone or with all others: what is stored is not
-# computed again, and the numbers are those of one process. Alone, the number of parts has to be said:
+# computed again, and the numbers are those of one process. To repeat a task alone, give the number of parts:
 #
 #   PARTS=8 sbatch --array=3 docs/slurm/array.sh experiment=gs/fig9 scale=paper
 #
-# The task that completes the run draws its figure and logs to MLflow. PYTHON: the Python that has dpbench.
+# The task that completes the run draws its figure and logs to MLflow. Set PYTHON to the Python that has dpbench.
 #SBATCH --job-name=dpbench
 #SBATCH --array=1-8
 #SBATCH --ntasks=1

@@ -18,7 +18,7 @@ class Row:
 
 
 def seconds(call: Callable[[], object], repeat: int = 5) -> float:
-    """The best of several timings, in seconds: on a shared machine, other processes only make it slower."""
+    """The best of several timings, in seconds. On a shared machine, other processes can only make a timing longer."""
     best = float("inf")
     for _ in range(repeat):
         began = time.process_time()

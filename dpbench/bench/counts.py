@@ -26,7 +26,7 @@ def gs() -> Iterator[Row]:
     text = f"{ratio:.0f} x ({1e3 * fast:.1f} ms against {direct:.2f} s)"
     yield Row("GS tuning, every w, d = 17,770, against the O(d²) loop", text, "at least 300 x", ratio >= 300)
     checkin, mechanism = _checkin(rng), GS(bound=2175)
-    mechanism.release(checkin, epsilon, rng)  # so that the counts are computed
+    mechanism.release(checkin, epsilon, rng)  # a first release, so that the counts are already computed
     release = seconds(lambda: mechanism.release(checkin, epsilon, rng), repeat=3)
     values = checkin.counts + rng.laplace(0, 2 / epsilon, checkin.columns)
     sort = seconds(lambda: np.argsort(values), repeat=3)

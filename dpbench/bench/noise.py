@@ -15,7 +15,7 @@ DRAWS = 4_000_000
 
 
 def exact_laplace() -> Iterator[Row]:
-    """Includes drawing random words but not building tables, which happens once per scale."""
+    """The times include drawing random words, but not building tables, which happens once per scale."""
     rng = np.random.default_rng(0)
     words = Seeded(rng)
     for scale in SCALES:

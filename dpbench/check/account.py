@@ -13,7 +13,7 @@ from dpbench.check.entries import BETTER, CHANGED, GONE, NEW, ORDER, SAME, WORSE
 from dpbench.claims.verdicts import describe
 
 MOST_LISTED = 20
-"""Most lines about what is new or gone in one experiment."""
+"""Largest number of lines about what is new or gone in one experiment."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Account:
     old: Mapping[str, Numbers]
     new: Mapping[str, Numbers]
     bad: frozenset[str]
-    """The statuses that fail."""
+    """The statuses that fail the check."""
     seed: int | None = None
     """Seed of fresh noise; None: the noise of the baselines."""
     seconds: float = 0.0
 
     @property
     def wrong(self) -> list[str]:
-        """The statuses that make it fail, worst first."""
+        """The failing statuses that occur in this comparison, worst first."""
         return [status for status in ORDER if status in self.found.moved & self.bad]
 
     @property
@@ -98,7 +98,7 @@ class Account:
 
 
 def failing(*, strict: bool, allow_better: bool) -> frozenset[str]:
-    """The statuses that fail a check: every moved number, unless improvements are allowed; with `strict`, unguarded ones too."""
+    """The statuses that fail a check: every move; with `allow_better` only worse and gone; with `strict` also new numbers."""
     if allow_better:
         return frozenset({WORSE, GONE})
     return frozenset({WORSE, GONE, BETTER, CHANGED} | ({NEW} if strict else set()))

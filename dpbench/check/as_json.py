@@ -17,7 +17,7 @@ def text(account: Account) -> str:
 
 
 def as_json(account: Account) -> dict[str, Any]:
-    """`moved`: by column of a mechanism; `cells`: by column of a cell. Missing numbers are null."""
+    """`moved`: one entry per column of a mechanism; `cells`: one per column of a cell. Missing numbers are null."""
     found = account.found
     return {
         "version": __version__,

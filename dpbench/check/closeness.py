@@ -16,11 +16,11 @@ TOLERANCE = ROUNDING
 FIGURE_TOLERANCE = 1e-6
 """Relative tolerance for the numbers of figures, which are stored with seven digits."""
 NOTHING = 1e-12
-"""Absolute tolerance: smaller values are rounding errors of numbers around 1; no real number here is so small."""
+"""Absolute tolerance. Smaller values are rounding errors of numbers around 1: no metric is as small as this."""
 
 
 def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
-    """Whether numbers are equal up to the last digits. Values near zero are compared with the largest trial and `beside`."""
+    """Whether numbers are equal up to the last digits, relative to the largest of all trials and `beside`."""
     both = np.isfinite(x) & np.isfinite(y)
     if not np.array_equal(x[~both], y[~both], equal_nan=True):
         return False
@@ -29,7 +29,7 @@ def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
 
 
 def size_beside(nature: Metric, *cells: CellNumbers) -> float:
-    """The largest trial of the metric that sets the size of rounding errors; 0 if there is none."""
+    """The largest value of the metric `nature.beside`, which determines the size of rounding errors; 0 if there is none."""
     found = [value for cell in cells for value in cell.values.get(nature.beside, ())] if nature.beside else []
     return float(np.nanmax(np.abs(found))) if np.isfinite(found).any() else 0.0
 

@@ -18,14 +18,14 @@ from dpbench.check.repeated import compare_repeated
 
 
 def compare(old: Mapping[str, Numbers], new: Mapping[str, Numbers], natures: Natures, *, same_seed: bool) -> Comparison:
-    """Compare all experiments of `old` with `new`. `same_seed`: the noise was the same, so the numbers must be."""
+    """Compare all experiments of `old` with `new`. `same_seed`: both had the same noise, so their numbers must be equal."""
     found = Comparison()
     cells: list[tuple[str, str, CellNumbers, CellNumbers]] = []
     for experiment in dict.fromkeys((*old, *new)):
         before, after = old.get(experiment), new.get(experiment)
         common = list(_cells(found, experiment, before, after))
         cells += common
-        if before and after and common:  # a figure of other cells has different numbers
+        if before and after and common:  # without common cells, the figures show different things
             _compare_data(found, before, after)
             _compare_figure(found, before, after, same_seed)
     if same_seed:
@@ -73,7 +73,7 @@ def _compare_figure(found: Comparison, before: Numbers, after: Numbers, same_see
         return
     if old is None or new is None:
         status = GONE if problem or new is None else NEW
-        # Failed cells are reported separately, and there is no figure without them.
+        # Failed cells are reported separately. The figure needs them, so it is not compared.
         if status == NEW or problem or not after.failures:
             found.entries.append(Entry(after.experiment, FIGURE, "", {FIGURE: "all numbers"}, status, note=problem))
         return
@@ -90,7 +90,7 @@ def _compare_figure(found: Comparison, before: Numbers, after: Numbers, same_see
 
 
 def _moved_column(experiment: str, name: str, old: FigureNumbers, new: FigureNumbers, rows: list[int]) -> Entry:
-    """A column of a figure that moved, by the row that moved most."""
+    """The entry of a figure's column that moved; its note shows the row that moved most."""
     at, to = old.columns.index(name), new.columns.index(name)
     pairs = [(old.rows[i][at], new.rows[i][to]) for i in rows]
     numbers = [(as_number(x), as_number(y)) for x, y in pairs]

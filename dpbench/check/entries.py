@@ -18,7 +18,7 @@ ORDER = (WORSE, GONE, BETTER, CHANGED, NEW, SAME)
 MIN_EFFECT = 0.05
 """Smallest relative move of a mean that counts as worse or better; a smaller one is a change."""
 
-UNKNOWN = Metric("", "of a task that declares no metrics")
+UNKNOWN = Metric("", "a metric of a task that declares none")
 Natures = Callable[[str, str], Metric | None]
 """The metric of a task by its name; None if the task does not declare it."""
 
@@ -62,7 +62,7 @@ class Entry:
         return self.experiment, self.mechanism, str(self.labels.get("task", "")), self.metric
 
     def decide(self) -> None:
-        """Call a certain move better or worse if the metric has a direction and moved far enough."""
+        """Set the status of a move that is certain: better or worse if the metric has a direction and moved far enough."""
         self.status = CHANGED
         if abs(self.effect) >= MIN_EFFECT:
             self.status = BETTER if self.effect > 0 else WORSE

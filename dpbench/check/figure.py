@@ -1,7 +1,7 @@
 """The numbers of an experiment's figure, computed by the experiment's own script from the trials that `check` holds.
 
-The trials of a baseline are enough to compute them again, so a script is checked against its stored numbers whatever the
-seed. All times are set to 1. Imported by `measure` and by the comparison of fresh seeds.
+A baseline holds all the trials that a script needs. A script can therefore be checked against its stored numbers even if the
+run has another seed. All times are set to 1. Imported by `measure` and by the comparison of fresh seeds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def figure_numbers(numbers: Numbers) -> FigureNumbers | None:
 
 
 def _by_key(numbers: Numbers) -> Run:
-    """The run, its settings named by their keys, like the trials here."""
+    """The run, with the keys of its settings in place of their ids, as in the trials here."""
     if numbers.run is None:
         raise ValueError("the run is not known")
     settings = tuple(replace(setting, id=setting.key) for setting in numbers.run.settings)

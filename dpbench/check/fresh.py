@@ -2,8 +2,8 @@
 
 Columns without noise must be equal. All others are tested by `permutation`, which is exact for any distribution: for a shift
 and for a change of spread, in all cells of a mechanism together, in those of one experiment and in those of one dataset.
-Cells must not share their noise, and trials must not repeat each other. What is significant has moved; it is worse or better
-if it has a direction and moved far enough. Imported by `comparison`.
+Cells must not share their noise, and trials must not repeat each other. A column with a significant result has moved; it is
+worse or better if its metric has a direction and it moved far enough. Imported by `comparison`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ALPHA = 0.01
 """Bound of the probability that a comparison of unchanged code with fresh seeds reports any move. The p-values are upper
 bounds too, about ten times the exact ones, so the actual probability is far smaller."""
 TIMES_AS_MANY = 4
-"""Trials of a fresh run for each trial of the baseline. A difference of means then has 0.79 times the standard deviation of
-equal numbers; no number of fresh trials brings it below 0.71, as the baseline stays as it is."""
+"""Trials of a fresh run for each trial of the baseline. A difference of means then has 0.79 times the standard deviation that
+equal numbers of trials would give. More fresh trials never bring it below 0.71, because the baseline keeps its trials."""
 FEWEST = 3
 """A chosen parameter that is constant in at least this many cells counts as free of noise."""
 ENOUGH = 8
@@ -87,7 +87,8 @@ def compare_fresh(found: Comparison, cells: Iterable[Cell], natures: Natures) ->
 def _fixed(cells: list[Cell]) -> set[tuple[str, ...]]:
     """The columns of `chosen` and `diagnostic` that do not depend on noise: equal in all trials of every cell.
 
-    A column that does depend on noise varies in some cell. To see this takes a few cells, or numbers that are not integers.
+    A column that depends on noise varies in some cell. Integers may be equal by chance, so it takes several cells to tell;
+    for other numbers one cell is enough.
     """
     counts: dict[tuple[str, ...], list[bool]] = {}
     for _, _, a, b in cells:
@@ -111,7 +112,7 @@ def _constant(values: list[float] | list[str]) -> bool:
 
 
 def _without_noise(entry: Entry, nature: Metric, x: Floats, y: Floats, beside: float) -> None:
-    """Compare a single value: all trials have the same."""
+    """Compare a column that has the same value in all trials."""
     if not close(np.full(y.size, x[0]), y, beside):
         entry.effect = nature.direction * relative(float(x[0]), entry.new)
         entry.decide()
@@ -139,7 +140,7 @@ def _together(tested: list[Tested]) -> list[Entry]:
         experiment, dataset = one.entry.experiment, str(one.entry.labels.get("dataset", ""))
         for family, place in (("", ""), ("experiment", experiment), ("dataset", dataset), ("cell", one.key)):
             places = families.setdefault(family, {}).setdefault((*one.column, one.kind, place), {})
-            places.setdefault(one.key, i)  # experiments may share cells: each counts once
+            places.setdefault(one.key, i)  # a cell that several experiments share counts once
     found: list[Entry] = []
     for family, columns_of in families.items():
         judged = [_judged(tested, list(members.values()), moments) for members in columns_of.values()]
@@ -237,7 +238,7 @@ def _common_noise(tested: list[Tested]) -> list[Entry]:
 
 
 def _by_column(tested: list[Tested]) -> Mapping[tuple[str, ...], list[Tested]]:
-    """The cells of each column, those that several experiments share once."""
+    """The cells of each column; a cell that several experiments share is listed once."""
     found: dict[tuple[str, ...], dict[str, Tested]] = {}
     for one in tested:
         if one.kind == "mean":
@@ -249,7 +250,7 @@ def _by_column(tested: list[Tested]) -> Mapping[tuple[str, ...], list[Tested]]:
 
 
 def _first_of_each(entries: list[Entry]) -> list[Entry]:
-    """Of all findings in one column of a mechanism, the worst, and among these the most significant."""
+    """One finding per column of a mechanism: the worst and, among equally bad ones, the most significant."""
     best: dict[tuple[str, ...], Entry] = {}
     for entry in sorted(entries, key=lambda entry: (ORDER.index(entry.status), entry.p)):
         best.setdefault(entry.group[1:], entry)

@@ -24,7 +24,7 @@ def write(path: Path, account: Account) -> None:
         failures = 0
         for name, entries in cells.items():
             failures += _case(suite, experiment, name, entries, bad, seconds.get(name, 0.0))
-        # A move that only shows over several cells gets its own test case.
+        # A move that is significant only in several cells together gets its own test case.
         shown = {entry.group for entry in found.entries if entry.status in bad}
         alone = [g for g in found.groups if g.experiment == experiment and g.status in bad and g.group not in shown]
         for group in alone:

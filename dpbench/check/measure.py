@@ -38,7 +38,7 @@ def measure(
 ) -> Iterator[Numbers]:
     """Run experiments of the suite together, and collect the numbers of each as soon as it is done.
 
-    trials: of single experiments; all others have those of smoke scale, or of `overrides`.
+    trials: number of trials by experiment; experiments that are not listed have that of smoke scale, or of `overrides`.
     """
     for plan, result in run_experiments(
         experiments,
@@ -79,7 +79,7 @@ def _fingerprint(plan: Plan, name: str) -> str:
 
 
 def with_figure(numbers: Numbers) -> Numbers:
-    """The same with the numbers of its figure; a script that cannot compute them is a failure. No figure if cells failed."""
+    """The same with the figure's numbers, unless cells failed. A script that cannot compute the numbers is a failure."""
     if numbers.failures:
         return numbers
     try:
@@ -100,7 +100,7 @@ def _columns(table: pa.Table) -> tuple[dict[str, list[float]], dict[str, list[st
             values[name] = [value for value in found if value is not None]
         elif any(isinstance(value, str) for value in found):
             words[name] = ["" if value is None else str(value) for value in found]
-        else:  # a release may have a parameter in some of its trials only
+        else:  # a parameter that only some of the trials have
             values[name] = [float("nan") if value is None else value for value in found]
     return values, words
 

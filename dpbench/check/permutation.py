@@ -2,8 +2,8 @@
 
 If they do, every split of the pooled trials into old and new is equally likely. A cell of twelve trials has 924 splits, too
 few to decide anything; the cells of one mechanism together have enough. The sum of the scores of the new trials over all
-cells is compared with its distribution over the splits by Chernoff's bound, whose moment generating function is exact. So a
-p-value is never too small. Imported by `fresh`.
+cells is compared with its distribution over the splits by Chernoff's bound, whose moment generating function is exact.
+Therefore a p-value is never too small. Imported by `fresh`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Sample:
 
 
 def location(x: Floats, y: Floats) -> Sample:
-    """Scores that detect a shift: of the logarithm of positive values, because scales of noise change by factors."""
+    """Scores that detect a shift. Positive values are replaced by their logarithms, because scales of noise change by factors."""
     pooled = np.concatenate([x, y])
     positive = bool((pooled > 0).all())
     values = np.log(pooled) if positive else pooled

@@ -31,7 +31,7 @@ from dpbench.numerics.welch import nearly_equal, welch
 from dpbench.tasks.base import Metric
 
 ALPHA = 0.01
-"""Probability that anything is called worse or better if the noise is only drawn in another order."""
+"""Probability that anything is called worse or better although the noise is only drawn in another order."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def symmetric(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def symmetric_test(pairs: np.ndarray) -> float:
-    """Two-sided p-value of the t test that the differences have mean zero, at least the sign test's smallest p-value."""
+    """Two-sided p-value of the t test that the differences have mean zero; never below the smallest one of the sign test."""
     from scipy.stats import ttest_1samp
 
     if pairs.size < 2:

@@ -1,4 +1,4 @@
-"""Which runs on original files the claims ask for, of the files that are here. Imported by the judge and by `claims --run`."""
+"""Finds the runs on original files that the claims need, if the files are here. Imported by the judge and by `claims --run`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dpbench.sources import cards
 
 @functools.cache
 def of_the_papers(dataset: str) -> bool:
-    """Whether the public files of a dataset are the data of the paper: every number that its card has of both is the same."""
+    """Whether a dataset's public files are the paper's own data: the card gives the same numbers for the paper and the files."""
     card = cards.load(dataset)
     both = [key for key in card.paper if key in card.original]
     return bool(both) and all(card.paper[key] == card.original[key] for key in both)
 
 
 def runs_on_files(claims: Sequence[Claim]) -> Iterator[tuple[str, str | None]]:
-    """Experiments to run on files that were fetched, each with the dataset to read from them; None: it reads them by itself.
+    """Experiments to run on the files that are here, each with the dataset to read from files.
 
-    A claim is decided on the paper's own data where they are here. Files of other data are looked at by the experiments that
-    the claim names beside its own.
+    The dataset is None if the experiment always reads files. A claim's own experiment runs on files only if they are the
+    paper's own data, or the files that the claim requires. Files of other data are used by the experiments in `claim.also`.
     """
     found: dict[tuple[str, str | None], None] = {}
     for claim in claims:

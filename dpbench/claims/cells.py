@@ -1,6 +1,6 @@
 """Stored trials by setting, as the claims use them: labels, and what the trials say about the mean of each metric.
 
-Metrics that a task gives by the size of its queries (`abs_error/200`) get the label `part`, the share of the domain.
+A metric that a task stores once per query size (`abs_error/200`) gets the label `part`: the query's share of the domain.
 Settings that differ only in the seed of their generated data form one cell. Imported by the claims; reads frames only.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PART = "part"
 TOLD = ("chosen.", "diagnostic.")
 BATCHES = 32
-"""Most means into which the trials of a cell are grouped, to see how its metrics vary together."""
+"""The trials of a cell are averaged in at most this many batches, to see how its metrics vary together."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Cell:
     seeds: np.ndarray | None = None
     """The data seed of each trial, if the data was generated with several seeds."""
     on_draws: Mapping[str, int] = field(default_factory=dict)
-    """For a cell on several draws of the data: the number of trials of each, by the id of its setting."""
+    """For a cell on several draws of the data: the number of trials on each draw, by the id of the setting."""
 
     @property
     def stored(self) -> Mapping[str, int]:
@@ -79,7 +79,7 @@ class Cell:
         return laws.hull(spread, steps) if steps else spread
 
     def units(self, metric: str) -> np.ndarray:
-        """The independent values: the trials, or the means over the trials of each draw of the data."""
+        """The independent values: one per trial or, if the data was drawn several times, one mean per draw of the data."""
         values = self.values[metric]
         if self.seeds is None:
             return values
@@ -95,7 +95,7 @@ class Cell:
         from dpbench.tasks.base import TASKS
 
         largest = None if about is None else about.largest
-        if isinstance(largest, str):  # a parameter of the task, which is in the labels unless it is the default
+        if isinstance(largest, str):  # the name of a task's parameter; labels omit defaults
             given = self.labels.get(f"task.{largest}")
             largest = getattr(TASKS.get(str(self.labels["task"])), largest) if given is None else given
         return None if largest is None else float(largest)
@@ -103,7 +103,7 @@ class Cell:
     def ranks(self, metric: str, together: bool) -> np.ndarray:
         """The order of a metric's draws. `together`: in the order of the trials, so that metrics of one cell stay paired.
 
-        Cells of one dataset share the seeds of their data, and with them these draws.
+        Cells of one dataset share the seeds of their data, and therefore also this order.
         """
         seeded = self.seeds is not None
         if not (together or seeded):

@@ -19,7 +19,7 @@ from dpbench.claims.verdicts import FIRM, RANK, Group, Verdict, describe
 from dpbench.errors import UserError
 
 ERRORS = (ERROR, 0.01, FIRM)
-"""The first error decides the verdict; the others show how firm it is."""
+"""Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is."""
 ROUNDING = 1e-9
 """Tolerance for a computed number at a border."""
 FITTED = "the data is generated, and fitted to this"

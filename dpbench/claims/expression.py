@@ -38,7 +38,7 @@ ERROR = 0.05
 """Error probability of an interval."""
 
 Leaf = tuple[str, Any, str]
-"""A mean that a measure uses: its cell, the part of the domain, and the metric."""
+"""Identifies a mean that a measure uses: the cell, the part of the domain, and the metric."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def parse(text: str) -> ast.expr:
     except (ValueError, RecursionError, MemoryError):
         raise UserError(f"cannot read the measure {text[:30]!r}...: it is nested too deeply") from None
     level, depth = [tree], 0
-    while level:  # without recursion, which it could exhaust
+    while level:  # a loop, because deep nesting would exceed Python's recursion limit
         depth += 1
         if depth > MOST_DEPTH:
             raise UserError(f"the measure {text[:30]!r}... is nested too deeply: expected at most {MOST_DEPTH} levels")
@@ -96,7 +96,7 @@ def evaluate_at(
 ) -> list[Interval]:
     """The intervals of an expression's value, one per allowed error."""
     tree = parse(text)
-    # Stored numbers without a value stay infinite or undefined, and decide nothing.
+    # Stored numbers may be infinite or undefined; such a number decides nothing.
     with np.errstate(all="ignore"):
         first = _Reading(Spending(errors[0]), set(), certain)
         found = _value(tree, scope, first)
@@ -105,7 +105,7 @@ def evaluate_at(
         choices = first.spend.count
         intervals: list[Interval] = []
         for error in errors:
-            if not intervals or choices:  # without a choice the same draws serve every error
+            if not intervals or choices:  # if the measure chooses nothing, the same draws serve every error
                 spend = Spending(error, max(1, choices))
                 found = _value(tree, scope, _Reading(spend, first.leaves, certain, final=True))
             intervals.append(Interval(found.point, *found.interval(error)))

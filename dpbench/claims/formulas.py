@@ -43,7 +43,7 @@ def _least(values: Iterator[float]) -> Computed:
 
 
 def _moves(d: int, delta: int, w: int) -> Iterator[float]:
-    """How far a single row of at most Δ ones moves the averages of groups of w: Σ_j m_j / |g_j|.
+    """How far one row with at most Δ ones moves the averages of groups of w columns: Σ_j m_j / |g_j|.
 
     All sets of columns are tried, so the order of the columns does not matter.
     """
@@ -62,7 +62,7 @@ def gs_lemma_1() -> Computed:
 
 
 def gs_lemma_2() -> Computed:
-    """The sensitivity of the averages of groups of w, over Δ/w."""
+    """The sensitivity of the averages of groups of w columns, divided by Δ/w."""
     return _largest(
         move * w / delta
         for d in range(1, 9)
@@ -73,7 +73,7 @@ def gs_lemma_2() -> Computed:
 
 
 def gs_formula_13() -> Computed:
-    """The expected error E|r + Lap(b)|, integrated numerically, over its bound |r| + √2 b; b = 2 Δ/(ε w)."""
+    """The expected error E|r + Lap(b)|, integrated numerically, divided by its bound |r| + √2 b; b = 2 Δ/(ε w)."""
     from scipy import integrate
 
     def ratio(r: float, b: float) -> float:

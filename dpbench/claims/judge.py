@@ -1,4 +1,4 @@
-"""Whether the stored trials confirm what the papers say: finds the runs that can decide a claim, and gets their verdicts.
+"""Finds the runs that can decide a claim, and gets a verdict from each.
 
 A claim may have several kinds of evidence: generated data, original files of a dataset, further experiments on files. Each
 gives a separate verdict (`decide.py`). Claims about privacy and arithmetic need no trials. Imports the ledger and the frame;
@@ -31,10 +31,10 @@ class Judge:
     """Decides claims from the stored trials of one results folder; reads each run once."""
 
     def __init__(self, results: Path, scale: str | None = None, record: Path | None = RECORD) -> None:
-        """`record`: the folder of recorded verdicts for what was not run; None: do not use any."""
+        """`record`: the folder of recorded verdicts, used for what was not run; None: use none."""
         self.results, self.record = results, record
         self.each = Run.each(results, scale)
-        """Runs by label: a run on original files is beside the one on generated data."""
+        """Runs by label: a run on original files has another label than the same experiment on generated data."""
         newest = sorted(self.each.values(), key=lambda run: run.written)
         self.runs = {run.name: run for run in newest if run.name == run.experiment}
         """The newest run of each experiment. Variations and ad-hoc runs have other names and decide no claim."""
@@ -89,8 +89,8 @@ class Judge:
             return found
         beside = self._on_files(claim, self.run_for(claim))
         others = [replace(other, results=self.results) for _, other in beside]
-        # Files of all its datasets are better evidence than generated data; files of some are shown beside it, and so are
-        # other experiments, unless they have the paper's data of exactly these datasets.
+        # Original files of all the claim's datasets are better evidence than generated data. Files of only some of them are
+        # shown beside the verdict. So are other experiments, unless they use the paper's own data of exactly these datasets.
         concerned = _named(claim) or {str(g.labels["dataset"]) for g in found.groups if "dataset" in g.labels}
         whole = [
             other
@@ -148,7 +148,7 @@ class Judge:
         return _as_defined(replace(found, files=files), run)
 
     def _on_generated(self, claim: Claim) -> list[Verdict]:
-        """What generated data alone say, where a run with original files among its data decides."""
+        """The verdicts from generated data alone, if the deciding run read some of its datasets from original files."""
         decider = self.run_for(claim)
         if decider is None or not decider.original_datasets:
             return []
@@ -157,7 +157,7 @@ class Judge:
         return [verdict for verdict in found if verdict.verdict != UNTESTABLE]
 
     def _on_files(self, claim: Claim, decider: Run | None) -> list[tuple[str, Verdict]]:
-        """The verdicts from original files, of this experiment and of others that the claim names: the newest of each."""
+        """The verdicts from original files, by this experiment and by those in `claim.also`; the newest run of each counts."""
         found: dict[tuple[str, ...], tuple[str, Verdict]] = {}
         names = (claim.experiment, *claim.also)
         for run in sorted(self.each.values(), key=lambda run: run.written):
@@ -188,10 +188,10 @@ def _as_defined(found: Verdict, run: Run) -> Verdict:
 
 
 def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str]]:
-    """The cells on the experiment's own datasets and budgets, and which of the claim's the run left out.
+    """The cells on the experiment's own datasets and budgets, and which of those that the claim covers were not run.
 
-    Without the first, a claim about every dataset would also cover datasets that a user added. Without the second, the only
-    dataset that was run would decide it.
+    Without the restriction, a claim about every dataset would also cover datasets that a user added. Without the list, a run
+    on one dataset would decide a claim about all of them.
     """
     named = {key for choice in claim.alternatives for key in choice}
     axes = {key: values for key, values in _axes(claim.experiment).items() if key not in named}
@@ -210,14 +210,14 @@ def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str
 
 @functools.cache
 def _axes(experiment: str) -> dict[str, list[Any]]:
-    """The datasets and budgets of an experiment, from its YAML and those it is based on."""
+    """The datasets and budgets of an experiment, from its YAML and from the YAMLs that it is based on."""
     own = catalogue.axes(experiment)
     found: dict[str, list[Any]] = {"dataset": list(own.datasets), "epsilon": list(own.epsilons)}
     return {key: values for key, values in found.items() if values}
 
 
 def _named(claim: Claim) -> set[str]:
-    """The datasets that a claim names; none where it leaves them open."""
+    """The datasets that a claim names; empty if it names none."""
     if not all("dataset" in choice for choice in claim.alternatives):
         return set()
     return {str(name) for choice in claim.alternatives for name in choices(choice["dataset"])}
@@ -236,7 +236,7 @@ def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
 
 
 def _too_small(run: Run, claim: Claim) -> set[str]:
-    """The datasets of a run that are smaller than at the claim's scale; original files never are."""
+    """The datasets of a run that are smaller than at the claim's scale. Original files always have their full size."""
     if SCALES.index(run.scale) >= SCALES.index(claim.scale):
         return set()
     return {

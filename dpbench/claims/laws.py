@@ -48,7 +48,7 @@ def unbounded(value: float) -> Law:
 def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool = False) -> Law:
     """Confidence limits of a mean of independent values, between 0 and `largest` if that is known.
 
-    `averaged`: each value is itself a mean over trials, and so less skewed.
+    `averaged`: each value is itself a mean over trials, and therefore less skewed.
 
     Hall's transformation of t (1992) removes the skewness of the values, as estimated from the sample. Few values do not show
     the tail of their distribution: the skewness may be larger or smaller by `slack`, and below 10 values the interval is wider
@@ -92,7 +92,8 @@ def of_steps(values: np.ndarray, largest: float) -> Law:
     """Confidence limits of the mean of a metric between 0 and `largest`, for any distribution (Gaffke 2005).
 
     Between the sorted values, and between them and the two ends, an unknown share of the probability may lie: the spacings of
-    uniform order statistics. If all values are equal, this gives the rule of three; for hits and misses Clopper and Pearson's.
+    uniform order statistics. If all values are equal, this gives the rule of three; for hits and misses it gives the interval
+    of Clopper and Pearson.
     """
 
     def quantile(levels: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The ledger of claims: what the papers say, as data. One YAML per paper in conf/claims; knows no results.
+"""The ledger of claims: what the papers say, as data. One YAML per paper in conf/claims. Reads no results.
 
 A claim names its experiment, a measure over the results (`expression.py`) and what the paper expects. A claim about privacy
 names an audit instead (`replays.py`). A claim about a lemma or a formula names a computation
@@ -31,7 +31,7 @@ VERDICTS = (REPRODUCED, CONTRADICTED, INCONCLUSIVE, UNTESTABLE)
 BASES = {
     "text": "the paper states it",
     "derived": "follows from the paper by algebra",
-    "reconstruction": "the paper states it, but a part we had to reconstruct stands behind the measurement",
+    "reconstruction": "the paper states it, but the measurement depends on a part that we had to reconstruct",
     "erratum": "the paper states it and is known to be wrong",
 }
 
@@ -117,12 +117,12 @@ class Claim:
     scale: str = "smoke"
     """Smallest scale at which it can be decided. If a smaller scale has data of the same size, that also decides it."""
     where: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
-    """The cells it is about, label by label; a list of alternatives if they differ by dataset: a cell must fit one of them.
-    null stands for cells without that label: `l: [10, null]` keeps mechanisms that have no l."""
+    """The values that the labels of its cells must have. It may be a list of alternatives, of which a cell must fit one.
+    null stands for cells without that label: `l: [10, null]` also keeps mechanisms that have no l."""
     each: tuple[str, ...] = ()
-    """The claim must hold for each value of these labels,"""
+    """The claim must hold for each value of these labels."""
     some: tuple[str, ...] = ()
-    """or for some ("up to")."""
+    """The claim must hold for at least one value of these labels ("up to")."""
     audit: Replay | None = None
     """The audit that decides a claim about privacy; the measure is the loss, or the sensitivity, that it finds."""
     measure: str = ""
@@ -134,7 +134,7 @@ class Claim:
     exact: bool = False
     """The measure has no noise: one trial decides."""
     made: bool = False
-    """Generated data is fitted to this: there the claim tests the generator, and only on original files the paper."""
+    """Generated data is fitted to this number: on it the claim tests the generator, on original files it tests the paper."""
     untestable: str = ""
     """Why it cannot be decided at all."""
     compute: str = ""
@@ -148,7 +148,7 @@ class Claim:
     copy_of: str = ""
     """The claim that this one repeats with a mechanism of ours instead of the paper's: shown, but not counted again."""
     because: str = ""
-    """Where the borders of `expect` come from: the paper's rounding, the resolution of its figure, its word."""
+    """Where the borders of `expect` come from: the paper's rounding, the resolution of its figure, its wording."""
     set_after: bool = False
     """Whether the borders were set or changed after numbers had been seen."""
     note: str = ""
@@ -215,12 +215,12 @@ class Claim:
 
     @property
     def elsewhere(self) -> Claim:
-        """The claim as the experiments in `also` decide it."""
+        """The claim with the cells of the experiments in `also`, which may decide it too."""
         return dataclasses.replace(self, where=self.also_where, also_where={}) if self.also_where else self
 
     @property
     def axes(self) -> set[str]:
-        """The labels all of whose values it is about."""
+        """The labels for each value of which the claim must hold."""
         return {*self.each, *self.some, *re.findall(r"\bover=(\w+)", self.measure)}
 
     @property

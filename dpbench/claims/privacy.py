@@ -37,7 +37,7 @@ def _group(region: Region, one: Replayed) -> Group:
     if 0 < value - region.high <= TOLERANCE:  # rounding of the last digits
         value = region.high
     verdict = region.judge(value, value)
-    # A loss that was found is certain; if none was found, parts may not have been examined.
+    # A loss that was found is certain. If none was found, it may be in a part that was not examined.
     if one.undecided and not value > region.high:
         verdict = INCONCLUSIVE
     return Group(one.choice.labels, value, value, value, verdict)

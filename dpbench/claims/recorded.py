@@ -24,7 +24,7 @@ def _record(experiment: str, folder: Path) -> tuple[Record, str] | None:
 
 
 def recorded(claim: Claim, folder: Path) -> Verdict | None:
-    """The recorded verdict of the strongest evidence on a claim, the others beside it.
+    """The recorded verdict of the strongest evidence on a claim; `others` has those of the other evidence.
 
     None if there is none, or if the claim's expectation has changed since.
     """
@@ -59,7 +59,7 @@ def _verdict(claim: Claim, one: RecordedVerdict, record: Record, where: str) -> 
 
 
 def all_of(found: Verdict) -> tuple[RecordedVerdict, ...]:
-    """A verdict and those of other evidence in the form of the record, the strongest first."""
+    """A verdict and those of the other evidence, in the form of the record, the strongest first."""
     return tuple(of(one) for one in (found, *found.others))
 
 

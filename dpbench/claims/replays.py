@@ -2,9 +2,9 @@
 
     audit: {mechanism: gs_s, parameters: {bound: 3, sampling: column}, epsilon: 1, pairs: 300}
 
-A mechanism or its parameters may be a list: all of them must hold. With `step`, the cost of that step alone; with `quantity:
-sensitivity`, how far its exact values move; with `kind`, only on data of that kind. Imported by the ledger and the judge;
-calls the audit.
+`mechanism` and `parameters` may be lists: the claim must then hold for all of them. `step` limits the audit to the cost of
+that step; `quantity: sensitivity` measures how far the step's exact values move; `kind` restricts the data to that kind.
+Imported by the ledger and the judge; calls the audit.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Replayed:
     reason: str = ""
     """What differs on the pair."""
     undecided: str = ""
-    """Why a missing violation proves nothing."""
+    """If no violation was found: why that proves nothing."""
 
 
 def read_audit(entry: Mapping[str, Any]) -> Replay:

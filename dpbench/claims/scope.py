@@ -95,7 +95,7 @@ def _label(cell: Cell, key: str) -> Any:
 
 
 def fits(cell: Cell, selectors: Mapping[str, Any]) -> bool:
-    """Whether a cell has all these labels; one of several if a list is given."""
+    """Whether a cell has all these labels; if a list is given for a label, one value of the list is enough."""
     return all(_matches(cell, key, value) for key, value in selectors.items())
 
 

@@ -1,8 +1,8 @@
 """Uncertain numbers, and arithmetic with them. Imported by the expressions.
 
 A value is an array of draws or, once it is settled, an interval that holds at a stated level. Smooth arithmetic works draw by
-draw. A choice among values (the least, the larger, an absolute value) would pick the lucky draws, so each of its candidates is
-settled first, at its share of the error: then the choice is right whenever all of them are.
+draw. A choice among values (the least, the largest, an absolute value) would favour extreme draws. Each candidate is therefore
+settled first, with its share of the error: the result is right whenever the intervals of all candidates are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Value:
         return float(low), float(np.nanquantile(self.high, 1 - error / 2, method="higher"))
 
     def rising(self, function: Callable[[np.ndarray], np.ndarray]) -> Value:
-        """An increasing function of it."""
+        """The value of an increasing function of this number."""
         point, low = float(function(np.asarray(self.point))), function(self.low)
         return Value(point, low, function(self.high) if self.settled else low)
 
@@ -125,7 +125,7 @@ def extreme(choose: Callable[[Sequence[float]], Any], values: Sequence[Value], s
 
 
 def place(least: bool, values: Sequence[Value], axis: np.ndarray, spend: Spending) -> Value:
-    """Where on an axis the least (or the largest) value is: every position that no other value certainly beats."""
+    """Where on an axis the least (or the largest) value may be: every position that no other value certainly beats."""
     settled = [spend.settle(value) for value in values]
     sign = 1 if least else -1
     best = [float(value.low if least else value.high) * sign for value in settled]

@@ -15,7 +15,7 @@ import numpy as np
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, VERDICTS, Claim
 from dpbench.results.commands import RESULTS, run_command
 
-# From worst to best: the worst group decides a claim about each, the best one a claim about some.
+# From worst to best: the worst group decides a claim with `each`, the best one a claim with `some`.
 RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
 
 
@@ -41,16 +41,16 @@ class Verdict:
     decider: Group | None = None
     scale: str = ""
     trials: int = 0
-    """Smallest number of trials of a cell that was used."""
+    """The number of trials of the cells that were used; the smallest if they differ."""
     results: Path = RESULTS
     evidence: str = ""
     """For an audit or a computation: the method, and the number of pairs of neighbours or cases."""
     files: tuple[str, ...] = ()
-    """The datasets of original files that it is about; empty: decided on generated data."""
+    """The datasets that were read from original files; empty: decided on generated data."""
     data_seeds: int = 1
     """Draws of the generated data: if there are several, the interval includes the spread between them."""
     error: float = 0.0
-    """Probability that such a verdict is wrong because of the mechanisms' noise; 0 without noise."""
+    """Bound on the probability that the mechanisms' noise made the verdict wrong; 0 without noise."""
     recorded: str = ""
     """Its origin if it was not decided by a run of the user: "recorded at COMMIT"."""
     others: tuple[Verdict, ...] = ()

@@ -1,5 +1,5 @@
-"""`audit`: how much privacy each mechanism really loses: computed step by step if possible, otherwise tested on its releases.
-Exit status 1 if a mechanism breaks the guarantee that it states, or if nothing was measured."""
+"""`audit`: measures how much privacy each mechanism really loses. It computes the loss step by step if possible; otherwise it
+tests releases. Exit status 1 if a mechanism breaks the guarantee that it states, or if nothing was measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpbench.errors import UserError, output_folder, positive
 from dpbench.results.commands import RESULTS
 
 OWN_PAIRS = 8
-"""Number of users of --data that are left out in turn, if --pairs is not given."""
+"""How many pairs --data makes, each by leaving out one user, if --pairs is not given."""
 
 
 def main(argv: list[str]) -> int:
@@ -36,15 +36,19 @@ def main(argv: list[str]) -> int:
     add(
         "--pairs",
         type=int,
-        help="neighbouring pairs per mechanism (default: 200, or 24 for mechanisms that are tested on their releases)",
+        help="neighbouring pairs per mechanism (default: 200, or 24 for mechanisms whose releases are tested)",
     )
-    add("--seconds", type=float, help="time limit per tested mechanism (default: 20, and 60 for all)")
+    add(
+        "--seconds",
+        type=float,
+        help="time limit per mechanism whose releases are tested (default: 20, and 60 for all together)",
+    )
     add("--seed", type=int, default=0)
     add_json(parser, "all findings")
     add(
         "--data",
         type=Path,
-        help="a CSV, TSV or Parquet file with user, item and perhaps context, from which pairs are made",
+        help="make the pairs from this CSV, TSV or Parquet file, with columns for user, item and optionally context",
     )
     for column in ("user", "item", "context"):
         add(
@@ -145,7 +149,7 @@ def as_json(found: Sequence[Any], seed: int) -> str:
 def _table(found: Sequence[Any], epsilon: float) -> Table:
     table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}", box=box.SIMPLE_HEAD, pad_edge=False)
     for head in ("mechanism", "parameters", "method", "states", "loss", "verdict"):
-        # A dotted path may be as wide as the terminal; short texts stay on one line.
+        # A dotted path may be as wide as the terminal and must wrap; short texts stay on one line.
         short = head in ("method", "states", "loss") or (
             head == "mechanism" and not any("." in o.mechanism for o in found)
         )

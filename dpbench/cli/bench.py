@@ -1,7 +1,7 @@
-"""`bench`: the speed floors, measured as ratios in one run on one core; absolute times are indications only.
+"""`bench`: measures the speed floors as ratios in one run on one core; absolute times are indications only.
 
-Each row is a function that returns what was measured. A floor that is missed is reported and gives exit status 1. If the
-reference of a row is not installed, the row is not measured, and so neither held nor missed.
+A floor that is missed is reported and gives exit status 1. If the reference of a row is not installed, the row counts as not
+measured, neither held nor missed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`check`: compares every experiment at smoke scale with the committed baselines, for continuous integration.
 
-Exit status 1 if a number moved (also to the better), if something is gone, or if nothing was measured. --allow-better lets
-numbers move as long as none gets worse; --strict also fails on what no baseline guards yet. --record compares chosen
-experiments at paper size with the record instead.
+Exit status 1 if a number moved (even if it improved), if something is gone, or if nothing was measured. --allow-better lets
+numbers move as long as none gets worse; --strict also fails on numbers that have no baseline yet. With --record, chosen
+experiments are instead compared with the record, at paper size.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.paths import BASELINES
 from dpbench.results.commands import RESULTS
 
-WIDTH = 170  # of output into a pipe
+WIDTH = 170  # characters per line of output into a pipe
 MOST_ROWS = 60
 COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
 HEAD = ("", "experiment", "mechanism", "column", "cells", "baseline", "now", "change", "p", "where")
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     old = _old(args, names, notes)
     if not old and not args.update:
         which = "baselines of " + ", ".join(args.experiment) if args.experiment else "baselines"
-        # --update writes into the folder that one works in, never into what came with dpbench.
+        # --update writes into the user's current folder, never into the baselines that come with dpbench.
         place = args.baselines if args.own_baselines else RESULTS / "baselines"
         raise UserError(f"there are no {which} in {place}: {_update_command(args, args.experiment)} makes them")
     seed = secrets.randbelow(2**31) if args.fresh == -1 else args.fresh
@@ -86,7 +86,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         "--allow-better", action="store_true", help="numbers may move as long as none gets worse or is gone"
     )
     parser.add_argument(
-        "--strict", action="store_true", help="also fail on cells and columns that no baseline guards yet"
+        "--strict", action="store_true", help="also fail on cells and columns that have no baseline yet"
     )
     parser.add_argument(
         "--fresh",
@@ -104,7 +104,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--record",
         action="store_true",
-        help="compare papers or experiments with the record, with other noise, at the record's own size",
+        help="compare papers or experiments with the record, with fresh noise and at the record's scale",
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
@@ -132,15 +132,15 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 
 
 def _baselines(update: bool) -> Path:
-    """The baselines of the current folder or, for comparison only, those that come with dpbench: they are never written from
-    elsewhere."""
+    """The folder of baselines: the one in the current folder or, for comparison only, the one that comes with dpbench. The
+    latter is never written from elsewhere."""
     here = RESULTS / "baselines"
     return here if here.is_dir() or update else BASELINES
 
 
 def guarded_names(args: argparse.Namespace) -> list[str]:
-    """The experiments to run: those requested; otherwise, in a user's folder, the user's own and those with baselines there;
-    otherwise all of dpbench's."""
+    """The experiments to run. If none is requested: in a user's folder, the user's own experiments and those that have
+    baselines there; elsewhere, all of dpbench's."""
     from dpbench.config.catalogue import guarded, options
 
     folders = [args.config_dir] if args.config_dir else []
@@ -256,7 +256,7 @@ def _judge(args: argparse.Namespace, account: Account, console: Console) -> int:
 
 
 def _moved_names(args: argparse.Namespace, account: Account) -> list[str]:
-    """The experiments to update: those in which something fails; all requested ones if it is not known in which."""
+    """The experiments to update: those in which something fails; all requested ones if it is not known which fail."""
     failed = [e for e in (*account.found.entries, *account.found.groups) if e.status in account.bad]
     names = [name for name in account.new if any(entry.experiment == name for entry in failed)]
     known = {entry.experiment for entry in failed} <= {*account.new}

@@ -1,4 +1,4 @@
-"""`check --record`: runs chosen experiments again with other noise and compares them with the record, for a nightly job.
+"""`check --record`: runs chosen experiments again with fresh noise and compares them with the record, for a nightly job.
 
 Called by the verb `check`. Exit status 1 when a number differs, when trials failed, or when nothing could be compared.
 """

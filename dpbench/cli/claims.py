@@ -1,4 +1,4 @@
-"""`claims`: the verdict on each claim of the papers: reproduced, contradicted, inconclusive or not testable, with the numbers.
+"""`claims`: gives the verdict on each claim of the papers (reproduced, contradicted, inconclusive or not testable) with numbers.
 
 One line per claim; all details for claims that are named, or for all with --verbose. A contradicted claim is a result, not an
 error: the exit status is 0 whatever the verdicts.
@@ -25,7 +25,7 @@ from dpbench.errors import UserError, output_folder, unknown
 from dpbench.results.commands import RESULTS
 
 MOST_NAMED = 6
-"""Experiments that are named of those that are not run yet."""
+"""How many of the experiments that were not run are named."""
 
 
 def main(argv: list[str]) -> int:
@@ -130,7 +130,7 @@ def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: in
         on_files.setdefault(dataset, []).append(experiment)
     if missing:
         notes.print(f"running at scale {scale or 'laptop'}: {', '.join(missing)}", soft_wrap=True)
-    # On files first: then the newest run of an experiment is the one as it is defined.
+    # Runs on files come first, so that the newest run of an experiment is the one on the data of its definition.
     for dataset, experiments in [*on_files.items(), *([("", missing)] if missing else [])]:
         if dataset != "":
             of = f" of {dataset}" if dataset else ""

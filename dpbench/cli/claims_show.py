@@ -14,7 +14,7 @@ from rich.text import Text
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
 from dpbench.claims.verdicts import Verdict
 
-WIDTH = 170  # of output into a pipe
+WIDTH = 170  # characters per line of output into a pipe
 NARROW = 130  # below this width a table would break every word: claims are listed one after the other
 COLOURS = {REPRODUCED: "green", CONTRADICTED: "red", INCONCLUSIVE: "yellow", UNTESTABLE: "dim"}
 NAMES = 44  # the width of most names of claims

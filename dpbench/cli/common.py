@@ -12,7 +12,7 @@ from rich.text import Text
 from dpbench.cli.streams import writable
 from dpbench.errors import UserError, output_file
 
-WIDTH = 150  # of what is printed into a pipe, which has no width of its own: wide enough that no row is folded
+WIDTH = 150  # characters per line of output into a pipe: enough that no row is wrapped
 PRINTED = Path("-")  # where --json prints instead of writing a file
 
 
@@ -24,8 +24,8 @@ class _Console(Console):
 
 
 def console(width: int = WIDTH, *, stderr: bool = False) -> Console:
-    """Standard output, or standard error where that holds something for programs: as wide as the terminal, or `width` in a
-    pipe."""
+    """A console on standard output, or on standard error if standard output is reserved for programs. It is as wide as the
+    terminal; in a pipe it has `width` characters."""
     found = _Console(stderr=stderr)
     return found if found.is_terminal else _Console(width=width, stderr=stderr)
 
@@ -37,11 +37,11 @@ def add_json(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 class _JsonFile(argparse.Action):
-    """Where JSON is written, refused before the work where no file can be."""
+    """Checks, before any work, that a file can be written at the given place."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
         output_file("--json", value)
-        # A name without an ending is more likely one that the verb was asked about: `audit --json lpa`.
+        # A name without a suffix is more likely an argument of the verb than a file: `audit --json lpa`.
         if value != PRINTED and not value.suffix and not value.is_absolute():
             raise UserError(f"--json {value} is not the name of a file such as found.json: give --json last to print")
         namespace.json = value

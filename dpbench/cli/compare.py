@@ -1,5 +1,5 @@
-"""`compare`: how a mechanism ranks among those with its guarantee, on which data it wins and loses, by how much, and whether its
-guarantee passes an audit. With --dataset alone: which mechanism to use on this data."""
+"""`compare`: shows how a mechanism ranks among those with the same guarantee, on which data it wins or loses and by how much,
+and whether its guarantee passes an audit. With --dataset alone, it shows which mechanism to use on this data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--bound",
         type=int,
-        help="the most items that one user of your file may have; declared, not counted from the data",
+        help="the largest number of items that one user of your file may have; chosen without looking at the data",
     )
     add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
     add(
@@ -181,17 +181,17 @@ def _split(out: Console, found: Comparison, numbers: pd.DataFrame, who: str) -> 
         _bias(out, numbers[numbers["who"] == who])
         return
     parts = ", ".join(f"{name} {100 * value:.0f} %" for name, value in row.items() if value > 0.0005)
-    if parts:  # a mechanism that does not tell its stages has none
+    if parts:  # empty for a mechanism whose releases have no stages
         out.print(f"Its mean squared error is: {parts}", highlight=False)
 
 
 def _bias(out: Console, mine: pd.DataFrame) -> None:
-    """The split that needs nothing from the release, whose stages are not told."""
+    """Print the split into bias and variance, which works without the stages of a release."""
     if "bias2" not in mine or not (known := mine.dropna(subset=["bias2", "variance"])).shape[0]:
         return
     bias = known["bias2"].clip(lower=0)
     share = (bias / (bias + known["variance"])).mean()
-    told = "stages=() in its release, where noise is all there is, splits it further"
+    told = "a release with `stages` is split further; stages=() if its only step is noise"
     out.print(
         f"Its mean squared error is: bias {100 * share:.0f} %, variance {100 * (1 - share):.0f} % ({told})",
         highlight=False,
@@ -226,7 +226,7 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
     for reason, places in left_out.items():
         notes().print(f"left out: {escape(', '.join(places))}: {escape(reason)}", soft_wrap=True)
     if any("bound is declared" in reason for reason in left_out):
-        notes().print("--bound NUMBER declares it for your file, from what is known without the data.")
+        notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")
 
 
 def _save(found: Comparison) -> None:

@@ -20,7 +20,7 @@ BASH = """_dpbench() {
   local current="${line##* }"
   COMPREPLY=($(python -m dpbench completion words "$line" 2>/dev/null))
   local cut="${current%"${current##*[=:]}"}"
-  case "$current" in  # bash takes a quoted word as a whole, without its quote
+  case "$current" in  # bash treats a quoted word as one word, without its quote
     \\'*|\\"*) cut="${current:0:1}" ;;
   esac
   COMPREPLY=("${COMPREPLY[@]#"$cut"}")
@@ -108,7 +108,8 @@ def _run(current: str) -> list[str]:
         *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are separated by commas
         start = bare[: len(bare) - len(last)]
         found = [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
-        if len(found) == 1 and value.startswith("["):  # how a list can go on: else the shell would close the quote
+        # Offer how the list can continue; otherwise the shell would close the quote.
+        if len(found) == 1 and value.startswith("["):
             found = [f"{found[0]}{sign}" for sign in ("]", ",")]
     elif not equals and bare.count(".") and bare.partition(".")[0] in ENTRIES:
         found = [word for word in _parameters(*bare.split(".", 2)[:2]) if word.startswith(bare)]

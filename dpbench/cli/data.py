@@ -17,9 +17,9 @@ from dpbench.errors import UserError, unknown
 from dpbench.paths import cache
 from dpbench.sources import cards
 
-ROOMY = 110  # terminal width from which on titles fit beside the rest
+ROOMY = 110  # smallest terminal width at which titles fit beside the other columns
 ORIGINAL = (
-    "Originals: get = python -m dpbench data get NAME; own = your files, by dataset.NAME.path=FOLDER; - = none is read."
+    "Originals: get = python -m dpbench data get NAME; own = your own files, by dataset.NAME.path=FOLDER; - = none."
 )
 
 
@@ -76,14 +76,14 @@ def _list(args: argparse.Namespace, console: Console) -> int:
 
 
 def _here(entry: DatasetEntry) -> str:
-    """What is already on this machine of a dataset."""
+    """Which forms of a dataset are already on this machine."""
     from dpbench.config.catalogue import SCALES
     from dpbench.config.entries import dataset_of
     from dpbench.sources.cache import origins, peek
 
     built = [s for s in SCALES if entry.generator and peek(dataset_of(entry.generated(), s).spec)]
     came = origins(entry.name)
-    # Possibly of another kind or with other parameters than at the scales.
+    # Built data may also have another kind or other parameters than those of the scales.
     found = [f"generated ({', '.join(built)})"] if built else ["generated"] if None in came else []
     found += ["files"] if cards.fetched(entry.name) or came - {None} else []
     return ", ".join(found) or "nothing"

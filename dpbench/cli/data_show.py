@@ -1,4 +1,4 @@
-"""`data show`: a dataset's card, its statistics beside the paper's, its shape, and generator against original."""
+"""`data show`: shows a dataset's card, its statistics beside the paper's, its shape, and its generator against the original."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _errors(forms: Mapping[str, Any], measure: tuple[str, str], epsilon: float, 
 
 
 def _measured(value: Measured, usual: str) -> str:
-    """Mean and standard error, and the metric's name where it is not the table's."""
+    """Mean and standard error, and the metric's name if it is not the one in the table's title."""
     other = "" if value.metric == usual else f"{value.metric.replace('_', ' ')}: "
     return f"{other}{with_error(value.mean, value.spread) if math.isfinite(value.spread) else plain(value.mean, 4)}"
 

@@ -41,7 +41,7 @@ def usage() -> str:
     return (
         "dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy.\n\n"
         f"usage: python -m dpbench VERB ...\n\n{lines}\n\n"
-        "python -m dpbench VERB --help says more of each. Start with: python -m dpbench run scale=smoke\n"
+        "python -m dpbench VERB --help says more about each. Start with: python -m dpbench run scale=smoke\n"
         "Your own configuration in ./conf is found by every verb; --config-dir FOLDER names another one."
     )
 
@@ -80,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"dpbench: interrupted; {rest_of_it}", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
     except BrokenPipeError:
-        # The reader of the pipe (head, less) has ended: stop quietly.
+        # The program that reads our output (head, less) has ended: stop quietly.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Failed, OSError) as error:
@@ -105,7 +105,7 @@ def _with_own(verb: str, words: list[str]) -> list[str]:
     parser = argparse.ArgumentParser(prog=f"python -m dpbench {verb}", add_help=False, allow_abbrev=False)
     parser.add_argument("--config-dir", action="append", default=[])
     found, rest = parser.parse_known_args(words)
-    if verb == "new":  # writes there: the folder need not be there yet
+    if verb == "new":  # `new` creates the folder if it does not exist yet
         catalogue.use(*own_folders([folder for folder in found.config_dir if Path(folder).is_dir()]))
         return words
     catalogue.use(*own_folders(found.config_dir))

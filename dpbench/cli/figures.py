@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
-        "--format", nargs="+", choices=EVERY_FORMAT, default=FORMATS, help="of the pictures (default: png pdf)"
+        "--format", nargs="+", choices=EVERY_FORMAT, default=FORMATS, help="formats of the pictures (default: png pdf)"
     )
     args = parser.parse_args(argv)
     runs = Run.each(args.results)
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
     done = runs if recorded else stored(args.results)
     from dpbench.figures.draw import CannotDraw, save
 
-    # A run on original files is beside the one on generated data: a name means both.
+    # A name means both the run on generated data and the run on original files.
     wanted = {
         label: run for label, run in done.items() if not args.experiment or {label, run.name} & {*args.experiment}
     }
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
 
 
 def _draw_record(name: str, results: Path, formats: Sequence[str]) -> bool:
-    """Draw what is on record of an experiment that was not run here. False when that fails."""
+    """Draw the recorded numbers of an experiment that was not run here. False if that fails."""
     from dpbench.figures.draw import CannotDraw, save_record
 
     found = record.read(name)

@@ -1,4 +1,4 @@
-"""`list`: mechanisms, datasets, experiments or tasks, yours included, with their origin and what is not private."""
+"""`list`: lists mechanisms, datasets, experiments or tasks, yours included, with their origin and what is not private."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpbench.cli.common import console
 from dpbench.config import catalogue
 from dpbench.errors import UserError, one_of
 
-WIDTH = 180  # of output into a pipe
+WIDTH = 180  # characters per line of output into a pipe
 NOISE = (
     "Float noise is for research: it has gaps that can reveal the input (Mironov 2012). "
     'For a real release: mechanism.release(data, epsilon=..., rng="secure", noise="exact"), and no "NOT PRIVATE" beside it.'

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dpbench.reproduce.comparison import Comparison, Difference
 
-MOST = 20  # differences that are printed
+MOST = 20  # largest number of differences that are printed
 
 
 def print_comparison(console: Console, found: Comparison) -> None:

@@ -1,4 +1,4 @@
-"""`report`: one self-contained HTML page of figures, numbers, claims, datasets and errata, from the stored trials only."""
+"""`report`: writes one self-contained HTML page of figures, numbers, claims, datasets and errata, from stored trials only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reproduce`: reproduces a paper in one command: run, draw, judge, report, and compare with the record.
+"""`reproduce`: reproduces a paper with one command: runs, draws, judges, reports, and compares with the record.
 
 All experiments are planned together, so that settings shared by several of them are computed once. Finished trials are kept:
 the same command continues after an interruption. The exit status is 1 if a number differs from the record, or if trials
@@ -78,7 +78,7 @@ class _Session:
                         pairs.append(Pair(done.record, done.numbers, recorded, recorded.numbers()))
                     finished.append(replace(done, record=done.record.after(recorded)))
                     self._record(finished[-1:])
-        self._record(finished)  # again, because experiments that ended later may be evidence too
+        self._record(finished)  # again, because experiments that ended later may also be evidence
         self._report()
         if self.args.artifact is not None:
             self._artifact(experiments)
@@ -112,7 +112,7 @@ class _Session:
         return plans, on_files
 
     def _record(self, finished: Sequence[Reproduced]) -> None:
-        """Write these experiments to the record if that was asked for, with the verdicts that the runs give by now."""
+        """With --record, write these experiments to the record, with the verdicts from all runs so far."""
         from dpbench.reproduce.take import judge_of, verdicts
 
         if not self.args.record or not finished:

@@ -1,4 +1,4 @@
-"""`run`: plan, compute what is missing, store, log, print a table, draw the figure."""
+"""`run`: plans, computes what is missing, stores, logs, prints a table and draws the figure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Settings (key=value), with their defaults
 {settings}
   dataset.NAME.PARAMETER, mechanism.NAME.PARAMETER, task.NAME.PARAMETER: any parameter; a list is an axis
   runner.jobs=-1, runner.chunk=auto, runner.address=null, runner.shard=null (2/8: the second of eight parts), tracking.uri=null
-  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker process; what exceeds them fails, the rest continues
+  runner.timeout=null, runner.memory=null: seconds per trial, GB per worker; trials that exceed them fail, the others continue
   runner=slurm: runner.queue, runner.walltime, runner.memory, runner.interface, runner.directives
 
 Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAML) | -m (sweep)
@@ -57,7 +57,7 @@ Flags: --verbose (whole tracebacks of failures) | --config-dir DIR (your own YAM
 
 
 def main(argv: list[str]) -> int:
-    # Hydra's own help reads every YAML file, which takes a second and shows less.
+    # Hydra's own help reads every YAML file, takes a second and shows less.
     if "--help" in argv or "-h" in argv:
         print(help_text(config_folders(argv)))
         return 0
@@ -222,7 +222,7 @@ def _draw(run: Run, notes: Console) -> list[Path]:
 
 
 def print_changes(console: Console, run: Run) -> None:
-    """Say that a run with overrides and without a name replaces the experiment's own run, until that is run again."""
+    """Warn that a run with overrides but without a name is shown in place of the experiment, until it is run as defined."""
     if not run.changes:
         return
     text = f"Not {run.experiment} as defined ({'; '.join(run.changes)})"

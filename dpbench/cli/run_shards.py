@@ -14,7 +14,7 @@ from dpbench.engine.shards import overview, progress, trials_of
 from dpbench.results.commands import RESULTS
 from dpbench.results.store import Store
 
-MOST_ROWS = 100  # most rows of the overview
+MOST_ROWS = 100  # largest number of rows of the overview
 
 
 def planned(plan: Plan) -> int:

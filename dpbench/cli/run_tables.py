@@ -23,9 +23,9 @@ from dpbench.results.numbers import plain, with_error
 from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
-MOST_ROWS = 100  # of a printed table
-MOST_NUMBERS = 10  # of failed trials in a line
-LEAST = 10  # characters of a folded name in one line
+MOST_ROWS = 100  # largest number of rows of a printed table
+MOST_NUMBERS = 10  # largest number of failed trials that a line lists
+LEAST = 10  # smallest width, in characters, of a column of wrapped names
 MARK = "†"
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
@@ -63,7 +63,7 @@ def results(run: Run, store: Store, result: Result) -> Table:
     if len(groups) > len(shown):
         table.caption = f"and {len(groups) - len(shown)} more; all of them are in the figure's CSV"
     for column in table.columns:
-        if str(column.header) in LEFT:  # folded, but never to nothing
+        if str(column.header) in LEFT:  # may be wrapped, but keeps a minimum width
             longest = _longest(column)
             column.min_width, column.no_wrap = min(LEAST, longest), longest <= LEAST
     return table
@@ -76,7 +76,7 @@ def _longest(column: Column) -> int:
 def print_results(console: Console, run: Run, store: Store, result: Result) -> None:
     """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
     table = results(run, store, result)
-    # Each column has a space on both sides and a line; rich itself takes the width of the screen for the least it needs.
+    # Each column has a space on both sides and a line. Computed here, because rich reports the screen's width as the minimum.
     least = 1 + sum((column.min_width or _longest(column)) + 3 for column in table.columns)
     if least <= console.width:
         console.print(table)
@@ -119,7 +119,7 @@ def _mean(draws: Sequence[Any], name: str) -> str:
 
 
 def print_notes(console: Console, run: Run, store: Store) -> None:
-    """Where the data comes from, how noise is drawn, what is not private, and what is exact although it should be noisy."""
+    """Print where the data comes from, how noise is drawn, what is not private, and what lacks the noise that it should have."""
     for origin in run.origins():
         console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
     if len(run.data_seeds) > 1:
@@ -144,7 +144,7 @@ def print_notes(console: Console, run: Run, store: Store) -> None:
 
 
 def _print_bounds(console: Console, run: Run) -> None:
-    """What to declare about a user's data, so that the noise covers every user without looking at the data."""
+    """Print which bound to declare for a user's own data: noise scaled to a declared bound does not depend on the data."""
     lacking = [name for name, reason in run.caveats.items() if "declare `bound`" in reason]
     largest = {
         use.name: use.statistics.get("largest_row", use.statistics.get("largest"))
@@ -155,7 +155,7 @@ def _print_bounds(console: Console, run: Run) -> None:
         there = ", ".join(f"the largest user of {name} has {size:,.0f}" for name, size in largest.items() if size)
         words = " ".join(f"mechanism.{name}.bound=NUMBER" for name in lacking)
         console.print(
-            f"Declare how many items a user can have, from what is known without the data: {words} ({there})",
+            f"Declare how many items a user can have, chosen without looking at the data: {words} ({there})",
             highlight=False,
             soft_wrap=True,
         )
@@ -193,7 +193,7 @@ def print_plan(console: Console, plan: Plan, store: Store) -> None:
         table.add_column(name)
     missing: dict[str, int] = {}
     for chunk in work:
-        # A trial that only runs again because of its partner counts as done.
+        # A stored trial that must be repeated for its partner (see `pair_variance`) counts as done.
         fresh = {*chunk.trials} - store.named(chunk.setting.id)
         missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
     trials = trials_of(plan, shard)

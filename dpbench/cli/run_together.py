@@ -26,7 +26,7 @@ from dpbench.results.store import Store
 
 
 def run_together(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False) -> int:
-    """Run all that could be composed. Returns 1 if a trial failed, or an experiment could not be run."""
+    """Run all experiments whose configuration is valid. Returns 1 if a trial failed, or an experiment could not be run."""
     console, notes = common.console(), common.notes()
     began = time.perf_counter()
     problems = {name: str(config) for name, config in configs.items() if isinstance(config, UserError)}
@@ -46,7 +46,7 @@ def run_together(configs: Mapping[str, RunConfig | UserError], *, verbose: bool 
 
 
 def _plans(configs: list[RunConfig], problems: dict[str, str], notes: Console) -> list[Plan]:
-    """The plans, all made before anything is computed: data is built once, and it is known what cannot be run."""
+    """The plans of all experiments, made before any trial: data is built once, and what cannot be run is known early."""
     plans = []
     for folder in dict.fromkeys(config.results for config in configs):
         check_folder(folder, notes)

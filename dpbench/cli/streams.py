@@ -1,4 +1,4 @@
-"""Output for terminals with few characters: missing ones are replaced by readable ones.
+"""Output for terminals that lack some characters: these are replaced by readable ones.
 
 Imported by `dispatch` before anything is written, and by the consoles in `common`.
 """

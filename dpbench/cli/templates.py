@@ -15,7 +15,7 @@ class CLASS(Mechanism):
 
     # Fields are parameters: mechanism.NAME.step=5 sets one, mechanism.NAME.step=[1,5,10] compares several.
     step: float = 10.0
-    bound: int = 100  # most items of one user, known without looking at the data
+    bound: int = 100  # largest number of items of one user, chosen without looking at the data
 
     kinds = ("incidence",)  # the data it accepts: incidence, records, contingency, catalogue
     privacy = "ε"  # the guarantee it states; `audit` checks it
@@ -23,7 +23,7 @@ class CLASS(Mechanism):
     def publish(self, data, epsilon, noise):
         # All randomness comes from `noise`. One user changes the counts by at most `bound` in total.
         noisy = noise.laplace(data.counts, scale=self.bound / epsilon)
-        # What is done afterwards costs no privacy. `stages` would say what else than noise makes an error, such as sampling.
+        # Rounding afterwards costs no privacy. `stages` lists steps other than noise that cause errors, such as sampling.
         return Counts(counts=self.step * (noisy / self.step).round(), stages=())
 
     def unfit(self, data):
@@ -54,7 +54,7 @@ def test_it_is_as_private_as_it_states():
 MECHANISM_YAML = """# python -m dpbench run experiment=gs/fig9 scale=smoke 'mechanism=[lpa,gs,NAME]'
 NAME:
   class: MODULE.CLASS
-  bound: declared   # the bound that each dataset declares; a number holds for all of them
+  bound: declared   # the bound that each dataset declares; a number instead applies to all datasets
 """
 
 DATASET = '''"""CLASS: made-up data. Your own file needs no code: see `data show table`."""
@@ -100,7 +100,7 @@ NAME:
   kind: incidence
   source: generator
   generator: MODULE.CLASS
-  bound: 10   # the most places of one user, known without looking at the data
+  bound: 10   # largest number of places of one user, chosen without looking at the data
   sizes:
     smoke: {users: 300, places: 50}
     laptop: {users: 20000, places: 1000}

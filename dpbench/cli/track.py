@@ -1,4 +1,4 @@
-"""`track`: logs stored trials to MLflow, as far as it does not have them yet."""
+"""`track`: logs those stored trials to MLflow that are not there yet."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The arguments of `run`, before Hydra sees them: other programs' command-line style is recognised and corrected.
+"""Checks the arguments of `run` before Hydra sees them: recognises the style of other command lines, and shows the right one.
 
-Hydra would take `--experiment` for an abbreviation of one of its own options, and a bare word for a broken override.
+Hydra would take `--experiment` for an abbreviation of one of its own options, and a bare word for a malformed override.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpbench.config.complaints import all_settings
 from dpbench.config.words import INFO, VALUED
 from dpbench.errors import UserError, nearest, one_of, unknown
 
-# Flags of Hydra that make sense here, without those that use another configuration or unpickle a file.
+# Flags of Hydra that are allowed here; those that use another configuration or unpickle a file are not.
 FLAGS = ("--help", "-h", "--hydra-help", "--multirun", "-m", "--resolve", "--info", "-i", "--run", "-r")
 OWN = ("--verbose",)  # our own flags, which Hydra never sees
 VALUES = {

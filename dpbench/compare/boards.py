@@ -1,6 +1,6 @@
 """Boards: mechanisms are ranked only among those with the same guarantee. Defines the board and the name of each setting.
 
-Taken from a stored run, or from labels of installed mechanisms. Imported by plotting scripts, the report and the `compare` verb.
+They come from a stored run, or from the labels of trials. Imported by plotting scripts, the report and the `compare` verb.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Board(StrEnum):
 
 
 def board(guarantee: str, private: bool) -> Board:
-    """The board for a guarantee, and for whether a release keeps it."""
+    """The board for a guarantee; releases that do not keep their guarantee have a separate board."""
     if not private:
         return Board.READS
     return Board.PURE if guarantee == "ε" else Board.APPROXIMATE
@@ -100,7 +100,7 @@ def _given(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A number of a table as a parameter: an integer if it is whole."""
+    """A number from a table as a parameter: an integer if it is a whole number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -135,7 +135,7 @@ def _parameters(setting: Setting) -> dict[str, str]:
 
 
 def boarded(trials: pd.DataFrame, run: Run | None, *, apart: Sequence[str] = ()) -> pd.DataFrame:
-    """The trials with the columns `board`, `who` and `neighbours`. apart: parameters that do not enter the name."""
+    """The trials with the columns `board`, `who` and `neighbours`. apart: parameters that are left out of the name."""
     found = entrants_by_labels(trials) if run is None else entrants(run)
     found = {
         id: replace(one, parameters={k: v for k, v in one.parameters.items() if k not in apart})

@@ -1,7 +1,7 @@
 """Generator against original: the statistics of two datasets side by side, and the errors of mechanisms on each.
 
-The generator is compared at a scale, and also with the original's sizes: then only its shape can differ. Imported by the
-`data` verb; imports the registries, no mechanism by name.
+The generator is compared at a scale, and also with the sizes of the original, so that only its shape can differ. Imported by
+the `data` verb; imports the registries, no mechanism by name.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def shapes(data: Data) -> dict[str, np.ndarray]:
 
 
 def outline(values: np.ndarray) -> dict[str, float]:
-    """A shape in a few numbers: how many are empty; and mean, largest and quantiles of the others."""
+    """A shape in a few numbers: how many values are zero, and the mean, the maximum and quantiles of the others."""
     filled = values[values > 0]
     if not filled.size:
         return {"number": values.size, "empty": values.size}
@@ -120,11 +120,11 @@ def matched(name: str, kind: str, data: Data) -> DatasetSpec | None:
 
 
 def mechanisms(kind: str) -> Iterator[tuple[str, Any]]:
-    """Every mechanism that takes the kind, as in its YAML; declared bounds of datasets are not used here."""
+    """Every mechanism that accepts this kind of data, as its YAML defines it; without the bounds that datasets declare."""
     for name in catalogue.options("mechanism"):
         entry = catalogue.mechanism(name)
         if DECLARED in entry.parameters.values():
-            continue  # nothing is declared for a user's data
+            continue  # a user's data has no declared bound
         if kind in MECHANISMS.get(entry.cls).kinds:
             given = next(axes(entry.parameters))
             yield name, MECHANISMS.make(entry.cls, **{key: value for key, value in given.items() if value != DECLARED})
@@ -164,7 +164,7 @@ def _score(data: Data, release: Any, rng: np.random.Generator) -> tuple[str, flo
 
 
 def histogram(values: np.ndarray) -> dict[str, float]:
-    """Share of the values in steps of a factor of two, empty ones first; for a small plot."""
+    """Histogram for a small plot: the share of the values in each power of two, zeros first."""
     values = np.asarray(values)
     shares = {"0": float((values == 0).mean())} if (values == 0).any() else {}
     filled = values[values > 0]

@@ -73,7 +73,7 @@ class Samples:
 
     @classmethod
     def of(cls, measure: Measure, values: Mapping[str, Mapping[int, Floats]]) -> Samples:
-        """From the stored numbers by mechanism and data seed. Draws that not every mechanism was run on are left out."""
+        """From the stored numbers by mechanism and data seed. Draws of the data on which a mechanism was not run are left out."""
         common = set.intersection(*(set(by_seed) for by_seed in values.values()))
         seeds = sorted(common)
         flat = (
@@ -157,9 +157,9 @@ class Judgement:
 def contest(samples: Samples) -> Contest:
     """The centres and their variances.
 
-    Several draws of the data: mechanisms are compared on the same draws, so only effects of a draw on one mechanism and not on
-    the others make a comparison uncertain. They are estimated twice, from each mechanism alone (few degrees of freedom) and
-    from all together, and the larger one counts. A variance is never below that of the trials' noise.
+    If the data was drawn several times, mechanisms are compared on the same draws. Only effects that a draw has on one mechanism
+    and not on the others then make a comparison uncertain. Their variance is estimated twice, from each mechanism alone (few
+    degrees of freedom) and from all together; the larger one counts. It is never below the variance from the trials' noise.
     """
     scores = samples.scores
     draws = len(scores[0])

@@ -25,7 +25,7 @@ class Duel:
 
 
 def duels(numbers: pd.DataFrame, who: str, *, share: bool = False) -> list[Duel]:
-    """Compare with every rival of the board; those beaten by most come last."""
+    """Compare with every rival of the board; the rivals that are beaten most clearly come last."""
     mine = numbers[(numbers["who"] == who) & numbers["ratio"].notna()]
     if mine.empty:
         return []

@@ -65,7 +65,7 @@ class Newcomer:
 
     @property
     def board(self) -> Board:
-        """The board of those with its guarantee."""
+        """The board of the mechanisms with the same guarantee."""
         return board_of_mechanism(self.instance)
 
     @property
@@ -82,7 +82,7 @@ class Newcomer:
 
 
 def _named(text: str) -> Variant:
-    """What is meant by `mine.Rounded`, `lpa(bound=3)`, or the name of a YAML, whose parameters count where none is given."""
+    """The mechanism named by `mine.Rounded`, `lpa(bound=3)` or the name of a YAML, whose parameters are the defaults."""
     from dpbench.audit.judge import parsed
 
     name, given = parsed(text)
@@ -159,7 +159,7 @@ class Where:
 def compare(
     mechanism: str | Variant | None, where: Where, *, audit: bool = True, carry_out: Execute = execute
 ) -> Comparison:
-    """A mechanism among those with its guarantee; without one, all mechanisms of all boards on the data of `where`."""
+    """Compare a mechanism with those of the same guarantee. Without one, compare all mechanisms on the data of `where`."""
     newcomer = None if mechanism is None else Newcomer.of(mechanism)
     if newcomer is None and where.datasets is None and not where.given:
         raise UserError("nothing to compare: give a mechanism, such as mine.Rounded, or a dataset")
@@ -197,7 +197,7 @@ def _of_board(variant: Variant, board: Board) -> bool:
 
 
 def _require(plan: Plan, newcomer: Newcomer | None) -> None:
-    """UserError if no setting is left for the newcomer, or for anybody."""
+    """UserError if no setting is left for the newcomer or, without a newcomer, no setting at all."""
     names = {setting.mechanism.name for setting in plan.run.settings}
     wanted = newcomer.variant.name if newcomer else ""
     if names and (not wanted or wanted in names):

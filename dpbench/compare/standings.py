@@ -19,7 +19,7 @@ from dpbench.results.frame import DATA_SEED, METRIC
 SETTING = ("dataset", "epsilon")
 RESAMPLES = 2000
 UNKNOWN = 10.0
-"""In logarithms: the error assigned to a distance that has only one trial. Its rank may then be anything."""
+"""Standard error, in logarithms, of a distance that has only one trial: large enough that its rank may be anything."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
     `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that
     were run in every setting have a rank. `unit`: position of the dataset in the setting; ranks are resampled over datasets.
 
-    The best of each setting is chosen from noisy means, which makes it look better than it is. So the upper end comes from the
-    distance to the lowest mean, which is too large on average, and the lower end from the distance to a mechanism chosen by
-    other trials, which is too small on average. Neither depends on how close the mechanisms are.
+    The best of each setting is chosen from noisy means, which makes it look better than it is. Therefore the upper end comes
+    from the distance to the lowest mean, which is too large on average. The lower end comes from the distance to a mechanism
+    chosen by other trials, which is too small on average. Neither depends on how close the mechanisms are.
     """
     names = list(dict.fromkeys(name for one in judged for name in one.contest.names))
     if not names:
@@ -172,7 +172,7 @@ class _Table:
         return np.nanmean(self.crossed, axis=0) - wide, self.regret + wide
 
     def ranks(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Ranks of those that were run in every setting, and how they vary over datasets resampled with replacement."""
+        """Ranks of the mechanisms that were run in every setting, and how these vary over datasets resampled with replacement."""
         none = np.full(self.regret.size, np.nan)
         at = np.flatnonzero(self.whole)
         if not at.size:

@@ -52,8 +52,8 @@ def numbers(
 ) -> pd.DataFrame:
     """One row per board, setting and mechanism: its own numbers, its ratio to the best, and its regret over all settings.
 
-    The first measure ranks; for the others there is the regret, as `regret_NAME`. Without a run, boards are determined from
-    what installed mechanisms state.
+    The first measure determines the ranks; the other measures only add their regret, as `regret_NAME`. Without a run, boards
+    are determined from the guarantees that installed mechanisms state.
     """
     frame = boarded(trials, run, apart=apart)
     neighbours = dict(zip(frame["who"], frame["neighbours"], strict=True))
@@ -85,7 +85,7 @@ RANKING = ("who", "regret", "regret_low", "regret_high", "rank", "rank_low", "ra
 
 
 def ranking(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
-    """One row per mechanism of a board, the best first; those without the measure left out."""
+    """One row per mechanism of a board, the best first; mechanisms without the measure are left out."""
     own = table[table["board"] == str(board)].drop_duplicates("who")
     return own.dropna(subset=["regret"]).reset_index(drop=True)
 

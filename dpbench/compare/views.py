@@ -23,13 +23,13 @@ KS = (10, 100)
 BY_SIZE = "abs_error/"
 GROWING = "growing_table"
 CAPTION = (
-    "regret: how many times the best mechanism's error it pays, as a geometric mean over all settings; behind each name its "
-    "rank, with a 95 % interval where it has one; dots: surely within a tenth of the best, in all or in some settings of a cell; "
-    "squared error: what it is made of; grey cells: the darker, the further from the best; empty cells: does not run there"
+    "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
+    "a 95 % interval if there is one; dots: certainly within a tenth of the best, in all or in some settings of a cell; "
+    "squared error: its causes; grey cells: the darker, the further from the best; empty cells: the mechanism does not run there"
 )
 SHARE_CAPTION = (
-    "regret: how far below the best it stays, as a mean over all settings; behind each name its rank, with a 95 % interval where "
-    "it has one; dots: surely within 5 points of the best, in all or in some settings of a cell"
+    "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
+    "there is one; dots: certainly within 5 points of the best, in all or in some settings of a cell"
 )
 
 
@@ -110,7 +110,7 @@ def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
 
 
 def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
-    """One row per board, setting and mechanism. A setting is a dataset, an ε and K; a list counts only for its own K."""
+    """One row per board, setting and mechanism. A setting is a dataset, an ε and a K; a top-K list counts only for its K."""
     length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
     kept = [c for c in trials.columns if not c.startswith("metric.")]
     parts = []

@@ -10,10 +10,10 @@ from dpbench.results.run import Run
 
 
 def with_files(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The trials of a run on generated data, followed by those of its runs on original files, and a note on these.
+    """The trials of a run on generated data and of the same experiment on original files, and one note per run on files.
 
-    A script requests this by `BESIDE_FILES = True`. Datasets of files have `style.FILES` after their names. A run with other
-    parameters is not the same experiment, and is left out.
+    A script requests this by `BESIDE_FILES = True`. Datasets read from files have `style.FILES` after their names. A run with
+    other parameters is not the same experiment, and is left out.
     """
     if run.original_datasets:
         return trials, []

@@ -44,7 +44,7 @@ SHARES = {
 }
 """The causes of an error, named as in `share_NAME`: colour and hatch."""
 DARKEST = 1000.0
-"""Ratios above this share the darkest colour, so that one very bad mechanism does not compress the scale for the others."""
+"""All ratios above this have the darkest colour, so that one very bad mechanism does not compress the scale for the others."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def board_figure(
     """One board.
 
     ranking: one row per mechanism, the best first: `who`, `regret`, `regret_low`, `regret_high`, `rank`, `rank_low`, `rank_high`.
-    cells: `who`, `column`, `ratio`, `competitive` (the share of the settings behind a cell). shares: `who` and the columns of
-    `SHARES`, adding up to 1. share: the measure is a share, and regrets are differences.
+    cells: `who`, `column`, `ratio`, `competitive` (in which share of the cell's settings it is close to the best). shares: `who`
+    and the columns of `SHARES`, adding up to 1. share: the measure is a share, and regrets are differences.
     """
     names = ranking["who"].tolist()
     with_split = shares is not None and not shares.empty
@@ -163,7 +163,7 @@ def _rank(row: object) -> str:
 
 
 def _cells(ax: Axes, cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str], share: bool) -> None:
-    """Ratios as colours and numbers. A dot: certainly close to the best in all settings of the cell; hollow: in some."""
+    """Ratios as colours and numbers. A full dot: certainly close to the best in all settings of the cell; hollow: in some."""
     table = cells.set_index(["who", "column"])
     shape = len(names), len(columns)
     index = [(name, column) for name in names for column in columns]

@@ -1,7 +1,7 @@
-"""What stands around a figure: the words below it, the mark of a small run above it, and crosses at the paper's numbers.
+"""Additions to a figure: the caption below it, the mark of a small run above it, and crosses at the paper's numbers.
 
-Imported by `draw` and by the plotting scripts. A cross carries the paper's number and the claim's id in its `gid`, by which the
-caption lists what was drawn.
+Imported by `draw` and by the plotting scripts. A cross stores the paper's number and the claim's id in its `gid`; the caption
+uses them to list what was drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from dpbench.figures.style import LAST, settle
 
 SMALL = 6.5
-"""Points: the words below a figure."""
+"""Font size of the caption, in points."""
 GID = "stated"
 PAPER = LAST
 """What the legend calls the crosses."""
@@ -29,7 +29,7 @@ SIDES: dict[str, tuple[int, int, Literal["left", "right", "center"], Literal["ce
     "left": (-5, 0, "right", "center"),
     "below": (0, -5, "center", "top"),
 }
-"""Of a cross, where its number stands: an offset in points, and how the text is set there."""
+"""Where the number of a cross stands: its offset from the cross in points, and its horizontal and vertical alignment."""
 STANDARD_ERRORS = "error bars: one standard error of the mean on either side, over the trials"
 
 
@@ -47,7 +47,7 @@ class Stated:
     """The labels of the point, by columns of the script's numbers."""
 
     def fits(self, **labels: Any) -> bool:
-        """Whether it is about a point with these labels."""
+        """Whether this number is about a point with these labels."""
         return all(_same(self.at[name], value) for name, value in labels.items() if name in self.at)
 
 
@@ -58,7 +58,7 @@ def _same(wanted: Any, value: Any) -> bool:
 
 
 def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, side: str = "right", **where: Any) -> None:
-    """A cross at the paper's number, with the number on one `side` of it. where: further options of the marker."""
+    """Draw a cross at the paper's number, with the number on one `side` of it. where: further options of the marker."""
     across, down, ha, va = SIDES[side]
     look: dict[str, Any] = {"color": "black", "markersize": 6, "markeredgewidth": 1.5, "zorder": 6}
     ax.plot([x], [y], "x", linestyle="", label=PAPER, gid=f"{GID}:{stated.claim}:{stated.text}", **look, **where)
@@ -77,7 +77,7 @@ def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, side: str = "right", **wh
 
 
 def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.97) -> None:
-    """A range that the text states, at the right end of a panel: a line with a cross at either end. `x`: part of the width."""
+    """Draw a range that the paper's text states: a line with a cross at either end, at `x`, given as a part of the width."""
     where = ax.get_yaxis_transform()
     ax.plot([x, x], [low, high], color="black", linewidth=0.8, transform=where, zorder=6)
     look: dict[str, Any] = {"color": "black", "markersize": 5, "markeredgewidth": 1.4, "zorder": 6}
@@ -104,7 +104,7 @@ def crosses(figure: Figure) -> list[tuple[str, str]]:
 
 
 def stated_line(figure: Figure) -> list[str]:
-    """The line on the crosses of a figure; none when there are none."""
+    """The line of the caption that explains the crosses; empty if the figure has none."""
     if not (found := crosses(figure)):
         return []
     return [f"× {PAPER} in its text, on its own data: {'; '.join(f'{claim}: {text}' for claim, text in found)}"]
@@ -123,7 +123,7 @@ _told: WeakKeyDictionary[Figure, list[str]] = WeakKeyDictionary()
 
 
 def tell(figure: Figure, line: str) -> None:
-    """A line for the caption, from a shape that knows something of what it drew."""
+    """Add a line to the caption. For functions that draw a part of a figure and have something to explain about it."""
     lines = _told.setdefault(figure, [])
     if line not in lines:
         lines.append(line)
@@ -134,7 +134,7 @@ def told(figure: Figure) -> list[str]:
 
 
 def note(figure: Figure, lines: Iterable[str]) -> None:
-    """Small text below a figure, broken to its width. The last thing that is done to a figure, but for `mark`."""
+    """Add small text below a figure, broken to its width. Call it last; only `mark` may follow."""
     settle(figure)
     across = max(40, int(figure.get_size_inches()[0] * 22))
     text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
@@ -142,7 +142,7 @@ def note(figure: Figure, lines: Iterable[str]) -> None:
 
 
 def mark(figure: Figure, text: str) -> None:
-    """A mark in the upper right corner, above everything else: nobody shall take a small run for the paper's."""
+    """Add a mark above the upper right corner, so that nobody takes a small run for a run at the paper's size."""
     box = {"boxstyle": "round,pad=0.25", "facecolor": "#FFF3D6", "edgecolor": "#B07A00", "linewidth": 0.6}
     high = figure.get_size_inches()[1]
     figure.text(1, 1 + 0.04 / high, text, ha="right", va="bottom", fontsize=SMALL + 0.5, color="#5A3E00", bbox=box)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 COUNTING = frozenset({"statistics", "user_sizes"})
-"""Tasks that look at the data alone: of one trial of them, the budget says nothing."""
+"""Tasks that only describe the data: a caption of one such trial does not list the budget, which has no effect."""
 
 
 FEW = 7
-"""Budgets that a caption lists."""
+"""A caption lists the budgets if there are at most this many."""
 
 
 class CannotDraw(Exception):
@@ -51,7 +51,7 @@ class Drawing:
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """All figures; the first one, which represents the experiment, under an empty name."""
+        """All figures by name. The first one represents the experiment; its name is empty."""
         return {**({} if self.figure is None else {"": self.figure}), **self.more}
 
 
@@ -104,7 +104,7 @@ def draw(run: Run) -> Drawing:
 
 
 def closed(run: Run) -> Figure | None:
-    """The figure of a run for a program, closed: a notebook would show an open figure twice."""
+    """The figure of a run, for a program. It is closed, because a notebook would show an open figure twice."""
     from dpbench.figures.style import plt
 
     figure = draw(run).figure
@@ -114,7 +114,7 @@ def closed(run: Run) -> Figure | None:
 
 
 def draw_record(record: Record) -> Drawing:
-    """The figure of an experiment as it is on record; CannotDraw says why not."""
+    """The figure of an experiment from its recorded numbers; CannotDraw says why not."""
     from dpbench.figures import captions, style
 
     path, numbers = script(record.experiment), record.numbers()
@@ -157,7 +157,7 @@ def _scripted(module: ModuleType, trials: pd.DataFrame, run: Run) -> Drawing:
 
 
 def _shown(module: ModuleType, numbers: pd.DataFrame, trials: int) -> Drawing:
-    """What a script draws: by `draw`, or by `figures` if there are several; the first one represents the experiment."""
+    """The script's figures: from its `draw`, or from its `figures` if there are several. The first represents the experiment."""
     summary = module.summary(numbers) if hasattr(module, "summary") else None
     if not hasattr(module, "figures"):
         return Drawing(trials, numbers, module.draw(numbers), summary)
@@ -186,7 +186,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     counted = run.repetitions == 1 and {setting.task.cls for setting in run.settings} <= COUNTING
     budgets = "" if counted else _budgets({setting.epsilon for setting in run.settings})
     lines = [f"scale {run.scale}, {trials}{noise}{budgets}; {'; '.join(run.origins())}"]
-    if run.name != run.experiment:  # a figure of a paper is known by its place; this one must say what it is
+    if run.name != run.experiment:  # the title of a paper's figure is known; this run must say what it is
         lines.insert(0, run.title or run.name)
     if len(run.data_seeds) > 1:
         lines.append(commands.several_draws(run))
@@ -196,11 +196,11 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
 
 
 def _explained(module: ModuleType | None, figure: Figure, draws: int) -> list[str]:
-    """What the error bars and crosses of a figure are, and what else its script says: `ERROR_BARS` and `CAPTION`."""
+    """Lines that explain the error bars and crosses of a figure, and the script's own caption (`ERROR_BARS`, `CAPTION`)."""
     from dpbench.figures import captions
 
     lines = [*captions.told(figure), *captions.stated_line(figure)]
-    if captions.has_error_bars(figure) and draws < 2:  # of several draws the notes tell already
+    if captions.has_error_bars(figure) and draws < 2:  # with several draws, the notes explain them
         lines.append(getattr(module, "ERROR_BARS", captions.STANDARD_ERRORS))
     caption = getattr(module, "CAPTION", "")
     return [*lines, *([caption] if caption else [])]
@@ -219,18 +219,18 @@ def _budgets(epsilons: Collection[float]) -> str:
 
 
 def save(run: Run, drawing: Drawing | None = None, formats: Sequence[str] = FORMATS) -> tuple[list[Path], list[str]]:
-    """Draw one run into files. Returns the files written, and what to know of the run. `drawing`: what it was drawn into."""
+    """Draw one run into files. Returns the files, and remarks about the run. `drawing`: its figures, if already drawn."""
     drawing = drawing or draw(run)
     return _write(drawing, run.results, run.label, about(run), formats), commands.remarks(run, drawing.trials)
 
 
 def save_record(record: Record, results: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Draw what is on record of an experiment into files of a results folder, under a name that says so."""
+    """Draw an experiment's recorded numbers into files of a results folder; their names end in `@record`."""
     return _write(draw_record(record), results, f"{record.experiment}@record", about_record(record), formats)
 
 
 def about(run: Run) -> About:
-    """What the files of a run's figure say about themselves."""
+    """The metadata of the files of a run's figure."""
     return About(run.title or run.name, commands.own_command(run, folder=False), run.environment, run.scale)
 
 

@@ -14,7 +14,7 @@ from dpbench.figures.shapes import ordered
 from dpbench.figures.ticks import plain_numbers, plain_ticks
 
 TALL = 3
-"""With more panels than this, each has a row, and the metrics stand side by side."""
+"""With more panels than this, each panel gets a row, with its metrics side by side."""
 
 
 def by_metric(
@@ -31,8 +31,8 @@ def by_metric(
 ) -> tuple[Figure, dict[tuple[Any, str], Axes]]:
     """Log-log lines over `x`, one per series, with standard errors; `metrics`: column -> its label.
 
-    The points of one x stand a little beside each other, so that series with equal values are all seen. Returns the axes by
-    (panel, metric) too, for what a figure adds to them.
+    The points of one x stand a little beside each other, so that series with equal values are all seen. Also returns the axes,
+    by (panel, metric), for whatever a script adds to them.
     """
     kinds, members = ordered(numbers[panel]), ordered(numbers[series])
     tall = len(kinds) > TALL
@@ -70,5 +70,5 @@ def by_metric(
 
 
 def _aside(position: int, members: int) -> float:
-    """The factor by which a series stands beside its x on a log axis: all of them within a sixth."""
+    """The factor by which the points of a series are moved along a log x axis; all series stay within a sixth of x."""
     return float(1.17 ** ((position - (members - 1) / 2) / max(members, 2)))

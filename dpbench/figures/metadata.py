@@ -1,4 +1,4 @@
-"""What the files of a figure say about themselves: the command, the version and the scale. Imported by `draw` and the report."""
+"""The metadata in the files of a figure: the command, the version and the scale. Imported by `draw` and the report."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class About:
 
     title: str
     command: str
-    """What makes it again."""
+    """The command that makes it again."""
     environment: Environment
-    """Of the run."""
+    """Versions and machine of the run."""
     scale: str
 
     @property
@@ -28,7 +28,7 @@ class About:
         return " ".join(filter(None, ["dpbench", release, f"({commit})" if commit else ""]))
 
     def metadata(self, kind: str) -> dict[str, str | None]:
-        """For `savefig`. No date, so that equal figures are equal files."""
+        """The metadata for `savefig`. It has no date, so that equal figures are equal files."""
         told = f"scale {self.scale}; made by: {self.command}"
         if kind == "pdf":
             return {"Title": self.title, "Subject": told, "Creator": self.version, "CreationDate": None}

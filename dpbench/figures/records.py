@@ -24,12 +24,12 @@ RAW = {"color": "#7F7F7F", "marker": "h", "linestyle": "-"}
 
 
 def label(mechanism: object) -> str:
-    """The paper's name of a mechanism: it calls FPA by its transform. `raw` is not a mechanism but the data itself."""
+    """The paper's name of a mechanism: FPA has the name of its transform there. `raw` is the data itself, not a mechanism."""
     return style.name(mechanism, {"fpa": "DFT (FPA)", "raw": "Raw data"}.get(str(mechanism), ""))
 
 
 def paper_settings(trials: pd.DataFrame) -> pd.DataFrame:
-    """Of the trials with several l, those with the paper's l for the dataset; mechanisms without l stay."""
+    """The trials with the paper's l for their dataset, and those of mechanisms without l."""
     if "mechanism.l" not in trials:
         return trials
     wanted = trials["dataset"].str.removesuffix(style.FILES).map(L_BY_DATASET).fillna(L)

@@ -1,4 +1,4 @@
-"""The few shapes that the papers' figures have: groups of points, lines, and tables. Tidy numbers in, a figure out."""
+"""The few types of figure that the papers use: groups of points, lines, and tables. Tidy numbers in, a figure out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ordered(values: pd.Series) -> list[Any]:
 
 
 def dodge(groups: int, members: int) -> list[np.ndarray]:
-    """For each series its places beside those of the others: one group per whole number."""
+    """The x positions of each series, side by side in groups; group number i is centred at x = i."""
     step = 0.84 / max(members, 1)
     return [np.arange(groups) + (i - (members - 1) / 2) * step for i in range(members)]
 
@@ -45,8 +45,8 @@ def points(
     look: Callable[[Any, int], dict[str, str]] = style.look,
     stated: Sequence[Stated] = (),
 ) -> None:
-    """One group of points per value of `group`, one point per series, with error bars. Points and not bars: a log axis has
-    no floor from which a bar could rise, and a bar of height zero is not seen."""
+    """One group of points per value of `group`, one point per series, with error bars. It draws no bars: a log axis has no zero
+    at which a bar could start, and a bar of height zero cannot be seen."""
     table = numbers.set_index([group, series])
     error = f"{value}_se"
     for i, (member, x) in enumerate(zip(members, dodge(len(groups), len(members)), strict=True)):
@@ -124,7 +124,7 @@ def lines(
         places = sorted(part[x].unique())
         for member in members:
             rows = part[part[series] == member].sort_values(x)
-            if logy:  # zero has no place there, and a line to it would fall off the panel
+            if logy:  # a log axis has no zero: a line to it would leave the panel
                 if (rows[value] <= 0).any():
                     captions.tell(
                         figure, "where a curve begins or ends midway, it is 0 elsewhere, which a log axis cannot show"
@@ -167,15 +167,15 @@ def dataset_table(
     paper: str = "",
     stated: Mapping[str, Mapping[str, float]] | None = None,
 ) -> tuple[Callable[[pd.DataFrame], pd.DataFrame], Callable[[pd.DataFrame], Figure]]:
-    """`numbers` and `draw` of a table of datasets: those columns, headed so; `formats` by column.
+    """The functions `numbers` and `draw` of a script that shows a table of datasets.
 
-    paper: below each dataset stands what this paper states of it, as the dataset's card has it; `stated`, by dataset: what
-    it states where the card has another paper's numbers.
+    columns: column -> its heading; formats: column -> number format. paper: adds a row below each dataset with the numbers
+    that this paper states, from the dataset's card. stated: dataset -> these numbers, if the card has another paper's.
     """
 
     def numbers(trials: pd.DataFrame) -> pd.DataFrame:
         stored = {name: name if name in trials else f"metric.{name}" for name in columns}
-        if DATA_SEED in trials and trials[DATA_SEED].nunique() > 1:  # each draw of a dataset has a row
+        if DATA_SEED in trials and trials[DATA_SEED].nunique() > 1:  # one row per draw of a dataset
             stored[DATA_SEED] = DATA_SEED
         return trials[list(stored.values())].set_axis(list(stored), axis=1).drop_duplicates()
 

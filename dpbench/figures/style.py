@@ -40,12 +40,12 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---", "|||", "***",
 
 LINES = ("-", "--", ":", "-.")
 FACES = ("", "white", "#C8C8C8")
-"""Of markers; empty: filled with the colour of the line."""
+"""Fill colours of markers; empty: filled with the colour of the line."""
 PAGE = 7.0
-"""Inches across the text of a page: no figure is wider, so that its letters are printed as large as they were drawn."""
+"""Width of a page's text in inches. No figure is wider, so that its letters are printed as large as they were drawn."""
 
-# Mechanisms of one family have one place each in the palette; figures never mix families. From the twelfth on colours and
-# markers come again, with other dashes and other fillings.
+# Each mechanism of a family has its own place in the palette; figures never mix families. From the twelfth on, colours and
+# markers repeat, with other dashes and other fillings.
 _FAMILIES = tuple(
     tuple(names.split())
     for names in (
@@ -94,8 +94,8 @@ def epsilon_name(value: float) -> str:
 
 
 def look(key: object, position: int) -> dict[str, str]:
-    """Colour, marker, its filling and dash: a mechanism, by its key or its name, has its own; others go by position in
-    their figure. Any two differ in something other than colour."""
+    """Colour, marker, filling of the marker, and dashes. A mechanism, given by its key or its name, has a fixed look; other
+    series get one by their position in the figure. Any two looks differ in more than colour."""
     return _look(_placed(key, position))
 
 
@@ -138,9 +138,9 @@ def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
 
 
 LAST = "the paper's number"
-"""The entry of a legend that stands behind all others."""
+"""The entry of a legend that comes after all others."""
 LEGEND = 8.0
-"""Points: the letters of legends."""
+"""Font size of legends, in points."""
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def legend_below(figure: Figure, handles: list[Any]) -> None:
 def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
     """One legend for all panels, above them, without repeats, in as few rows as the width of the figure allows.
 
-    columns: at most so many entries in a row.
+    columns: the largest number of entries in a row.
     """
     entries: dict[str, Any] = {}
     for ax in axes:
@@ -219,7 +219,7 @@ def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None
 
 
 def _in_spare_place(figure: Figure, axes: list, entries: dict[str, Any]) -> bool:
-    """Put the legend where the grid has a place without a panel, if there is one and it is large enough."""
+    """Put the legend into an empty place of the grid of panels, if there is one and it is large enough."""
     grid = axes[0].get_gridspec()
     wide, high = (figure.get_size_inches() / (grid.ncols, grid.nrows)).tolist()
     if len(axes) >= grid.ncols * grid.nrows or _legend_width([*entries], 1) > wide or len(entries) > 5 * high:
@@ -231,7 +231,7 @@ def _in_spare_place(figure: Figure, axes: list, entries: dict[str, Any]) -> bool
 
 
 def settle(figure: Figure) -> None:
-    """Find the places of everything once. Then what stands around the figure does not move its legend any more."""
+    """Compute the layout once and keep it, so that later additions around the figure do not move its legend."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for legend in figure.legends:
@@ -239,7 +239,7 @@ def settle(figure: Figure) -> None:
 
 
 def _legend_width(labels: list[str], columns: int) -> float:
-    """Inches that a legend takes, whose columns are filled one after the other: letters, handles and gaps."""
+    """Width of a legend in inches: letters, handles and gaps. Its columns are filled one after the other."""
     rows = math.ceil(len(labels) / columns)
     widest = [max(map(len, labels[at : at + rows])) for at in range(0, len(labels), rows)]
     return LEGEND / 72 * (0.58 * sum(widest) + 4.0 * len(widest))

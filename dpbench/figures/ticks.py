@@ -1,4 +1,4 @@
-"""Numbers along logarithmic axes that one can read. Imported by the shapes and the plotting scripts."""
+"""Readable numbers along logarithmic axes. Imported by the shapes and the plotting scripts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 LEAST = 3.0
-"""A log axis spans at least this factor: differences of a few percent look small, and have room for numbers."""
+"""A log axis spans at least this factor, so that differences of a few percent look small and the numbers have room."""
 STEPS = ((6, (1, 1.5, 2, 3, 4, 5, 7)), (20, (1, 2, 5)), (300, (1, 3)))
-"""Up to which ratio of the ends of an axis which first digits are named; beyond, powers of ten alone."""
+"""(largest ratio of the ends of an axis, first digits of the numbers written on it); beyond, only powers of ten."""
 PLAIN = 1e5
-"""Above it, and below its inverse, powers of ten are written as such."""
+"""Numbers above this, and below its inverse, are written as powers of ten."""
 
 
 def plain_ticks(ax: Axes, values: Sequence[float], most: int = 6) -> None:
-    """The values themselves on a logarithmic x axis, as 0.1 and not as a power of ten; every second one if many."""
+    """Write the values on a logarithmic x axis as 0.1, not as a power of ten; if there are many, only every second or so."""
     step = -(-len(values) // most)
     ax.set_xticks(values[::step], [f"{value:g}" for value in values[::step]])
     ax.minorticks_off()
 
 
 def plain_numbers(ax: Axes) -> None:
-    """A logarithmic y axis of at least a factor `LEAST`, with 60 instead of 6 x 10^1 where it spans few powers of ten."""
+    """Make a logarithmic y axis span at least a factor `LEAST`; write 60 instead of 6 x 10^1 if it spans few powers of ten."""
     low, high = ax.get_ylim()
     if not 0 < low < high:
         return

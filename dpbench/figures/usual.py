@@ -24,9 +24,9 @@ LEAST_VALUES = 3  # least number of values of a parameter that becomes an axis
 LABELS = ("dataset", "mechanism", "epsilon", "task")
 METRICS = 2  # number of metrics shown if the run does not say which
 MOST_PANELS, MOST_SERIES, COLUMNS = 12, 11, 4
-FAR = 20.0  # a ratio of errors above which small ones would vanish on a plain axis
-DECADES = 300.0  # a ratio below which a log axis has hardly a power of ten to show
-ASIDE = 0.2  # of the distance of two epsilons: how far apart the points of one are
+FAR = 20.0  # if errors differ by more than this factor, the small ones would vanish on a linear axis
+DECADES = 300.0  # an axis with a smaller ratio of its ends shows hardly a power of ten
+ASIDE = 0.2  # how far the points of one epsilon are spread, as a part of the distance to the next
 CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 2 and ln 3 can be read
 
 
@@ -51,7 +51,7 @@ def metrics_shown(trials: pd.DataFrame, asked: Sequence[str]) -> list[tuple[str,
 
 
 def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
-    """Draw `numbers` (see above). If there are too many panels or lines, the first ones are drawn, and the figure says so."""
+    """Draw what `numbers` returned. If there are too many panels or lines, the first are drawn, and the figure says so."""
     axis = x_axis(numbers)
     values, rest = numbers[axis], numbers if axis == EPSILON else numbers.drop(columns=axis)
     table = rest.assign(
@@ -127,7 +127,7 @@ def _lines(ax: Axes, part: pd.DataFrame, members: Iterable[str], looks: dict[str
         rows = part[part["series_"] == member].sort_values("x_")
         if rows.empty:
             continue
-        if rows["x_"].isna().all():  # it does not have the parameter: the same value everywhere
+        if rows["x_"].isna().all():  # a mechanism without the parameter: a constant line
             look = {**looks[member], "marker": "", "linestyle": "--"}
             ax.axhline(float(rows[metric].iloc[0]), label=member, **look)
             continue

@@ -46,7 +46,7 @@ PAPERS = {
 COMPARED = "cross"
 """Experiments in which mechanisms are ranked."""
 OWN = "own"
-"""Where runs with names of their own stand: variations of experiments, and ad-hoc ones."""
+"""The group of runs with names of their own: variations of experiments, and ad-hoc runs."""
 OWN_TITLE = "Your own runs: variations, and chosen datasets and mechanisms. Not figures of a paper"
 
 
@@ -71,9 +71,9 @@ class Experiment:
     """How this run differs from the experiment's definition."""
     verdicts: list[Verdict] = field(default_factory=list)
     kept: Record | None = None
-    """Its record, if it was not run here,"""
+    """Its record, if it was not run here."""
     recorded: str = ""
-    """and where that comes from: "recorded at COMMIT"."""
+    """Where the record comes from: "recorded at COMMIT"."""
     own: bool = False
     """A variation or an ad-hoc run."""
     audited: Mapping[str, str] = field(default_factory=dict)
@@ -160,7 +160,7 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
 
 
 def _rank(paper: str) -> int:
-    """Own runs first, then the papers; last what nobody knows."""
+    """The order of groups: own runs first, then the papers, then unknown names."""
     return -1 if paper == OWN else list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
 
 
@@ -195,7 +195,7 @@ def _draw(experiment: Experiment, run: Run) -> None:
 
 
 def _draw_record(experiment: Experiment, kept: Record) -> None:
-    """What is on record of an experiment that was not run here."""
+    """The recorded results of an experiment that was not run here."""
     from dpbench.figures.draw import CannotDraw, about_record, draw_record
 
     experiment.kept, experiment.recorded = kept, source_of(kept)

@@ -107,7 +107,7 @@ def _mark(uses: Sequence[MechanismUse]) -> Mark | None:
 
 
 def _narrowed(uses: list[MechanismUse], row: Mapping[str, Any]) -> list[MechanismUse]:
-    """The mechanisms with the parameters that a row shows. A column that fits none of them means something else."""
+    """The mechanisms with the parameters that a row shows. A column that fits no mechanism is not about parameters."""
     for name in dict.fromkeys(name for use in uses for name in use.params):
         for column in (f"mechanism.{name}", name):
             if column in row:

@@ -80,12 +80,12 @@
     });
   }
 
-  // Two hundred cards are too long on a phone: there the list opens on a tap, or by a link into it.
+  // A list of two hundred cards is too long for a phone: there it is closed until a tap, or a link into it, opens it.
   const list = document.getElementById("claims-list");
   const index = document.querySelector("details.index");
   for (const long of [list, index]) if (long && matchMedia("(max-width: 56rem)").matches) long.open = false;
 
-  // A link into something collapsed or filtered out shows it.
+  // A link whose target is collapsed or filtered out makes the target visible.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
@@ -121,7 +121,7 @@
     figure.addEventListener("pointermove", (event) => hover(figure, event));
     figure.addEventListener("pointerleave", () => { tip.hidden = true; });
   };
-  const dialog = document.getElementById("zoom");  // not there where a table stands alone
+  const dialog = document.getElementById("zoom");  // missing on a page that has only a table
   const enlarge = (figure) => {
     const copy = figure.cloneNode(true);
     const picture = copy.querySelector("img");
@@ -129,7 +129,7 @@
     dialog.querySelector("span").textContent = picture.alt;
     dialog.querySelector("div").replaceChildren(copy);
     watch(copy);
-    dialog.append(tip);  // what is not inside an open dialog lies behind it
+    dialog.append(tip);  // anything outside an open dialog is hidden behind it
     dialog.showModal();
   };
   dialog?.addEventListener("close", () => { tip.hidden = true; document.body.append(tip); });
@@ -150,7 +150,7 @@
   const entries = () => all ??= [...document.querySelectorAll("[id]")].filter((one) => one.id.split("-")[0] in kinds && one.id.includes("-"))
     .map((one) => {
       const title = one.querySelector("h3, .says, summary, b, td")?.textContent.replace(/\s+/g, " ").trim() || one.id;
-      // The numbers below a figure would find every word in every figure.
+      // Without the tables of numbers, in which almost any word would be found for every figure.
       const copy = one.cloneNode(true);
       for (const part of copy.querySelectorAll("table, details.numbers, img, .file")) if (one.tagName === "ARTICLE") part.remove();
       return { id: one.id, kind: kinds[one.id.split("-")[0]], title, text: plain(`${one.id} ${copy.textContent}`) };
@@ -176,7 +176,7 @@
   search?.addEventListener("keydown", (event) => { if (event.key === "Escape") { search.value = ""; look(); } });
   found?.addEventListener("click", (event) => { if (event.target.tagName === "A") found.hidden = true; });
 
-  // On paper everything is open but the asides: numbers, which are there as CSV files, and what else is told elsewhere.
+  // In print, everything is open except the asides: tables of numbers, which are also CSV files, and what is said elsewhere.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not(.aside):not([open])")];

@@ -64,7 +64,7 @@ def prose(value: object) -> Markup:
 
 
 def markdown(source: str) -> Markup:
-    """A text of ours, under the headings of the page; HTML inside it is shown as text."""
+    """One of our Markdown texts as HTML, its headings below those of the page; HTML inside it is shown as text."""
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(source)

@@ -1,4 +1,4 @@
-"""A drawn figure as the page needs it: a small PNG, the PDF, and where its points are, for those who hover over them.
+"""A drawn figure as the page needs it: a small PNG, the PDF, and the positions of its points, to show numbers on hover.
 
 Imported by `gather`.
 """
@@ -16,13 +16,13 @@ from dpbench.figures.metadata import About
 DPI = 140
 COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
 PAD = 0.08  # inches around a figure
-MOST_POINTS = 800  # of a figure; more would only stand on each other
-LONG = 60  # a line with more points and no markers is a curve: its points are no measurements
+MOST_POINTS = 800  # of a figure; more would only overlap
+LONG = 60  # a line with more points and no markers is a curve, whose points are not measurements
 
 
 @dataclass(frozen=True)
 class Point:
-    """A measured point of a picture: its place as parts of width and height, from the upper left, and what it is."""
+    """A measured point of a picture: its position in parts of width and height, from the upper left, and its description."""
 
     x: float
     y: float
@@ -34,7 +34,7 @@ class Drawn:
     """One figure of an experiment."""
 
     name: str
-    """What tells it from the others; empty for the first."""
+    """Its name among the figures of the experiment; empty for the first."""
     png: bytes
     pdf: bytes
     points: tuple[Point, ...]
@@ -107,7 +107,7 @@ def _text(ax: Any, label: str, x: float, y: float) -> str:
 
 
 def _category(ax: Any, x: float) -> str:
-    """The name of the nearest tick, where the script has named the ticks; with the name of the axis."""
+    """The label of the nearest tick, after the name of the axis; empty if the script has not named the ticks."""
     from matplotlib.ticker import FixedLocator, ScalarFormatter
 
     axis = ax.xaxis

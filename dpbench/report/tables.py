@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells of a table; the filters above the table look at `filters`."""
+    """A row of a table. The filters above the table compare their choices with `filters`."""
 
     cells: tuple[Cell, ...]
     anchor: str = ""
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose columns sort. `caption` is for screen readers; `tall`: it scrolls inside its box."""
+    """A table with sortable columns. `caption` is for screen readers; `tall`: it scrolls inside its box."""
 
     id: str
     caption: str

@@ -24,7 +24,7 @@ TITLE = "Publishing counts under differential privacy: five papers, run again"
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its template and its field of `PageView` are named like its id."""
+    """A part of the page. Its template and its field of `PageView` have its id as their name."""
 
     id: str
     title: str
@@ -52,7 +52,7 @@ class HeaderView:
     done: int
     experiments: int
     recorded: int
-    """Not run here, and shown as they are on record."""
+    """Experiments that were not run here and are shown from the record."""
     scales: str
     trials: int
     changed: tuple[str, ...]

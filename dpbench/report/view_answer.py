@@ -14,7 +14,7 @@ from dpbench.report.gather import PAPERS, Facts
 from dpbench.report.text import anchor, listed
 
 FEW = 2
-"""Claims that are quoted of each kind."""
+"""How many claims that hold, and how many that do not, are quoted per paper."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Quoted:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one paper: three sentences."""
+    """The result for one paper, in three sentences."""
 
     paper: str
     title: str
@@ -75,11 +75,14 @@ def _counts(verdicts: Sequence[Verdict]) -> str:
     parts = [f"{count[REPRODUCED]} hold", f"{count[CONTRADICTED]} do not"]
     parts += [f"{count[INCONCLUSIVE]} are open"] if count[INCONCLUSIVE] else []
     rest = f"; {count[UNTESTABLE]} more could not be tested" if count[UNTESTABLE] else ""
-    return f"Of {tested} claims that were tested {listed(parts)}{rest}."
+    return f"Of {tested} claims that were tested, {listed(parts)}{rest}."
 
 
 def _telling(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The same, what tells most first: what the text states and was measured with noise, one of each experiment at a time."""
+    """The same verdicts, the most informative first: claims that the paper's text states and that were measured with noise.
+
+    Among equals, the experiments take turns.
+    """
 
     def weight(v: Verdict) -> tuple[bool, bool, bool]:
         claim = v.claim
@@ -99,7 +102,7 @@ def _quoted(v: Verdict) -> Quoted:
 
 
 def _source(verdicts: Sequence[Verdict]) -> str:
-    """By what: `runs at scale smoke`, `the record`."""
+    """What decided the claims: `runs at scale smoke`, `recorded at COMMIT`."""
     tested = [v for v in verdicts if v.verdict != UNTESTABLE and v.claim.experiment]
     scales = sorted({v.scale for v in tested if not v.recorded and v.scale})
     parts = [f"runs at scale {listed(scales)}"] if scales else []

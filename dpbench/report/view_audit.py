@@ -32,7 +32,7 @@ class AuditRow:
     parameters: str
     reason: str
     declared: str
-    """Choices of parameters that are declared not private, and were found so."""
+    """Choices of parameters that are declared not private, and that the audit confirmed as not private."""
     known: bool
     """Whether the table of mechanisms has it."""
 
@@ -52,7 +52,7 @@ class AuditView:
     choices: Mapping[str, Sequence[str]]
     counts: str
     made: str
-    """When, by which version, at which ε."""
+    """When the audit was made, with which version, at which ε."""
     every: Table | None
     """All choices of parameters."""
     command: str

@@ -21,10 +21,10 @@ from dpbench.report.view_claims import Beside, beside
 from dpbench.results.record import Record
 from dpbench.results.setting import origins
 
-MOST_ROWS = 400  # of one table of numbers
+MOST_ROWS = 400  # rows shown of one table of numbers
 WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
-PER_PIXEL = 1.45  # pixels of the picture for one of the page: sharp on dense screens, with text as large as the page's
-PLAIN_CSV = 50_000  # bytes of a CSV file that stands in the page as it is
+PER_PIXEL = 1.45  # pixels of the picture per pixel of the page: sharp on dense screens, text as large as on the page
+PLAIN_CSV = 50_000  # a CSV file of up to this many bytes is put into the page uncompressed
 LEADERBOARD = COMPARED
 
 
@@ -48,7 +48,7 @@ class Picture:
     width: int
     height: int
     points: str
-    """What a pointer over it finds, as JSON: [[x, y, text], ...]."""
+    """The points, for the text on hover, as JSON: [[x, y, text], ...]."""
     pdf: Download
 
     @property

@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 RELEASED = "2026-11-16"
 """Date of the current version, as in CHANGELOG.md."""
 MOST_ROWS = 60
-"""Most rows of a table in LaTeX: longer ones are curves, which are in the figures and in CSV files."""
+"""Largest number of rows of a table in LaTeX. Longer tables are curves, which are in the figures and in CSV files."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Reproduced:
 
     run: Run
     record: Record | None
-    """None if it could not be drawn, if trials failed, and for further evidence: the record has one run per experiment."""
+    """None if it could not be drawn, if trials failed, or for runs on original files: the record has one run per experiment."""
     numbers: pd.DataFrame | None
     files: tuple[Path, ...] = ()
     problem: str = ""
@@ -56,7 +56,7 @@ def experiments_of(asked: Sequence[str]) -> list[str]:
 def plans_of(
     experiments: Sequence[str], *, scale: str, results: Path, jobs: int, overrides: Mapping[str, Value], say: Say
 ) -> Iterator[Plan | UserError]:
-    """The plan of each experiment, its data built; an error if there is nothing to run, for example because files are missing."""
+    """The plan of each experiment, with its data built. UserError if there is nothing to run, for example for lack of files."""
     for name in experiments:
         yield _plan(name, scale, {"results": results, "runner.jobs": jobs, **overrides}, say)
 
@@ -64,7 +64,7 @@ def plans_of(
 def plans_on_files(
     experiments: Sequence[str], *, scale: str, results: Path, jobs: int, overrides: Mapping[str, Value], say: Say
 ) -> Iterator[Plan | UserError]:
-    """The plans of the same experiments on the papers' original files, as far as these are here: further evidence for claims."""
+    """The plans of the same experiments on those of the papers' original files that are here: further evidence for claims."""
     asked = [claim for claim in ledger() if claim.experiment in experiments]
     for name, dataset in runs_on_files(asked):
         if dataset is not None:
@@ -85,7 +85,7 @@ def _plan(name: str, scale: str, words: Mapping[str, Value], say: Say) -> Plan |
 def carry_out(
     plans: Sequence[Plan], *, say: Say, advance: Callable[[int], None], evidence: Sequence[Plan] = ()
 ) -> Iterator[Reproduced]:
-    """Compute what is missing of all plans; shared settings are computed once. Each is drawn as soon as it is done.
+    """Compute what is missing of all plans; shared settings are computed once. Each experiment is drawn as soon as it is done.
 
     `evidence`: plans of the same experiments on original files, computed first and not recorded by themselves.
     """

@@ -21,9 +21,9 @@ TOLERANCE = 1e-9
 ALPHA = 0.01
 """Probability that a comparison of equal distributions with other seeds finds any difference."""
 ERROR = "_se"
-"""A column `m_se` is the standard error of the mean in the column `m`,"""
+"""Suffix: a column `m_se` is the standard error of the mean in the column `m`."""
 TRIALS = "trials"
-"""over as many trials as this column says."""
+"""The column with the number of trials behind a mean."""
 
 
 @dataclass(frozen=True)

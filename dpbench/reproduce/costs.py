@@ -58,7 +58,7 @@ def _descendants(pid: int) -> Iterator[int]:
     for entry in PROC.glob("[0-9]*/stat"):
         try:
             parent = int(entry.read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError, ValueError):  # it has just ended
+        except (OSError, IndexError, ValueError):  # the process has just ended
             continue
         children.setdefault(parent, []).append(int(entry.parent.name))
     waiting = [pid]

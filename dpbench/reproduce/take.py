@@ -19,7 +19,7 @@ from dpbench.sources.cache import folder
 POINTS = 500
 """Most points of one curve."""
 LABELS = ("dataset", "mechanism", "epsilon", "task", "data_seed", "noise")
-"""Columns of a script's numbers that are labels of a row, as are all columns `dataset.*`, `mechanism.*`, `task.*`."""
+"""Columns of a script's numbers that are labels of a row. So are all columns `dataset.*`, `mechanism.*` and `task.*`."""
 
 
 def is_label(column: str) -> bool:
@@ -71,7 +71,7 @@ def verdicts(run: Run, judge: Judge) -> tuple[RecordedVerdict, ...]:
 
 
 def judge_of(run: Run) -> Judge:
-    """Decides claims by the runs of a results folder alone, at the scale of this run."""
+    """A judge that uses only the runs of a results folder, at the scale of this run."""
     return Judge(run.results, run.scale, record=None)
 
 

@@ -27,7 +27,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     figure, axes = style.panels(len(datasets), width=4.4, height=2.7)
     for ax, dataset in zip(axes, datasets, strict=True):
         part = numbers[(numbers["dataset"] == dataset) & (numbers["users"] > 0)]
-        # Outlines without a floor: a log axis has none.
+        # Outlines instead of bars, because a log axis has no zero at which a bar could start.
         ax.hlines(part["users"], part["from"], part["below"], color=style.COLOURS[0], linewidth=2.2)
         last = part.iloc[-1]
         ax.annotate(

@@ -50,9 +50,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
             best = rows.loc[rows["mse"].idxmin()]
             ring = {"mfc": "none", "ms": 11, "linestyle": "", "color": style.look(member, i)["color"]}
             ax.plot(best["l"], best["mse"], "o", label=f"lowest of {style.name(member)}", **ring)
-        if counts in STATED:  # the text names the best l and no error
+        if counts in STATED:  # the text states the best l, but not its error
             captions.cross(ax, STATED[counts].value, 0.03, STATED[counts], transform=ax.get_xaxis_transform())
-        # Its model is a random sample, so it is SRA's line that is drawn.
+        # Equation 22 assumes a random sample, so only the l for SRA is drawn.
         random = part[part["mechanism"] == "sra"]["equation_22"]
         if not random.empty:
             ax.axvline(random.iloc[0], color="#7F7F7F", linestyle=":", label="best l by Equation 22")

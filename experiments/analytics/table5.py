@@ -1,6 +1,6 @@
 """Table 5 of analytics: the ten movies recommended to men under 25, from the raw data, by SRA and by HPA.
 
-One release is shown, the first trial. Movies as frequent as the tenth share its place: they are listed too, with a mark.
+One release is shown, the first trial. Movies that are as frequent as the tenth are listed too, with a mark.
 """
 
 import pandas as pd
@@ -10,7 +10,7 @@ from dpbench.figures import captions, shapes, style
 
 K = 10
 STATED = {"sra": (3, "analytics/sra-recommends"), "hpa": (8, "analytics/hpa-recommends")}
-"""Movies of the ten that the paper's one run finds."""
+"""How many of the ten movies the paper's single run finds."""
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
             marks = numbers[f"{name}_right"].map({True: "  ✓", False: ""})
             shown[f"{style.name(name)} output"] = numbers[name] + marks
     figure = shapes.table(shown)
-    captions.tell(figure, "one release, the first trial; a movie that is among the ten of the raw data has a tick (✓)")
+    captions.tell(figure, "one release, the first trial; a tick (✓) marks a movie among the ten of the raw data")
     for name, (found, claim) in STATED.items():
         if f"{name}_hits" in numbers:
             mean, error = numbers[[f"{name}_hits", f"{name}_hits_se"]].iloc[0]

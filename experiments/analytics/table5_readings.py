@@ -1,7 +1,7 @@
-"""Table 5 of analytics by readings of the budget: how many of the ten movies SRA and HPA find, and their item precision.
+"""Table 5 of analytics under several readings of the budget: how many of the ten movies SRA and HPA find, and their precision.
 
-The paper shows one run: 8 of the ten for HPA, 3 for SRA (without a tie for the tenth place), and in Figure 7(c) SRA above HPA on
-the item counts. `reaches` is the share of runs that find at least as many.
+The paper shows one run: HPA finds 8 of the ten, SRA 3 (not counting a tie for the tenth place). In its Figure 7(c), SRA is above
+HPA on the item counts. `reaches` is the share of runs that find at least as many movies as the paper's run.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ READINGS = {  # epsilon, whether each query gets all of it, the noise scale of t
     "Lap(10), whole ε\nper query": (1, True, 10),
 }
 SHOWN = {"sra": 3, "hpa": 8}
-"""Movies of the ten that the paper's one run finds."""
+"""How many of the ten movies the paper's single run finds."""
 
 CAPTION = (
     "percentages above bars: trials that find as many movies as the paper's one run, 3 with SRA (analytics/sra-recommends) and "

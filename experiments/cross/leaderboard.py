@@ -1,6 +1,7 @@
 """cross: every column-count mechanism on every dataset, in three boards that are never mixed.
 
-Ranked by the mean absolute error; the regrets of the other errors are given beside it. See `dpbench.compare` for the statistics.
+Mechanisms are ranked by the mean absolute error; the regrets by the other errors are also given. See `dpbench.compare` for the
+statistics.
 """
 
 import pandas as pd

@@ -14,7 +14,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     means = trials.groupby(keys, sort=False)[["chosen.noise", "chosen.epsilon"]].mean().reset_index()
     table = table.merge(means.rename(columns={"chosen.noise": "expected_loss", "chosen.epsilon": "spent"}), on=keys)
     table["spent"] = table["spent"].fillna(table["epsilon"])
-    # Given a budget above its choice, S-PBQ spends only its choice.
+    # S-PBQ never spends more than the budget that it chooses, even if it is given more.
     choice = table[table["mechanism"] == "s_pbq"].groupby("dataset")["spent"].max()
     return table.assign(chosen=table["dataset"].map(choice))
 

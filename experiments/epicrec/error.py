@@ -40,6 +40,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def _look(mechanism: str, position: int) -> dict[str, str]:
-    """Without calibration it is a variant of the same mechanism."""
+    """S-DPDP without calibration is drawn as a variant of S-DPDP."""
     both = style.looks(["S-DPDP", "S-DPDP, plain"])
     return both["S-DPDP, plain"] if mechanism == "plain" else style.look(mechanism, position)

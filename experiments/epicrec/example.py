@@ -10,8 +10,8 @@ PAPER = {"s_dpdp": (3.61, 2.36, 3.34, 2.36, 1.38, 2.61), "laplace_categories": (
 """Figure 4; claims epicrec/example-1 to -5, -mean and -laplace."""
 CAPTION = (
     "each number: the scale of the Laplace noise that a category's aggregate gets, which is its expected absolute error; "
-    "Mean: over the five categories. Computed, nothing is drawn at random. In the paper: Figure 4, claims epicrec/example-1 to "
-    "-5, -mean and -laplace"
+    "Mean: over the five categories. All numbers are computed, without random draws. In the paper: Figure 4, claims "
+    "epicrec/example-1 to -5, -mean and -laplace"
 )
 
 

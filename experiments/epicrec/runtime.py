@@ -1,6 +1,6 @@
-"""epicrec: running time of a release against the number of items; both phases, phase 2 only, and plain Laplace.
+"""epicrec: running time of a release against the number of items, for both phases, for phase 2 only, and for plain Laplace.
 
-Medians: the first release of a process also compiles, imports or solves what later ones reuse.
+The numbers are medians, because the first release of a process also compiles, imports or solves what later ones reuse.
 """
 
 import pandas as pd

@@ -22,7 +22,7 @@ STATED = tuple(
         ("mre-netflix-fpa", 6.82, "netflix", "fpa"),
     )
 )
-"""Section 5 names these at ε = ln 2."""
+"""The numbers that Section 5 states at ε = ln 2."""
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """Figure 8 of gs: real and estimated L1 error against the group size w, over every w, with the best w and the chosen ones.
 
-`gs_sizes` has the curves: the real error, and the estimates by which GS chooses w, as printed (the sample times Δ) and by the
-mean row. The cost of a choice is how far its real error exceeds the lowest, the paper's measure of the tuning. Releases of `gs`
-with a fixed w are drawn as dots: they check the curve.
+`gs_sizes` gives the curves: the real error, and the two estimates by which GS can choose w: as printed (the sample times Δ), or
+by the mean row. The cost of a choice is how far its real error exceeds the lowest; the paper judges the tuning by it. Releases
+of `gs` with a fixed w are drawn as dots, as a check of the curve.
 """
 
 import pandas as pd
@@ -18,8 +18,8 @@ CHOSEN = {"best_w": "real", "printed_w": "printed", "mean_row_w": "mean_row"}
 
 PRICES = {"printed": "as printed", "mean_row": "mean row", "private": "private mean"}
 CAPTION = (
-    "above each panel: how far the real error of the w that is chosen so exceeds that of the best w, as a mean over the "
-    "trials; the paper's text says 1 % to 3.4 % (gs/tuned-every-size)"
+    "above each panel: by how much the real error of the w that this estimate chooses exceeds the error of the best w, as a mean "
+    "over the trials; the paper's text says 1 % to 3.4 % (gs/tuned-every-size)"
 )
 
 

@@ -1,7 +1,7 @@
 """Section 3.2 of gs: how often columns 1 and 2 are grouped together on D and on its neighbour D', one panel per epsilon.
 
-`loss` is the logarithm of the ratio of the two probabilities: the privacy loss of the grouping alone. It is infinite if one of
-them is zero, as with optimal groups.
+`loss` is the logarithm of the ratio of the two probabilities: the privacy loss of the grouping alone. It is infinite if one
+probability is zero, as with optimal groups.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""sensitivity: MAE of DPSense with a fixed θ beside what the quality function expects, ac(D) - q(D, θ), one panel per dataset.
+"""sensitivity: MAE of DPSense with a fixed θ, and the error that the quality function predicts, ac(D) - q(D, θ), by dataset.
 
-The paper says that q approximates the utility very well; `excess` is the cost of relying on it: how far the MAE at q's
-best θ is above the lowest.
+The paper says that q approximates the utility very well. `excess` is the cost of relying on q: how far the MAE at the θ with
+the highest q is above the lowest MAE.
 """
 
 import pandas as pd
@@ -42,7 +42,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         liked, excess = part[["liked_theta", "excess"]].iloc[0]
         ax.axvline(liked, color=style.COLOURS[1], linestyle=":", label="θ of the highest q")
         ax.set_title(f"{style.name(dataset)}\n", fontsize=9.5)
-        told = f"MAE there: {100 * abs(excess):.1f} % above the lowest"
+        told = f"MAE at this θ: {100 * abs(excess):.1f} % above the lowest"
         ax.text(0.5, 1.03, told, transform=ax.transAxes, ha="center", va="bottom", fontsize=7)
         ax.set_xlabel("θ")
         most = part["theta"].max()

@@ -1,6 +1,6 @@
 """sensitivity: the θ that DPSense and DPSense-S choose against epsilon, by the share of the budget spent on the choice.
 
-Lines are medians, with the middle 90 % of the trials; crosses are the θ that DPSense's quality function likes best.
+Lines are medians, with the middle 90 % of the trials; crosses are the θ with the highest value of DPSense's quality function.
 """
 
 import pandas as pd

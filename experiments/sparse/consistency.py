@@ -1,4 +1,4 @@
-"""Consistency checks, of sparse: error of filters over dyadic ranges with and without them, for skewed and uniform cells."""
+"""Consistency checks, of sparse: error of filters over dyadic ranges with and without them, on skewed and uniform cells."""
 
 from dpbench.figures.queries import consistency_figure as draw
 from dpbench.figures.queries import consistency_numbers as numbers

@@ -1,6 +1,6 @@
 """Time of dyadic summaries, of sparse: seconds of a release, its tree included, against density.
 
-The median over trials with quartiles, which is robust to the slow first trial in a process.
+The median over trials is shown, with quartiles, because the first trial in a process is slow.
 """
 
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Dyadic ranges over uniform cells, of sparse: summaries of n nodes, and the whole noisy table with and without them."""
+"""Dyadic ranges over uniform cells, of sparse: summaries of n nodes, and the whole noisy table with and without dyadic ranges."""
 
 from dpbench.figures.queries import absolute_by_range as draw
 from dpbench.figures.queries import by_mechanism as numbers

@@ -1,4 +1,4 @@
-"""OnTheMap with dyadic ranges, of sparse: summaries of n/2 nodes, and the whole noisy table with and without them."""
+"""OnTheMap with dyadic ranges, of sparse: summaries of n/2 nodes, and the whole noisy table with and without dyadic ranges."""
 
 from dpbench.figures.queries import absolute_by_range as draw
 from dpbench.figures.queries import by_mechanism as numbers

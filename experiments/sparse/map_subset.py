@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 from dpbench.figures import queries, shapes, style
 
 CAPTION = (
-    "at the larger ε only the two mechanisms that the text compares there: the thresholds of the other summaries are made for "
-    "the smaller ε"
+    "at the larger ε, only the two mechanisms that the text compares there are shown; the thresholds of the other summaries were "
+    "chosen for the smaller ε"
 )
 
 
@@ -16,7 +16,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """At the larger budget, only the mechanisms that the text compares there; the others' thresholds are for the smaller one."""
+    """At the larger budget, show only the mechanisms that the text compares there: the others have thresholds for the smaller."""
     strict = numbers["epsilon"] == numbers["epsilon"].min()
     compared = numbers["mechanism"].isin(["geometric", "synthesizer"])
     figure = shapes.lines(

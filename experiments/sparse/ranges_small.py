@@ -10,7 +10,7 @@ from dpbench.figures.queries import by_mechanism as numbers
 __all__ = ["draw", "numbers"]
 
 STATED = Stated("sparse/five-percent-at-100", 0.05, "around 5 % at 100 cells")
-"""Section 5.2. A hundred cells of the paper's domain are the smallest ranges here, at every scale."""
+"""From Section 5.2. The paper's ranges of 100 cells correspond to the smallest ranges here, at every scale."""
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -1,4 +1,4 @@
-"""Sketches, of sparse: error against the number of rows, with the other summaries of n entries as levels."""
+"""Sketches, of sparse: error against the number of rows; the other summaries of n entries are horizontal lines."""
 
 import pandas as pd
 from matplotlib.figure import Figure

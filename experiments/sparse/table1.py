@@ -21,7 +21,7 @@ chosen, drawn = dataset_table(
 )
 
 LOST = "lost"
-CAPTION = "–: nothing is stated in the text; the table itself is missing in the copies of the paper that we have"
+CAPTION = "–: not stated in the text; our copies of the paper lack the table itself"
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -1,6 +1,6 @@
 """Throughput, of sparse: non-zero entries per second against density, shortcut and laborious forms of every method.
 
-The time is that of the release only: the median over trials, which is robust to the slow first one in a process.
+Only the release is timed. The median over trials is shown, because the first trial in a process is slow.
 """
 
 import pandas as pd

@@ -218,7 +218,7 @@ def test_it_opens_with_the_answer_in_words(text: str) -> None:
     assert text.index('<section id="answer">') < text.index('<section id="claims">')
     for paper in ("gs", "sparse", "analytics", "sensitivity", "epicrec"):
         mine = answer.partition(f'<a href="#paper-{paper}">')[2].partition("</div>")[0]
-        assert re.search(r"Of \d+ claims that were tested \d+ hold|None of its \d+ claims was tested", mine), paper
+        assert re.search(r"Of \d+ claims that were tested, \d+ hold|None of its \d+ claims was tested", mine), paper
     epicrec = answer.partition('<a href="#paper-epicrec">')[2].partition("</div>")[0]
     rows = text.partition('id="claims-table"')[2]
     held = len(re.findall(r'data-verdict="reproduced" data-paper="epicrec"', rows))

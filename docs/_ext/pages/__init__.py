@@ -24,7 +24,7 @@ def setup(app: Any) -> dict[str, Any]:
 
 
 def write_pages(docs: Path) -> None:
-    """All made pages, in the place of those that are there."""
+    """Write all pages, replacing those that are there."""
     for name, pages in SECTIONS.items():
         shutil.rmtree(docs / name, ignore_errors=True)
         (docs / name).mkdir(parents=True)

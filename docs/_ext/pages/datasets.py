@@ -23,8 +23,8 @@ def index_page(names: list[str]) -> str:
         rows.append((f"[{name}]({name}.md)", plain(card.title), entry.kind, original))
     return page(
         "# Datasets",
-        "Everything runs on generated data, which have the statistics that the papers state. Where the original is public, its "
-        "own files can take over: see [Use the original data](../howto/original_data.md). For a file of your own, see "
+        "Everything runs on generated data, which has the statistics that the papers state. If the original is public, its "
+        "files can be used instead: see [Use the original data](../howto/original_data.md). For a file of your own, see "
         "[Your own data](../tutorials/own_data.md).",
         table(("name", "what it is", "kind", "original files"), rows),
         toctree(names),
@@ -34,7 +34,7 @@ def index_page(names: list[str]) -> str:
 def dataset_page(name: str) -> str:
     card = load(name)
     used = [e for e in catalogue.options("experiment") if name in catalogue.axes(e).datasets]
-    text = card.markdown() if card.text else f"# {name}\n\nNobody has written a card for this dataset yet."
+    text = card.markdown() if card.text else f"# {name}\n\nThis dataset has no card yet."
     if not text.startswith("# "):
         text = f"# {name}\n\n{text}"
     return page(

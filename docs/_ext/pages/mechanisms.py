@@ -16,7 +16,7 @@ from dpbench.report.gather import PAPERS
 from pages.markdown import first_sentence, page, plain, table, toctree
 from pages.papers import experiment_link, heading
 
-MODERN = "Modern mechanisms, of none of the five papers"
+MODERN = "Modern mechanisms, which are in none of the five papers"
 
 
 def pages(_folder: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from dpbench.results import record
 from pages.markdown import page, plain, table, toctree
 
 ABOUT = Path(__file__).resolve().parents[2] / "about"
-NOTHING = "Nothing of it is on record yet: no figure at paper size can be shown here, and claims that need one are not testable."
+NOTHING = "This paper is not on record yet: no figure at paper size can be shown here, and claims that need one are not testable."
 
 
 def pages(folder: Path) -> dict[str, str]:
@@ -53,9 +53,9 @@ def index_page() -> str:
     ]
     return page(
         "# The papers",
-        "Each paper has a short name, by which its experiments and claims are called. The verdicts are those of the record, "
-        "which was made once at the size of the papers, and of the audits and computations that need no record. "
-        "`python -m dpbench claims` prints them all; [Claims and verdicts](../concepts/verdicts.md) says what they mean.",
+        "Each paper has a short name, with which the names of its experiments and claims begin. The verdicts come from the "
+        "record, which was made once at the size of the papers, and from audits and computations, which need no record. "
+        "`python -m dpbench claims` prints all claims; [Claims and verdicts](../concepts/verdicts.md) says what verdicts mean.",
         table(("name", "paper", "claims", "experiments on record"), rows),
         toctree(PAPERS),
     )
@@ -73,7 +73,7 @@ def paper_page(paper: str, folder: Path, records: Path = RECORD) -> str:
         about.read_text(encoding="utf-8") if about.is_file() else "",
         "## Experiments",
         table(("experiment", "what it shows", "on record"), (_experiment(name, records) for name in own)),
-        f"Run one with `python -m dpbench run experiment={own[0]}`, all of them at the size of the paper with "
+        f"Run one with `python -m dpbench run experiment={own[0]}`, or all of them at the size of the paper with "
         f"`python -m dpbench reproduce {paper}`.",
         "## Figures on record",
         *(_figure(name, folder, records) for name in on_record),
@@ -138,7 +138,7 @@ def _claims(paper: str, found: Sequence[Verdict]) -> Iterator[str]:
         return
     yield "## Claims"
     yield (
-        f"{tally(found).claims} sentences of the paper can be decided: {_counted(found)}. "
+        f"{tally(found).claims} sentences of the paper can be tested: {_counted(found)}. "
         f"`python -m dpbench claims {paper}` prints them; [Claims and verdicts](../concepts/verdicts.md) says what they mean."
     )
     decided = [one for one in found if one.verdict != UNTESTABLE]
