@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import sys
@@ -10,21 +11,36 @@ from pathlib import Path
 
 import pytest
 
+from support import door
 from support.paths import ROOT
+from support.sessions import session_folder
 
 os.environ["DPBENCH_RECORD"] = str(ROOT / "tests" / "nothing on record")  # no test depends on what is on record today
 
 
 @pytest.fixture(scope="session", autouse=True)
 def data_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of the session's own, so that no test depends on what this machine has built before. The compiled
-    kernels stay where they are: recompiling them would take a minute and proves nothing."""
+    """A cache of the session's own, so that no test depends on what this machine has built before. The processes of
+    pytest-xdist share it: data are built and privacy is audited once. The compiled kernels stay where they are:
+    recompiling them would take a minute and proves nothing."""
     from dpbench.paths import cache
 
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache() / "numba"))
-    folder = tmp_path_factory.mktemp("cache")
+    # Workers take a second each to start: where nothing else is said, a run is one process. Tests of workers ask for them.
+    os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+    if sys.dont_write_bytecode:  # then every process that a test starts would compile the package anew
+        compileall.compile_dir(ROOT / "dpbench", quiet=2)
+    folder = session_folder(tmp_path_factory) / "cache"
+    folder.mkdir(exist_ok=True)
     os.environ["DPBENCH_CACHE"] = str(folder)
     return folder
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, for tests that look at what is in it."""
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -32,8 +48,6 @@ def dpbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`dpbench("run", "scale=smoke")` in an empty folder, as a user would; returns the finished process."""
 
     def call(*words: str, cwd: Path = tmp_path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-        command = [sys.executable, "-m", "dpbench", *words]
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout)
+        return door.dpbench(*words, cwd=cwd, timeout=timeout)
 
     return call

@@ -49,8 +49,6 @@ def compose(
     `overrides`: settings and their values, such as `{"runner.jobs": 1, "dataset": ["netflix"]}`, or overrides as a user
     types them. `folders`: configuration folders besides ours. `objects`: objects passed by a program.
     """
-    import hydra
-
     given = (
         [override(key, value) for key, value in overrides.items()] if isinstance(overrides, Mapping) else [*overrides]
     )
@@ -61,7 +59,14 @@ def compose(
     runs = each_run([*chosen, *given], folders)
     if len(runs) > 1:
         raise UserError(f"{experiment} stands for {len(runs)} experiments: expected one")
-    words = _hydra_words(with_entries(runs[0], folders))
+    return _composed(runs[0], folders, objects)
+
+
+def _composed(given: Sequence[str], folders: Sequence[Path], objects: Objects = NOTHING) -> RunConfig:
+    """The run that these overrides describe, without Hydra's command line."""
+    import hydra
+
+    words = _hydra_words(with_entries(given, folders))
     with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
         try:
             cfg = hydra.compose("run", overrides=[*_searched(folders), *words], return_hydra_config=True)
@@ -120,6 +125,9 @@ def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
 
 
 def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Callable[[RunConfig], int]) -> int:
+    own_words = not any(key_of(word).partition(".")[0].partition("/")[0] == "hydra" for word in given)
+    if own_words and not _without_folders(flags):
+        return job(_composed(given, folders))  # Hydra's command line would compose everything twice
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from support.door import dpbench
 
 MINE = """
 from dataclasses import dataclass
@@ -29,11 +27,6 @@ class Careful(Bounded):
 """
 
 
-def dpbench(*args: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dpbench", *args]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("fresh")
@@ -45,9 +38,7 @@ def folder(tmp_path_factory):
 
 def test_a_stranger_stands_on_its_board_and_its_audit_is_told(folder):
     """It states pure ε and takes its scale from the data: it is ranked by what it states, and the audit says otherwise."""
-    done = dpbench(
-        "compare", "mine.Rounded", "--dataset", "trajectory", "--epsilon", "1", "--trials", "4", folder=folder
-    )
+    done = dpbench("compare", "mine.Rounded", "--dataset", "trajectory", "--epsilon", "1", "--trials", "4", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert "mine.Rounded is on the board pure ε" in done.stdout
     assert "rank " in done.stdout
@@ -60,7 +51,7 @@ def test_a_stranger_stands_on_its_board_and_its_audit_is_told(folder):
 @pytest.mark.slow
 def test_a_bound_is_declared_where_that_makes_a_class_private(folder):
     again = ("--dataset", "trajectory", "--epsilon", "1", "--trials", "4")
-    done = dpbench("compare", "mine.Careful", *again, folder=folder)
+    done = dpbench("compare", "mine.Careful", *again, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "mine.Careful is on the board pure ε" in done.stdout
     assert "Audit at ε = 1: holds on" in done.stdout
@@ -69,7 +60,7 @@ def test_a_bound_is_declared_where_that_makes_a_class_private(folder):
 @pytest.mark.slow
 def test_advice_on_own_data(folder):
     own = ("--dataset", "visits.csv", "--user", "who", "--item", "place", "--bound", "20", "--epsilon", "0.5")
-    done = dpbench("compare", *own, "--trials", "4", folder=folder)
+    done = dpbench("compare", *own, "--trials", "4", cwd=folder)
     assert done.returncode == 0, done.stderr
     for board in ("pure ε", "(ε, δ)", "reads the data"):
         assert board in done.stdout
@@ -88,7 +79,7 @@ def test_advice_on_own_data(folder):
     ],
 )
 def test_nonsense_is_refused(folder, args, message):
-    done = dpbench("compare", *args, folder=folder)
+    done = dpbench("compare", *args, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -99,23 +90,23 @@ def test_peers_and_own_yaml_go_by_their_names(folder):
     (folder / "conf/mechanism").mkdir(parents=True)
     (folder / "conf/mechanism/careful.yaml").write_text("careful: {class: mine.Careful, bound: declared}\n")
     few = ("--dataset", "trajectory", "--epsilon", "1", "--trials", "4")
-    own = dpbench("compare", "careful", *few, folder=folder)
+    own = dpbench("compare", "careful", *few, cwd=folder)
     assert own.returncode == 0, own.stderr
     assert "careful is on the board pure ε" in own.stdout
     assert "Its mean squared error is: bias " in own.stdout
     assert "holds on 100 pairs" in own.stdout
     pytest.importorskip("opendp")
-    peer = dpbench("compare", "opendp_laplace", *few, "--no-audit", folder=folder)
+    peer = dpbench("compare", "opendp_laplace", *few, "--no-audit", cwd=folder)
     assert peer.returncode == 0, peer.stderr
     assert "opendp_laplace is on the board pure ε" in peer.stdout
-    near = dpbench("compare", "carefull", folder=folder)
+    near = dpbench("compare", "carefull", cwd=folder)
     assert (near.returncode, "did you mean 'careful'?" in near.stderr) == (2, True)
 
 
 def test_what_is_left_out_for_one_reason_is_told_once(folder):
     done = dpbench(
         *("compare", "--dataset", "visits.csv", "--user", "who", "--item", "place", "--epsilon", "1", "--trials", "2"),
-        folder=folder,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("no bound is declared") == 1

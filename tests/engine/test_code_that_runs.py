@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,11 @@ def trials() -> Iterator[Any]:
                 yield pytest.param(name, kind, parameters, id=words)
 
 
+def small(task: Any) -> Any:
+    """The task with few queries: the same files run."""
+    return task(queries=5) if "queries" in {field.name for field in dataclasses.fields(task)} else task()
+
+
 @pytest.mark.parametrize(("name", "kind", "parameters"), list(trials()))
 def test_releases_and_scores(name: str, kind: str, parameters: dict[str, Any]) -> None:
     """On data of its own, made anew, under every task that fits."""
@@ -70,7 +76,7 @@ def test_releases_and_scores(name: str, kind: str, parameters: dict[str, Any]) -
     for task_class in (cls for _, cls in TASKS.items() if kind in cls.kinds):
         with files_that_run() as ran:
             data = example_of(name, kind).data()
-            mechanism, task = MECHANISMS.make(name, **parameters), task_class()
+            mechanism, task = MECHANISMS.make(name, **parameters), small(task_class)
             assert not mechanism.unfit(data)
             mechanism.not_private()
             release = mechanism.release(data, epsilon=1.0, rng=rng())
@@ -147,7 +153,8 @@ def test_readers(name: str, tmp_path: Path) -> None:
 
 
 DRIVER = """
-import json, sys
+import json, os, sys
+from dpbench.cli import main
 from support.tracing import files_that_run
 from dpbench.engine import worker
 from dpbench.mechanisms.base import MECHANISMS
@@ -165,10 +172,13 @@ def note(chunk):
     return outcome
 
 worker.run_chunk = note
-{start}
-open("traced.json", "w").write(json.dumps(traced))
+for case, words in json.loads(sys.argv[1]).items():
+    if not (child := os.fork()):
+        exec(words) if isinstance(words, str) else (main(words) and sys.exit(1))
+        open(f"{case}.json", "w").write(json.dumps(traced))
+        sys.exit()
+    os.waitpid(child, 0)
 """
-VERB = "from dpbench.cli import main; assert main(sys.argv[1:]) == 0"
 PROGRAM = """
 import dpbench
 from support.examples import EXAMPLES
@@ -180,13 +190,7 @@ for kind, mechanism in kinds.items():
 """
 
 
-def chunks_traced(folder: Path, start: str, *words: str) -> list[tuple[set[str], Code]]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    command = [sys.executable, "-c", DRIVER.replace("{start}", start), *words]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    traced = json.loads((folder / "traced.json").read_text())
-    return [(set(ran), Code("", modules, {}, True)) for ran, modules in traced]
+Traced = list[tuple[set[str], Code]]
 
 
 IN_WORKERS = {
@@ -202,25 +206,50 @@ IN_WORKERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Traced]:
+    """What ran in the chunks of each case, and the code of its trials: a process for each, forked from one that has the
+    modules loaded and nothing else."""
+    folder = tmp_path_factory.mktemp("traced")
+    (folder / "a.csv").write_text("user,item\na,x\na,y\nb,x\n")
+    few = ["scale=smoke", "trials=2", "epsilon=[1]", "runner.jobs=1", "tracking=none", "figure=false"]
+    there = {case: (words, part) for case, (words, part) in IN_WORKERS.items() if not lacking(case, part)}
+    cases: dict[str, Any] = {
+        case: ["run", *words, *few, f"results={number}"] for number, (case, (words, _)) in enumerate(there.items())
+    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    command = [sys.executable, "-c", DRIVER, json.dumps(cases | {"program": PROGRAM})]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+    def look(case: str) -> Traced:
+        path = folder / f"{case}.json"
+        assert path.is_file(), done.stdout + done.stderr
+        return [(set(ran), Code("", modules, {}, True)) for ran, modules in json.loads(path.read_text())]
+
+    return look
+
+
+def lacking(case: str, part: str) -> str:
+    return missing(case) if part.startswith("dpbench.peers") else ""
+
+
 @pytest.mark.parametrize("case", IN_WORKERS)
-def test_a_chunk_in_a_worker(case: str, tmp_path: Path) -> None:
+def test_a_chunk_in_a_worker(case: str, traced: Callable[[str], Traced]) -> None:
     """The worker's own code, which opens the data, seeds and measures; data that come from the cache, and peers."""
-    words, expected = IN_WORKERS[case]
-    if expected.startswith("dpbench.peers") and (reason := missing(case)):
+    _, expected = IN_WORKERS[case]
+    if reason := lacking(case, expected):
         pytest.skip(reason)
-    (tmp_path / "a.csv").write_text("user,item\na,x\na,y\nb,x\n")
-    words = ["run", *words, "scale=smoke", "trials=2", "epsilon=[1]", "runner.jobs=1", "tracking=none", "figure=false"]
-    traced = chunks_traced(tmp_path, VERB, *words)
-    assert {"dpbench.engine.worker", "dpbench.sources.cache", expected} <= set.union(*(ran for ran, _ in traced))
-    for ran, code in traced:
+    found = traced(case)
+    assert {"dpbench.engine.worker", "dpbench.sources.cache", expected} <= set.union(*(ran for ran, _ in found))
+    for ran, code in found:
         assert not uncovered(ran, code)
 
 
-def test_objects_of_a_program(tmp_path: Path) -> None:
+def test_objects_of_a_program(traced: Callable[[str], Traced]) -> None:
     """Data of every kind that `dpbench.run` was given: no source builds them, and their code counts all the same."""
-    traced = chunks_traced(tmp_path, PROGRAM)
-    assert len(traced) == 4
-    for ran, code in traced:
+    found = traced("program")
+    assert len(found) == 4
+    for ran, code in found:
         assert "dpbench.sources.given" in code.modules
         assert not uncovered(ran, code)
 

@@ -5,10 +5,8 @@ Two real workers, each started from a checkout, a user's folder and a cache of i
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from support import door
 from support.cluster import RUN, Cluster, altered_checkout, stored, user_folder
 from support.paths import ROOT
 
@@ -43,9 +42,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the right code on the right data: its results, and the cache that it built."""
     folder = user_folder(tmp_path_factory.mktemp("plain"))
-    command = [sys.executable, "-m", "dpbench", *WORDS, "runner.jobs=1"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "DPBENCH_CACHE": str(folder / "cache")}
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    env = door.environment(DPBENCH_CACHE=str(folder / "cache"))
+    door.dpbench(*WORDS, "runner.jobs=1", cwd=folder, env=env).check_returncode()
     return folder
 
 
@@ -82,8 +80,8 @@ def test_altered_code_is_refused_and_the_other_worker_goes_on(
 ) -> None:
     """The worker of another checkout, in which the largest row is ten times as large, would compute ten times the error."""
     checkout = alter_code(tmp_path / "other")
-    foreign = address_of(cluster, lambda: cluster.worker("foreign", cwd=home, code=checkout))
-    cluster.worker("own", cwd=home)
+    foreign = address_of(cluster, lambda: cluster.worker("foreign", "--no-nanny", cwd=home, code=checkout))
+    cluster.worker("own", "--no-nanny", cwd=home)
     done = run(dpbench, home, cluster)
     assert done.returncode == 0, done.stderr
     assert f"{TRIALS} trials computed, 0 found finished, 0 failed" in done.stdout
@@ -94,8 +92,8 @@ def test_altered_code_is_refused_and_the_other_worker_goes_on(
 
 def test_only_foreign_workers_fail_the_run(dpbench: Call, home: Path, cluster: Cluster, tmp_path: Path) -> None:
     checkout = alter_code(tmp_path / "other")
-    cluster.worker("one", cwd=home, code=checkout)
-    cluster.worker("two", cwd=home, code=checkout)
+    cluster.worker("one", "--no-nanny", cwd=home, code=checkout)
+    cluster.worker("two", "--no-nanny", cwd=home, code=checkout)
     done = run(dpbench, home, cluster)
     assert done.returncode == 1
     assert len(refusals(done)) == 2
@@ -111,8 +109,8 @@ def test_another_file_of_the_user_is_refused(
     other, own = user_folder(tmp_path / "other"), user_folder(tmp_path / "own")
     mine = other / "strangers.py"
     mine.write_text(mine.read_text().replace("factor: float = 2.0", "factor: float = 20.0"))
-    cluster.worker("foreign", cwd=other)
-    cluster.worker("own", cwd=own)
+    cluster.worker("foreign", "--no-nanny", cwd=other)
+    cluster.worker("own", "--no-nanny", cwd=own)
     done = run(dpbench, home, cluster)
     assert done.returncode == 0, done.stderr
     (line,) = refusals(done)
@@ -129,6 +127,7 @@ def test_another_file_of_the_user_is_refused(
     assert "0 trials computed" in again.stdout
 
 
+@pytest.mark.slow
 def test_another_version_of_a_library_is_refused(
     dpbench: Call, home: Path, cluster: Cluster, plain: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -137,8 +136,8 @@ def test_another_version_of_a_library_is_refused(
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.9\n")
     (told / "RECORD").write_text("numpy/__init__.py,,\n")
     (told / "top_level.txt").write_text("numpy\n")
-    cluster.worker("foreign", cwd=home, PYTHONPATH=f"{told.parent}:{ROOT}")
-    cluster.worker("own", cwd=home)
+    cluster.worker("foreign", "--no-nanny", cwd=home, PYTHONPATH=f"{told.parent}:{ROOT}")
+    cluster.worker("own", "--no-nanny", cwd=home)
     done = run(dpbench, home, cluster)
     assert done.returncode == 0, done.stderr
     (line,) = refusals(done)
@@ -146,6 +145,7 @@ def test_another_version_of_a_library_is_refused(
     pd.testing.assert_frame_equal(stored(home / "results"), plain, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_read_the_work_gets_none(
     dpbench: Call, home: Path, cluster: Cluster, plain: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -154,9 +154,9 @@ def test_a_worker_that_cannot_read_the_work_gets_none(
     (empty / "dpbench").mkdir(parents=True)
     (empty / "dpbench" / "__init__.py").touch()
     old = altered_checkout(tmp_path / "old", "engine/worker.py", "class Chunk:", "class Portion:")
-    cluster.worker("empty", cwd=home, code=empty)
-    cluster.worker("old", cwd=home, code=old)
-    cluster.worker("own", cwd=home)
+    cluster.worker("empty", "--no-nanny", cwd=home, code=empty)
+    cluster.worker("old", "--no-nanny", cwd=home, code=old)
+    cluster.worker("own", "--no-nanny", cwd=home)
     done = run(dpbench, home, cluster)
     assert done.returncode == 0, done.stderr
     assert sum("No module named 'dpbench.engine'" in line for line in refusals(done)) == 1
@@ -189,8 +189,8 @@ def test_a_damaged_cache_gives_no_number(
         body[-8] ^= 1
         (damaged / "indices.npy").write_bytes(body)
     monkeypatch.setenv("DPBENCH_CACHE", str(plain_run / "cache"))
-    cluster.worker("damaged", cwd=home, DPBENCH_CACHE=str(tmp_path / "cache"))
-    cluster.worker("own", cwd=home)
+    cluster.worker("damaged", "--no-nanny", cwd=home, DPBENCH_CACHE=str(tmp_path / "cache"))
+    cluster.worker("own", "--no-nanny", cwd=home)
     done = run(dpbench, home, cluster)
     assert done.returncode == 0, done.stderr
     assert [line.partition(" refuses work: ")[2] for line in refusals(done)] == (

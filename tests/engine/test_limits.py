@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from dpbench.config.schema import RunnerConfig
 from dpbench.errors import UserError
 from dpbench.results.failures import ranges
 
+from support import door
 from support.cluster import RUN, Cluster, stored, until, user_folder
 from support.paths import ROOT
 
@@ -61,7 +61,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def start(home: Path, how: str, *words: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "BAD": how}
+    environment = door.environment(BAD=how)
     command = [sys.executable, "-m", "dpbench", *WORDS, *words]
     return subprocess.Popen(
         command, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -69,12 +69,7 @@ def start(home: Path, how: str, *words: str) -> subprocess.Popen[str]:
 
 
 def run(home: Path, how: str, *words: str) -> subprocess.CompletedProcess[str]:
-    process = start(home, how, *words)
-    try:
-        out, err = process.communicate(timeout=240)
-    finally:
-        process.kill()
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    return door.dpbench(*WORDS, *words, cwd=home, env=door.environment(BAD=how))
 
 
 def unlucky(home: Path) -> set[int]:

@@ -46,8 +46,18 @@ class Sleeper(Mechanism):
 """
 
 
-@pytest.mark.parametrize("mechanism", ["Kernel", "Sleeper"])
-@pytest.mark.parametrize("runner", ["local", "dask"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("runner", "mechanism"),
+    [
+        ("local", "Kernel"),
+        ("dask", "Sleeper"),
+        pytest.param("local", "Sleeper", marks=SLOW),
+        pytest.param("dask", "Kernel", marks=SLOW),
+    ],
+)
 def test_workers_end_with_their_parent(tmp_path: Path, mechanism: str, runner: str) -> None:
     """Three workers, of which two are idle. The trackers of joblib end, too."""
     if runner == "dask":

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from support.cluster import RUN, stored, until, user_folder
+from support.door import dpbench
 from support.paths import ROOT
 from support.slurm import Slurm, missing
 
@@ -41,8 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def plain(home: Path) -> pd.DataFrame:
     """The numbers of a plain run."""
-    command = [sys.executable, "-m", "dpbench", *WORDS, "runner.jobs=2", "results=plain"]
-    subprocess.run(command, cwd=home, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+    dpbench(*WORDS, "runner.jobs=1", "results=plain", cwd=home).check_returncode()
     return stored(home / "plain")
 
 
@@ -50,6 +50,7 @@ def files(results: Path) -> int:
     return len(list(results.glob("trials/**/*.parquet")))
 
 
+@pytest.mark.slow
 def test_a_job_array_of_shards_with_a_killed_job(slurm: Slurm, home: Path, plain: pd.DataFrame) -> None:
     place = {"PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     submit = ("sbatch", "--parsable")

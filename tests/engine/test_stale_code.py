@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support.paths import ROOT
+from support.paths import copy_package
 
-COMMAND = ["run", "dataset=[trajectory]", "mechanism=[lpa]", "scale=smoke", "trials=3", "tracking=none", "figure=false"]
+COMMAND = [
+    "run",
+    "dataset=[grouping_example]",
+    "mechanism=[lpa]",
+    "scale=smoke",
+    "trials=3",
+    "tracking=none",
+    "figure=false",
+]
 
 
 class Copy:
@@ -21,9 +28,8 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        ignored = shutil.ignore_patterns("__pycache__", "cache")
         for part in ("dpbench", "conf", "datasets", "experiments"):
-            shutil.copytree(ROOT / part, folder / "code" / part, ignore=ignored)
+            copy_package(folder / "code", part)
         (folder / "work").mkdir()
 
     def run(self, *more: str) -> tuple[int, str]:

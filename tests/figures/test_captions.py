@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from dpbench.figures.names import NAMES
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import EXPERIMENTS
 
+from support.door import dpbench
 from support.paths import ROOT
 
 
@@ -101,13 +99,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("figures")
     words = ["experiment=gs/fig10", "dataset=[trajectory]", "mechanism=[lpa,gs]", "scale=smoke", "tracking=none"]
     for command in (["run", *words, "figure=false", "runner.jobs=1"], ["figures", "--format", "png", "pdf", "svg"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "dpbench", *command],
-            cwd=home,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
+        done = dpbench(*command, cwd=home)
         assert done.returncode == 0, done.stderr
     return home / "results" / "figures" / "gs"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,8 @@ from dpbench.claims.ledger import ledger
 from dpbench.report.page import HERE, table_html
 from dpbench.report.tables import Cell, table
 
-from support.browser import browse
-from support.reports import MOST_BYTES, MOST_SECONDS, Page, run, small_report
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_report(tmp_path_factory.mktemp("report"))
+from support.browser import browse, emulate
+from support.reports import MOST_BYTES, MOST_SECONDS, Page, run
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +25,21 @@ def window(folder: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(window: Any, folder: Path) -> Any:
-    window.get("about:blank")
-    window.get((folder / "results" / "report.html").as_uri())
-    return window
+def page(window: Any, folder: Path) -> Callable[..., Any]:
+    """Opens the report on a screen of some size and in a theme."""
+
+    def open_page(**screen: Any) -> Any:
+        window.get("about:blank")
+        emulate(window, **screen)
+        window.get((folder / "results" / "report.html").as_uri())
+        return window
+
+    return open_page
+
+
+@pytest.fixture
+def opened(page: Callable[..., Any]) -> Any:
+    return page()
 
 
 def rows(window: Any, table: str, column: int) -> list[str]:
@@ -140,11 +146,9 @@ CONTRAST = """
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_has_contrast(folder: Path, dark: bool) -> None:
+def test_text_has_contrast(page: Callable[..., Any], dark: bool) -> None:
     """4.5 to 1, as WCAG AA asks of text, in both themes."""
-    with browse(dark=dark) as window:
-        window.get((folder / "results" / "report.html").as_uri())
-        assert window.execute_script(CONTRAST) == []
+    assert page(dark=dark).execute_script(CONTRAST) == []
 
 
 def test_everything_has_a_name(opened: Any) -> None:
@@ -258,7 +262,7 @@ def test_files_can_be_taken_from_the_page(opened: Any) -> None:
     assert pdf[2].startswith("%PDF-")
 
 
-def test_light_and_dark(opened: Any, folder: Path) -> None:
+def test_light_and_dark(opened: Any, page: Callable[..., Any]) -> None:
     colour = "return getComputedStyle(document.body).backgroundColor"
     light = opened.execute_script(colour)
     click(opened, "#theme")
@@ -267,36 +271,31 @@ def test_light_and_dark(opened: Any, folder: Path) -> None:
     click(opened, "#theme")
     assert opened.execute_script(colour) == light
     opened.execute_script("localStorage.clear()")
-    with browse(dark=True) as other:
-        other.get((folder / "results" / "report.html").as_uri())
-        assert other.execute_script(colour) == dark, "the system's own choice is followed"
+    assert page(dark=True).execute_script(colour) == dark, "the system's own choice is followed"
 
 
 @pytest.mark.parametrize("width", [390, 800])
-def test_on_a_small_screen_nothing_sticks_out_or_overlaps(folder: Path, width: int) -> None:
-    with browse(width, 844) as window:
-        window.get((folder / "results" / "report.html").as_uri())
-        assert not window.execute_script("return document.getElementById('claims-list').open"), (
-            "200 cards are a long way"
-        )
-        window.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
-        assert window.execute_script("return document.documentElement.scrollWidth") <= width
-        spilt = """return [...document.querySelectorAll('.scroll')].filter(e => getComputedStyle(e).overflowY === 'visible')
-            .filter(e => e.scrollHeight > e.clientHeight + 2).map(e => e.firstChild.id)"""
-        assert window.execute_script(spilt) == []
-        # A figure fits the screen as a whole, its legend too; a touch enlarges it.
-        fits = """return [...document.querySelectorAll('main figure img')]
-            .filter(i => i.getBoundingClientRect().right > innerWidth + 1).length"""
-        assert window.execute_script(fits) == 0
-        cut = """return [...document.querySelectorAll('.scroll, figure')]
-            .filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'auto').length"""
-        assert window.execute_script(cut) == 0
-        outside = """const parts = 'h1,h2,h3,p,summary,button,select,input,.chip,article';
-            return [...document.querySelectorAll(parts)]
-                .filter(e => e.offsetParent && !e.closest('.scroll,nav,.card'))
-                .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
-                .map(e => e.outerHTML.slice(0, 120))"""
-        assert window.execute_script(outside) == []
+def test_on_a_small_screen_nothing_sticks_out_or_overlaps(page: Callable[..., Any], width: int) -> None:
+    opened = page(width=width, height=844)
+    assert not opened.execute_script("return document.getElementById('claims-list').open"), "200 cards are a long way"
+    opened.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert opened.execute_script("return document.documentElement.scrollWidth") <= width
+    spilt = """return [...document.querySelectorAll('.scroll')].filter(e => getComputedStyle(e).overflowY === 'visible')
+        .filter(e => e.scrollHeight > e.clientHeight + 2).map(e => e.firstChild.id)"""
+    assert opened.execute_script(spilt) == []
+    # A figure fits the screen as a whole, its legend too; a touch enlarges it.
+    fits = """return [...document.querySelectorAll('main figure img')]
+        .filter(i => i.getBoundingClientRect().right > innerWidth + 1).length"""
+    assert opened.execute_script(fits) == 0
+    cut = """return [...document.querySelectorAll('.scroll, figure')]
+        .filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'auto').length"""
+    assert opened.execute_script(cut) == 0
+    outside = """const parts = 'h1,h2,h3,p,summary,button,select,input,.chip,article';
+        return [...document.querySelectorAll(parts)]
+            .filter(e => e.offsetParent && !e.closest('.scroll,nav,.card'))
+            .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+            .map(e => e.outerHTML.slice(0, 120))"""
+    assert opened.execute_script(outside) == []
 
 
 def test_on_paper(opened: Any) -> None:
@@ -316,8 +315,6 @@ def test_on_paper(opened: Any) -> None:
     back = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
     opened.execute_script("dispatchEvent(new Event('afterprint'))")
     after = opened.execute_script("return document.getElementById('data-trajectory').open")
-    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size | {"width": 1200, "height": 900})
     opened.execute_script("localStorage.clear()")
     assert shown == 0
     assert wide == []

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from dpbench import seals
 from dpbench.claims.ledger import CONTRADICTED, Claim
@@ -19,7 +18,7 @@ from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.results.run import DatasetUse
 from dpbench.sources.cards import Card
 
-from support.reports import Page, alter, run, small_report
+from support.reports import Page, alter, run
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' onload='alert(3) {{ 7*7 }} {% raw %} </style>"
 
@@ -89,11 +88,6 @@ def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
     assert precious.read_text() == "mine"
     assert "<!doctype html>" in (tmp_path / "report.html").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "report.html"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_report(tmp_path_factory.mktemp("report"))
 
 
 def test_nothing_named_in_a_folder_is_called_or_opened(folder: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import pytest
 from dpbench import seals
 from dpbench.results.record import Record, RecordedVerdict
 
-from support.paths import ROOT
+from support.paths import ROOT, copy_package
 
 EVIL = "import pathlib\npathlib.Path({marker!r}).touch()\nclass Evil:\n    def release(self): pass\n"
 VERBS = ("claims", "figures", "report")
@@ -28,7 +27,7 @@ class Checkout:
     def __init__(self, folder: Path) -> None:
         self.code, self.work, self.marker = folder / "code", folder / "work", folder / "touched"
         self.work.mkdir()
-        shutil.copytree(ROOT / "dpbench", self.code / "dpbench", ignore=shutil.ignore_patterns("__pycache__"))
+        copy_package(self.code)
         for part in ("conf", "experiments", "datasets"):
             (self.code / part).symlink_to(ROOT / part)
         (self.work / "evil.py").write_text(EVIL.format(marker=str(self.marker)))
@@ -47,7 +46,7 @@ class Checkout:
         return path
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(self.code), "DPBENCH_CACHE": str(self.work / "cache")}
+        environment = os.environ | {"PYTHONPATH": str(self.code)}
         command = [sys.executable, "-m", "dpbench", *words]
         done = subprocess.run(command, cwd=self.work, env=environment, capture_output=True, text=True, timeout=300)
         assert "Traceback" not in done.stderr, done.stderr

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from dpbench.cli import check_record, main
+from dpbench.cli import reproduce as verb
 from dpbench.errors import UserError
 from dpbench.reproduce import artifact
 from dpbench.reproduce.carry_out import carry_out, experiments_of, plans_of, plans_on_files
@@ -17,17 +19,14 @@ from dpbench.reproduce.costs import Meter, memory_of
 from dpbench.reproduce.locked import locked
 from dpbench.results.record import read
 
+from support.door import dpbench
+
 EXPERIMENT = "epicrec/example"
 SMALL_MOVIELENS = {
     "users.dat": "1::M::18::0::00000\n2::F::25::0::00000\n",
     "movies.dat": "1::Inn (1990)::Drama\n2::Zoo (1991)::Comedy\n",
     "ratings.dat": "1::1::5::1\n1::2::4::1\n2::1::3::1\n",
 }
-
-
-def dpbench(*words, cwd):
-    run = [sys.executable, "-m", "dpbench", *words]
-    return subprocess.run(run, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -124,28 +123,18 @@ def test_the_citation_of_the_checkout_is_the_same():
     assert path.read_text() == artifact.citation()
 
 
-WITH_RECORD = """
-import sys
-from pathlib import Path
-from dpbench.cli import check_record, reproduce
-from dpbench.cli.dispatch import main
-from dpbench.results import record
-folder = Path("record")
-reproduce.RECORD = folder
-reproduce.read = check_record.read = lambda name: record.read(name, folder)
-sys.exit(main(sys.argv[1:]))
-"""
-"""A record of one's own, so that the one of the checkout stays as it is."""
-
-
 @pytest.fixture
-def with_record(tmp_path):
-    script = tmp_path / "with_record.py"
-    script.write_text(WITH_RECORD)
+def with_record(tmp_path, monkeypatch, capsys):
+    """The front door in this process, with a record of one's own, so that the one of the checkout stays as it is."""
+    folder = tmp_path / "record"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(verb, "RECORD", folder)
+    for module in (verb, check_record):
+        monkeypatch.setattr(module, "read", lambda name: read(name, folder))
 
     def call(*words):
-        run = [sys.executable, str(script), *words]
-        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        status = main([*words])
+        return subprocess.CompletedProcess(words, status, *capsys.readouterr())
 
     return call
 

@@ -32,9 +32,3 @@ def server() -> Iterator[Server]:
         yield server
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"

@@ -20,9 +20,17 @@ def programs() -> tuple[str, str]:
     return browser, driver
 
 
+def emulate(window: Any, width: int = 1200, height: int = 900, *, dark: bool = False) -> None:
+    """Make the screen of that size, and the system's theme that one. For the next page that is opened."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [scheme]})
+
+
 @contextmanager
-def browse(width: int = 1200, height: int = 900, *, dark: bool = False) -> Iterator[Any]:
-    """A browser window of that size; its console can be read with `get_log("browser")`."""
+def browse() -> Iterator[Any]:
+    """A browser window; its console can be read with `get_log("browser")`."""
     browser, driver = programs()
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
@@ -34,10 +42,7 @@ def browse(width: int = 1200, height: int = 900, *, dark: bool = False) -> Itera
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     window = webdriver.Chrome(options=options, service=Service(driver))
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    emulate(window)
     try:
         yield window
     finally:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from dpbench.results.store import Store
 
-from support.paths import ROOT
+from support.paths import ROOT, copy_package
 
 DASK = (sys.executable, "-P", "-m", "dask")  # -P: as the command `dask`, which does not look into the current folder
 RUN = ("run", "--config-dir", "mine", "dataset=[small]", "tracking=none", "figure=false", "scale=smoke", "epsilon=[1]")
@@ -40,7 +40,7 @@ def user_folder(folder: Path) -> Path:
 
 def checkout(folder: Path) -> Path:
     """A copy of the package."""
-    shutil.copytree(ROOT / "dpbench", folder / "dpbench", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(folder)
     return folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,9 @@ def real_data(*names: str) -> Path:
     if not path.exists():
         pytest.skip(f"{'/'.join(names)} of the original data is not here: set DPBENCH_TEST_DATA to its folder")
     return path
+
+
+def copy_package(target: Path, part: str = "dpbench") -> None:
+    """A part of the checkout, with its compiled modules: compiling all of them takes seconds in every process. A module
+    that is changed afterwards is compiled from its text. Left out are the cache, and what is just being compiled."""
+    shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("cache", "*.pyc.*"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 from dpbench import seals
 
-from support.paths import ROOT
+from support.door import dpbench
 
 MOST_SECONDS, MOST_BYTES = 2.0, 15_000_000
 
@@ -43,10 +41,7 @@ class Page(HTMLParser):
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dpbench", *words]
-    return subprocess.run(
-        command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
+    return dpbench(*words, cwd=folder)
 
 
 def alter(results: Path, experiment: str, change: Callable[[dict[str, Any]], None]) -> None:
