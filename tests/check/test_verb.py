@@ -173,7 +173,7 @@ def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tm
         "--trials",
         "5000",
     ]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path), "LOKY_MAX_CPU_COUNT": "2"}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=_listening
     ) as process:
@@ -181,8 +181,8 @@ def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tm
         while not list(tmp_path.glob("dpbench-check-*/trials/*/*/*.parquet")) and time.monotonic() < deadline:
             time.sleep(0.05)
         workers = [p for p in psutil.Process(process.pid).children(recursive=True) if "Loky" in " ".join(p.cmdline())]
-        assert workers
         process.send_signal(number)
+        assert workers
         assert process.wait(60) == status
         assert process.stderr is not None
         assert "nothing was compared; --results FOLDER keeps finished trials" in process.stderr.read()
