@@ -136,6 +136,7 @@ def _half_the_noise(self: Any, columns: Any, epsilon: float, noise: Any) -> Coun
     return Counts(counts=noise.laplace(columns.counts, scale=self.sensitivity(columns) / epsilon / 2))
 
 
+@pytest.mark.usefixtures("own_cache")  # audits of the code as it is are kept there
 def test_half_the_noise_contradicts_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MECHANISMS.get("lpa"), "publish_columns", _half_the_noise)
     found = verdict(CLAIMS["gs/theorem-1"], 20)
@@ -145,6 +146,7 @@ def test_half_the_noise_contradicts_the_theorem(monkeypatch: pytest.MonkeyPatch)
     assert verdict(CLAIMS["gs/lpa-sensitivity"], 20).verdict == REPRODUCED, "the noise is wrong, not the counts"
 
 
+@pytest.mark.usefixtures("own_cache")  # audits of the code as it is are kept there
 def test_two_ones_of_each_row_contradict_the_lemma(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step's own claim and its theorem fail, and no other."""
     recorded = Recorder.laplace
@@ -160,6 +162,7 @@ def test_two_ones_of_each_row_contradict_the_lemma(monkeypatch: pytest.MonkeyPat
     assert verdict(CLAIMS["gs/theorem-3"], 20).verdict == REPRODUCED
 
 
+@pytest.mark.usefixtures("own_cache")  # audits of the code as it is are kept there
 def test_what_cannot_be_replayed_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def own(self: Any, columns: Any, epsilon: float, noise: Any) -> Counts:
         return Counts(counts=columns.counts + np.random.default_rng().laplace(size=columns.columns))

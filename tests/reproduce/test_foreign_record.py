@@ -46,7 +46,8 @@ class Checkout:
         return path
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(self.code)}
+        environment = {**os.environ, "PYTHONPATH": str(self.code)}
+        del environment["DPBENCH_RECORD"]
         command = [sys.executable, "-m", "dpbench", *words]
         done = subprocess.run(command, cwd=self.work, env=environment, capture_output=True, text=True, timeout=300)
         assert "Traceback" not in done.stderr, done.stderr
