@@ -73,7 +73,9 @@ def _about(v: Verdict) -> Text:
 def _other(v: Verdict) -> str:
     """The verdict of further evidence."""
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured or v.reason
-    return f"On {v.source or 'generated data'}: {v.verdict}, {numbers}" + (f" [{v.where}]" if v.where else "")
+    source = v.source or "generated data"
+    source = f"{source[0].upper()}{source[1:]}" if v.recorded else f"On {source}"
+    return f"{source}: {v.verdict}, {numbers}" + (f" [{v.where}]" if v.where else "")
 
 
 def _borders(v: Verdict) -> str:

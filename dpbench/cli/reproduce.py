@@ -97,7 +97,8 @@ class _Session:
         overrides: dict[str, Value] = {"seed": args.seed} if args.seed else {}
         found: list[list[Plan]] = []
         with preparing(self.notes) as say:
-            for make in (plans_of, plans_on_files):
+            # On files first: then the newest run of an experiment is the one as it is defined, which decides its claims.
+            for make in (plans_on_files, plans_of):
                 found.append([])
                 for plan in make(
                     experiments, scale=args.scale, results=args.results, jobs=args.jobs, overrides=overrides, say=say
@@ -106,7 +107,7 @@ class _Session:
                         self.notes.print(f"left out: {escape(str(plan))}", soft_wrap=True)
                     else:
                         found[-1].append(plan)
-        plans, on_files = found
+        on_files, plans = found
         if not plans:
             raise UserError("nothing is left to run")
         return plans, on_files
