@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DIGITS = 12
 """Significant digits of the numbers: two runs of the same code agree in nine."""
+MISSING = "nan"
+"""What a missing number is written as; an empty word stays an empty word."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +122,11 @@ class Record:
             raise _damaged(path, problem) from None
         if text_digest(text) != self.checksum:
             raise _damaged(path, "its checksum does not match")
-        return pd.read_csv(io.StringIO(text))
+        return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[MISSING])
 
     def save(self, numbers: pd.DataFrame, folder: Path = RECORD) -> list[Path]:
         """Write both files, replacing existing ones."""
-        text = numbers.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
+        text = numbers.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n", na_rep=MISSING)
         body = dataclasses.asdict(self) | {"checksum": text_digest(text)}
         del body["folder"]
         files = [folder / f"{self.experiment}.{kind}" for kind in ("csv", "json")]

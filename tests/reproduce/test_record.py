@@ -21,6 +21,7 @@ NUMBERS = pd.DataFrame(
         "trials": [20, 20],
         "mae": [24526.123456789, 1 / 3],
         "mae_se": [12.0, np.nan],
+        "places": ["", ""],
     }
 )
 
