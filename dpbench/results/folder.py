@@ -90,7 +90,7 @@ def write_aside(path: Path, content: bytes) -> None:
 
 def set_aside(results: Path, path: Path) -> Path | None:
     """Move a file that does not hold what it should to `damaged/`; None if it cannot be moved."""
-    target = results / "damaged" / f"{path.parent.name}-{path.name[:150]}-{uuid.uuid4().hex[:6]}"
+    target = results / "damaged" / f"{path.parent.name}-{path.name[:150]}-{uuid.uuid4().hex[:16]}"
     if not (is_inside(results, target.parent) and is_inside(results, path.parent)):
         return None
     try:
