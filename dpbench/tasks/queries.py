@@ -211,7 +211,8 @@ class SubsetQueries(Queries, name="subset_queries"):
 
     @staticmethod
     def _sums(places: np.ndarray, weights: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-        order = np.argsort(places)
-        ranked = places[order]
-        running = np.concatenate([[0.0], np.cumsum(weights[order])])
-        return running[np.searchsorted(ranked, hi)] - running[np.searchsorted(ranked, lo)]
+        """Sums of the weights whose place lies in [lo, hi). The ends cut the order into parts, far fewer than there are places."""
+        ends = np.unique(np.concatenate([lo, hi]))
+        part = np.searchsorted(ends, places, side="right")  # how many ends are not above the place
+        running = np.cumsum(np.bincount(part, weights, ends.size + 1))
+        return running[np.searchsorted(ends, hi)] - running[np.searchsorted(ends, lo)]
