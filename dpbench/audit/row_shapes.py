@@ -150,9 +150,21 @@ def _first_of_its_size(rng: np.random.Generator, draw: Draw, d: int, most: int) 
     return [draw(1) for _ in range(rng.integers(1, 9))], draw(size)
 
 
-@_shape("nearly as many large rows as columns, as many half as large, and as many of two")
-def _three_sizes(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
-    # In a choice among sizes that as many rows exceed as there are columns, or twice as many, the smallest becomes less likely
-    # and many others likelier. That costs the factor 2 in the exponent of a choice that is not monotone.
+def _three_sizes(draw: Draw, count: int, most: int) -> Rows:
+    """So many rows of the largest size, as many half as large and as many of two, but for one: the new row is large.
+
+    A choice among sizes aims at a number of larger rows. Near it, one more row makes the smallest size less likely and many
+    others likelier. That costs the factor 2 in the exponent of a choice that is not monotone.
+    """
     sizes = (min(2, most), (most + 1) // 2, most)
-    return [row for size in sizes for row in _large(draw, d, size)][:-1], draw(most)
+    return [row for size in sizes for row in _large(draw, count, size)][:-1], draw(most)
+
+
+@_shape("nearly as many large rows as columns, as many half as large, and as many of two")
+def _as_many_as_columns(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return _three_sizes(draw, d, most)  # near what Laplace noise aims at
+
+
+@_shape("nearly half as many large rows as columns, as many half as large, and as many of two")
+def _half_as_many(rng: np.random.Generator, draw: Draw, d: int, most: int) -> Rows:
+    return _three_sizes(draw, max(1, d // 2), most)  # near what Gaussian noise aims at

@@ -252,6 +252,11 @@ LIMITED = [
         "chosen.clipped_rows",
     ),
     Fault(
+        "clipped_gaussian: exponent without 1/2",
+        step("clipped_gaussian", "choose", as_monotone, bound=60, share=0.5),
+        "choose",
+    ),
+    Fault(
         "clipped_gaussian: norm of rows without repeats", method("clipped_gaussian", B, sizes=whole_sizes), "gaussian"
     ),
 ]
