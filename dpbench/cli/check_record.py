@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dpbench.cli import common
+from dpbench.cli.progress import preparing, progress_bar
 from dpbench.cli.record_tables import print_comparison
-from dpbench.cli.run import check_folder, preparing, progress_bar, warning
+from dpbench.cli.run import check_folder, warning
 from dpbench.config.words import Value
 from dpbench.engine.plan import Plan
 from dpbench.errors import UserError

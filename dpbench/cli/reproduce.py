@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from dpbench.cli import common
-from dpbench.cli.run import check_folder, preparing, progress_bar, warning
+from dpbench.cli.progress import preparing, progress_bar
+from dpbench.cli.run import check_folder, warning
 from dpbench.config.schema import SCALES
 from dpbench.config.words import Value
 from dpbench.engine.plan import Plan

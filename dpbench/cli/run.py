@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
+from dpbench.cli.progress import preparing, progress_bar
 from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
 from dpbench.config.compose import compose_each, config_folders, hydra_main
@@ -153,38 +152,8 @@ def check_folder(results: Path, notes: Console) -> None:
         notes.print(f"{results} was written by an earlier version of dpbench: its trials are not read", soft_wrap=True)
 
 
-@contextmanager
-def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
-    """Shows what is being prepared: a spinner on a terminal, plain lines elsewhere."""
-    if not notes.is_terminal:
-        yield notes.print
-        return
-    with notes.status("planning") as status:
-        yield lambda text: status.update(text)
-
-
-@contextmanager
-def progress_bar(
-    name: str, total: int, notes: Console
-) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """A bar on a terminal. Yields the functions that advance it and that show which workers are at work."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=notes, disable=not notes.is_terminal) as progress:
-        task = progress.add_task(name, total=total)
-        yield (
-            lambda trials: progress.advance(task, trials),
-            lambda text: progress.update(task, description=f"{name}, {text}"),
-        )
-
-
 def carry_out(plan: Plan, store: Store) -> Result:
-    """Compute what is missing of a plan, with a bar on a terminal."""
+    """Compute what is missing of a plan, and show the progress."""
     return _execute(plan, store, common.notes())
 
 

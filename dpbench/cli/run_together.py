@@ -15,7 +15,8 @@ from rich.markup import escape
 
 from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
-from dpbench.cli.run import check_folder, counts, finish, preparing, progress_bar, warning
+from dpbench.cli.progress import preparing, progress_bar
+from dpbench.cli.run import check_folder, counts, finish, warning
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Plan, make_plan, require_settings
 from dpbench.engine.runner import Result

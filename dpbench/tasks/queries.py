@@ -211,7 +211,7 @@ class SubsetQueries(Queries, name="subset_queries"):
 
     @staticmethod
     def _sums(places: np.ndarray, weights: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-        """Sums of the weights whose place lies in [lo, hi). The ends cut the order into parts, far fewer than there are places."""
+        """Sums of the weights whose place lies in [lo, hi). The ends cut the order into few parts, so nothing is sorted."""
         ends = np.unique(np.concatenate([lo, hi]))
         part = np.searchsorted(ends, places, side="right")  # how many ends are not above the place
         running = np.cumsum(np.bincount(part, weights, ends.size + 1))

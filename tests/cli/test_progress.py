@@ -1,0 +1,42 @@
+"""Progress in a log, where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from dpbench.cli.progress import EVERY, Lines, preparing, progress_bar
+
+
+def test_one_line_per_minute_with_the_time_left():
+    said: list[str] = []
+    now = 0.0
+    lines = Lines("3 experiments", 10_000, said.append, lambda: now)
+    lines.advance(4000)  # found finished
+    for step in range(1, 601):
+        now = step * 0.5
+        lines.advance(5)  # 600 trials per minute
+    assert len(said) == int(300 / EVERY)
+    assert said[0] == "3 experiments: 4,600 of 10,000 trials, about 9 minutes left"
+    assert said[-1] == "3 experiments: 7,000 of 10,000 trials, about 5 minutes left"
+
+
+def test_a_short_run_says_nothing():
+    out = io.StringIO()
+    with progress_bar("gs/fig9", 100, Console(file=out)) as (advance, status):
+        advance(100)
+        status("two workers")
+    assert out.getvalue() == ""
+
+
+def test_a_terminal_has_a_bar():
+    out = io.StringIO()
+    notes = Console(file=out, force_terminal=True, width=120)
+    with preparing(notes) as say:
+        say("building netflix")
+    with progress_bar("gs/fig9", 100, notes) as (advance, status):
+        status("two workers")
+        advance(100)
+    assert "gs/fig9, two workers" in out.getvalue()
+    assert "100/100" in out.getvalue()
