@@ -135,12 +135,17 @@ def cells_of(frame: pd.DataFrame) -> list[Cell]:
         values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
         values[SECONDS] = _warm(values[SECONDS])
         stored = {str(name): len(trials) for name, trials in rows.groupby(SETTING, sort=False)}
-        given = {c: first[c] for c in labels if _given(first[c])}
+        given = {c: _plain(first[c]) for c in labels if _given(first[c])}
         cell = Cell(next(iter(stored)), given, values)
         if len(stored) > 1:
             cell = replace(cell, seeds=rows[DATA_SEED].to_numpy(), on_draws=stored)
         found += [cell, *_parts(cell)]
     return found
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python's own type, which JSON knows."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _parts(cell: Cell) -> Iterator[Cell]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,6 +136,7 @@ def test_a_frame_becomes_cells() -> None:
         {
             "dataset": ["a", "a", "b"],
             "mechanism.l": [10, 10, np.nan],
+            "task.k": [5, 5, 7],
             "setting": ["x", "x", "y"],
             "trial": [0, 1, 0],
             "seconds": [0.1, 0.2, 0.3],
@@ -142,8 +145,9 @@ def test_a_frame_becomes_cells() -> None:
         }
     )
     one, two = cells_of(frame)
-    assert (one.id, dict(one.labels), one.trials) == ("x", {"dataset": "a", "mechanism.l": 10}, 2)
-    assert dict(two.labels) == {"dataset": "b"}
+    json.dumps([one.labels, two.labels])  # numbers of a frame are numpy's, which JSON does not know
+    assert (one.id, dict(one.labels), one.trials) == ("x", {"dataset": "a", "mechanism.l": 10, "task.k": 5}, 2)
+    assert dict(two.labels) == {"dataset": "b", "task.k": 7}
     assert set(one.values) == {"mae", "seconds"}
 
 

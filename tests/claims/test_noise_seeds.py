@@ -26,7 +26,8 @@ def test_no_verdict_flips(paper: str, tmp_path: Path) -> None:
             "reproduce", paper, "--scale", "laptop", "--seed", seed, "--results", seed, cwd=tmp_path, timeout=HOURS
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        dpbench("claims", paper, "--scale", "laptop", "--results", seed, "--json", f"{seed}.json", cwd=tmp_path)
+        done = dpbench("claims", paper, "--scale", "laptop", "--results", seed, "--json", f"{seed}.json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
         for claim in json.loads((tmp_path / f"{seed}.json").read_text()):
             if claim["decided_by"] not in TIMED:
                 verdicts.setdefault(claim["claim"], set()).add(claim["verdict"])
