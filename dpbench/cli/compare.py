@@ -41,6 +41,8 @@ def main(argv: list[str]) -> int:
     if args.trials is not None:
         positive("trials", args.trials, whole=True)
         overrides["trials"] = args.trials
+    if args.data_seeds is not None:
+        overrides["data_seeds"] = args.data_seeds
     from dpbench.cli.run import carry_out
     from dpbench.compare.newcomer import Where, compare
 
@@ -52,6 +54,7 @@ def main(argv: list[str]) -> int:
         _place(out, found, numbers)
     else:
         _advice(out, found, numbers)
+    _covered(out, found, numbers)
     _save(found)
     return 1 if any(one.verdict == "violated" for one in found.findings) else 0
 
@@ -80,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)",
     )
     add("--trials", type=int, help="trials per setting (default: by the scale)")
+    add("--data-seeds", type=int, help="draws of generated data (default: by the scale)")
     add("--results", type=Path, help="folder of the trials (default: results)")
     add("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
     add("--no-audit", action="store_true", help="skip the audit, which takes up to 15 seconds")
@@ -227,6 +231,14 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
         notes().print(f"left out: {escape(', '.join(places))}: {escape(reason)}", soft_wrap=True)
     if any("bound is declared" in reason for reason in left_out):
         notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")
+
+
+def _covered(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+    """Print what the intervals are about; with one draw of generated data, also how to have more."""
+    from dpbench.compare.tables import covered
+
+    more = " (--data-seeds 3 draws three)" if len(found.run.data_seeds) == 1 else ""
+    out.print(f"Intervals and verdicts are about {covered(numbers)}{more}.", highlight=False, soft_wrap=True)
 
 
 def _save(found: Comparison) -> None:

@@ -45,6 +45,8 @@ def test_a_stranger_stands_on_its_board_and_its_audit_is_told(folder):
     assert "clipped_laplace" in done.stdout
     assert "gaussian" not in done.stdout
     assert "violated (the scale of laplace differs" in done.stdout
+    told = "about the noise of the trials on this data only: on another draw of generated data, ranks may differ"
+    assert f"{told} (--data-seeds 3 draws three)." in done.stdout
     assert (folder / "results/figures/compare/mine.Rounded.png").is_file()
 
 
@@ -75,6 +77,7 @@ def test_advice_on_own_data(folder):
         (("lpaa",), "unknown mechanism 'lpaa'"),
         (("lpa", "--bound", "3"), "--bound has no effect without a file of your own"),
         (("lpa", "--scale", "smok"), "'smok'"),
+        (("lpa", "--data-seeds", "0"), "data_seeds=0"),
         (("s_dpdp",), "s_dpdp takes catalogue data, which no board compares"),
     ],
 )

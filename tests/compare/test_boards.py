@@ -14,7 +14,7 @@ from dpbench.compare.boards import names as named
 from dpbench.compare.contests import Measure
 from dpbench.compare.duels import duels
 from dpbench.compare.standings import contests, regrets
-from dpbench.figures import style
+from dpbench.figures import captions, style
 from dpbench.figures.boards import PAPERS, SMALL, TRIVIAL, label, look
 from dpbench.figures.draw import load_script
 from dpbench.mechanisms.base import MECHANISMS
@@ -151,6 +151,36 @@ def test_figures_are_one_page_wide_and_readable(script, numbers):
     shown = script.summary(numbers)
     assert shown["board"].tolist() == ["pure ε"] * 3 + ["(ε, δ)", "reads the data"]
     assert (shown["neighbours"] == "add or remove one row").all()
+
+
+def test_a_board_says_what_its_intervals_are_about(script, numbers):
+    """One draw of the data: about this draw. Three: about the draws, too. Both relations of neighbours are in the caption."""
+    run, trials = made()
+    parts = [trials.assign(data_seed=seed) for seed in range(3)]
+    several = script.numbers(pd.concat(parts, ignore_index=True), run)
+    mixed = script.numbers(pd.concat([parts[0], *(p[p["dataset"] == "netflix"] for p in parts[1:])]), run)
+    other = numbers.assign(neighbours=numbers["neighbours"].where(numbers["who"] != "zero", "any two datasets"))
+    for table, expected in (
+        (numbers, "the noise of the trials on this data only: on another draw"),
+        (several, "the noise of the trials and the differences between 3 draws of the data"),
+        (mixed, "the noise of the trials and the differences between up to 3 draws of the data"),
+        (other, "neighbours: add or remove one row; Zero: any two datasets"),
+    ):
+        with style.paper_style():
+            figure = script.figures(table)["pure"]
+        assert expected in " ".join(captions.told(figure))
+        style.plt.close(figure)
+
+
+def test_an_error_that_is_not_split_is_not_an_empty_bar(script, numbers):
+    """A user's release without stages has no causes."""
+    shares = [c for c in numbers.columns if c.startswith("share_")]
+    table = numbers.copy()
+    table.loc[table["who"] == "lpa", shares] = np.nan
+    with style.paper_style():
+        figure = script.figures(table)["pure"]
+    assert [text.get_text() for text in figure.axes[2].texts] == ["not split"]
+    style.plt.close(figure)
 
 
 def test_who_is_of_the_papers_is_what_the_classes_say():
