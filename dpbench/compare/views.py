@@ -34,10 +34,14 @@ def boards(numbers: pd.DataFrame, column: str, measured: str, *, share: bool = F
 
 
 def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
-    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries."""
+    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
+
+    The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
+    """
     prefix = f"metric.{BY_SIZE}"
     columns = {c: float(c.removeprefix(prefix)) for c in trials.columns if c.startswith(prefix)}
-    kept = [c for c in trials.columns if not c.startswith("metric.")]
+    causes = f"metric.{tables.SPLIT}"
+    kept = [c for c in trials.columns if not c.startswith("metric.") or c.startswith(causes)]
     parts = []
     for _, mine in trials.groupby("setting", sort=False):
         asked = sorted((c for c in columns if mine[c].notna().any()), key=columns.__getitem__)
@@ -46,7 +50,9 @@ def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
             part = mine[kept].assign(place=place(labels), share=share)
             parts.append(part.assign(**{"metric.abs_error": mine[column]}))
     frame = pd.concat(parts, ignore_index=True)
-    return tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+    found = tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+    means_only = [c for c in found.columns if c.startswith(tables.SPLIT) and c.endswith(("_se", "_p95"))]
+    return found.drop(columns=means_only)
 
 
 def place(labels: Mapping[str, Any]) -> str:

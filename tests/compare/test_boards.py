@@ -209,6 +209,26 @@ def test_sizes_of_queries_are_those_of_the_task():
     assert views.place(labels) == "1e12 cells"
 
 
+def test_boards_of_queries_show_the_split_of_the_error():
+    """Its causes are known for the queries of all sizes together, and are shown for each size."""
+    names = ("geometric", "filter")
+    run = Run("cross/ranges", "smoke", 2, 0, tuple(setting("census", name, 1.0) for name in names))
+    labels = {"dataset": "census", "epsilon": 1.0, "task.share": 0.01, "task.upto": 0.1, "task.steps": 2}
+    errors = {"abs_error/10": 2.0, "abs_error/100": 5.0, "share_noise": 30.0, "share_dropping": 10.0}
+    rows = [
+        {**labels, "mechanism": one.mechanism.name, "setting": one.id, "trial": trial, "data_seed": 0}
+        | {f"metric.{name}": value + trial for name, value in errors.items()}
+        for one in run.settings
+        for trial in range(2)
+    ]
+    numbers = views.query_numbers(pd.DataFrame(rows), run)
+    assert numbers["share"].value_counts().to_dict() == {"1 %": 2, "10 %": 2}
+    assert (numbers["share_noise"] == 30.5).all()
+    assert not [name for name in numbers.columns if name.startswith("share_") and name.endswith(("_se", "_p95"))]
+    split = tables.shares(numbers, Board.PURE).set_index("who")
+    assert split.loc["filter"].to_dict() == pytest.approx({"noise": 30.5 / 41, "dropping": 10.5 / 41})
+
+
 def test_boards_from_labels_alone_are_those_of_the_run():
     """As `check` makes the numbers of a figure, which has no run."""
     rows = [
