@@ -93,5 +93,5 @@ def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
             mine = trials[(length.isna() | (length == k)) & trials[column].notna()]
             parts.append(mine[kept].assign(K=k, **{"metric.precision": mine[column]}))
     frame = pd.concat(parts, ignore_index=True)
-    precision = Measure("precision", share=True, steps=KS[-1])
+    precision = Measure("precision", share=True, counts="K")
     return tables.numbers(frame, run, {"precision": precision}, by=RANKINGS, apart=("k",))
