@@ -150,6 +150,8 @@ def _regrets(ax: Axes, ranking: pd.DataFrame, highlight: str, share: bool) -> No
         ticks = ticks if len(ticks) <= 4 else [t for t in ticks if t not in (2, 5)]
         ax.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=SMALL)
         ax.minorticks_off()
+    else:  # in points, as in the cells
+        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
     ax.tick_params(length=0, labelsize=None)
     ax.tick_params(axis="x", labelsize=SMALL)
     ax.set_title("regret (95 %)", fontsize=SMALL + 0.5)

@@ -153,6 +153,19 @@ def test_figures_are_one_page_wide_and_readable(script, numbers):
     assert (shown["neighbours"] == "add or remove one row").all()
 
 
+def test_regrets_of_shares_are_in_points_like_the_cells(numbers):
+    """An x-axis from 0 to 1 under cells from 0 to 100 would be two units in one figure."""
+    table = numbers.rename(columns={"mae": "precision"}).assign(regret=0.2, regret_low=0.1, regret_high=0.4, ratio=0.2)
+    with style.paper_style():
+        figure = views.boards(table, "dataset", "precision, points", share=True)["pure"]
+    figure.canvas.draw()
+    shown = {text.get_text() for text in figure.axes[0].get_xticklabels()}
+    assert "20" in shown
+    assert "0.2" not in shown
+    assert {text.get_text() for text in figure.axes[1].texts} == {"20"}
+    style.plt.close(figure)
+
+
 def test_a_board_says_what_its_intervals_are_about(script, numbers):
     """One draw of the data: about this draw. Three: about the draws, too. Both relations of neighbours are in the caption."""
     run, trials = made()
