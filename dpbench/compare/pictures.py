@@ -16,10 +16,9 @@ from dpbench.results.run import Run
 
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
-    "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, in all "
-    "or in some settings of a cell; "
-    "squared error: its causes, over all settings; grey cells: the darker, the further from the best; empty cells: the mechanism "
-    "does not run there"
+    "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, in "
+    "all or in some settings of a cell; squared error: its causes, over all settings; grey cells: the darker, the further from the "
+    "best; empty cells: the mechanism does not run there"
 )
 SHARE_CAPTION = (
     "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
@@ -36,8 +35,12 @@ def board_picture(
     columns: Sequence[str] | None = None,
     share: bool = False,
     highlight: str = "",
+    generated: bool = True,
 ) -> Figure:
-    """One board; its cells are mechanisms by the values of a column, in the order of `columns` if that is given."""
+    """One board; its cells are mechanisms by the values of a column, in the order of `columns` if that is given.
+
+    generated: whether some of the data comes from a generator, or may.
+    """
     figure = board_figure(
         tables.ranking(numbers, board),
         tables.cells(numbers, board, column, share=share),
@@ -48,7 +51,7 @@ def board_picture(
         share=share,
         highlight=highlight,
     )
-    captions.tell(figure, f"intervals and dots are about {tables.covered(numbers)}")
+    captions.tell(figure, f"intervals and dots are about {tables.covered(numbers, generated=generated)}")
     captions.tell(figure, neighbours_line(numbers, board))
     return figure
 
@@ -71,9 +74,10 @@ def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None) -> F
     column = "dataset" if "dataset" in numbers else "place"
     share = "precision" in numbers
     measured = "precision, points" if share else "absolute error" if column == "place" else "MAE"
+    generated = bool(run.data_seeds)
     with style.paper_style():
         shown = board or present(numbers["board"])[0]
-        figure = board_picture(numbers, shown, column, measured, share=share, highlight=who)
+        figure = board_picture(numbers, shown, column, measured, share=share, highlight=who, generated=generated)
         explained = [*captions.told(figure), SHARE_CAPTION if share else CAPTION]
         captions.note(figure, [*notes(run, marked=False), *explained])
     return figure

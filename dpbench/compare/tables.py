@@ -112,12 +112,13 @@ def shares(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
     return found.rename(columns={name: name.removeprefix(SPLIT) for name in parts})
 
 
-def covered(table: pd.DataFrame) -> str:
+def covered(table: pd.DataFrame, *, generated: bool = True) -> str:
     """What the intervals and conclusions of a board are about. A ranking on one draw of the data may not hold on another."""
     draws = table[DATA_SEEDS] if DATA_SEEDS in table else pd.Series([1])
     most = int(draws.max())
     if most < 2:
-        return "the noise of the trials on this data only: on another draw of generated data, ranks may differ"
+        other = ": on another draw of generated data, ranks may differ" if generated else ""
+        return f"the noise of the trials on this data only{other}"
     some = "" if draws.min() == most else "up to "
     return f"the noise of the trials and the differences between {some}{most} draws of the data"
 
