@@ -217,7 +217,7 @@ def _split(ax: Axes, shares: pd.DataFrame, names: Sequence[str]) -> None:
         kind: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
         ax.barh(range(len(names)), width, left=start, height=0.7, label=f"error by {part}", **kind)
         start += width
-    for at in np.flatnonzero(start == 0):  # an empty bar would look like no error at all
+    for at in np.flatnonzero(start == 0).tolist():  # an empty bar would look like no error at all
         ax.text(0.5, at, "not split", ha="center", va="center", fontsize=SMALL, color="#666666")
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, 1)
