@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from dpbench.compare.newcomer import Comparison
 
 FORMS = (".csv", ".tsv", ".parquet", ".gz")
+SETTING = {"dataset": "dataset", "place": "dataset", "epsilon": "ε", "share": "size", "K": "K"}
+"""Columns that make up a setting of a board, and their titles. The size of queries is a part of the domain."""
 EXAMPLES = """examples:
   python -m dpbench compare mine.Rounded
   python -m dpbench compare 'mine.Rounded(step=5)' --scale laptop
   python -m dpbench compare mine.Rounded --dataset netflix movielens --epsilon 0.1 1
   python -m dpbench compare --dataset visits.csv --user who --item place --bound 50 --epsilon 0.5
+  python -m dpbench compare --dataset jobs.csv --cell home,work --count jobs --epsilon 1
 """
 
 
@@ -41,6 +44,8 @@ def main(argv: list[str]) -> int:
     if args.trials is not None:
         positive("trials", args.trials, whole=True)
         overrides["trials"] = args.trials
+    if args.data_seeds is not None:
+        overrides["data_seeds"] = args.data_seeds
     from dpbench.cli.run import carry_out
     from dpbench.compare.newcomer import Where, compare
 
@@ -52,6 +57,7 @@ def main(argv: list[str]) -> int:
         _place(out, found, numbers)
     else:
         _advice(out, found, numbers)
+    _covered(out, found, numbers)
     _save(found)
     return 1 if any(one.verdict == "violated" for one in found.findings) else 0
 
@@ -74,12 +80,16 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help="the largest number of items that one user of your file may have; chosen without looking at the data",
     )
+    add("--cell", help="columns of the cells in your file of a histogram, separated by commas")
+    add("--count", help="column that says how many individuals a line of your histogram stands for (default: one)")
+    add("--shape", help="number of cells of each attribute of your histogram, such as 100x24 (default: what occurs)")
     add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
     add(
         "--experiment",
         help="the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)",
     )
     add("--trials", type=int, help="trials per setting (default: by the scale)")
+    add("--data-seeds", type=int, help="draws of generated data (default: by the scale)")
     add("--results", type=Path, help="folder of the trials (default: results)")
     add("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
     add("--no-audit", action="store_true", help="skip the audit, which takes up to 15 seconds")
@@ -89,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
     """The datasets by name; a file becomes the dataset `table`."""
     files = [name for name in args.dataset or () if Path(name).suffix.lower() in FORMS or "/" in name]
-    own = {"user": args.user, "item": args.item, "bound": args.bound}
+    own = {name: getattr(args, name) for name in ("user", "item", "bound", "cell", "count", "shape")}
     if not files:
         for name, value in own.items():
             if value is not None:
@@ -97,7 +107,8 @@ def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
         return args.dataset, {}
     if len(args.dataset) > 1:
         raise UserError(f"--dataset {' '.join(args.dataset)}: expected one file of your own, or names of datasets")
-    overrides: dict[str, Any] = {"dataset.table.path": files[0], "dataset.table.kind": "incidence"}
+    kind = "contingency" if args.cell else "incidence"
+    overrides: dict[str, Any] = {"dataset.table.path": files[0], "dataset.table.kind": kind}
     overrides |= {f"dataset.table.{name}": value for name, value in own.items() if value is not None}
     return ["table"], overrides
 
@@ -154,8 +165,8 @@ def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
     """Every setting: the newcomer's distance to the best mechanism, and which one that is."""
     from dpbench.figures.style import epsilon_name
 
-    keys = [name for name in ("dataset", "place", "epsilon", "share", "K") if name in mine]
-    table = Table(*("ε" if k == "epsilon" else k for k in keys), box=box.SIMPLE_HEAD, pad_edge=False)
+    keys = [name for name in SETTING if name in mine]
+    table = Table(*(SETTING[name] for name in keys), box=box.SIMPLE_HEAD, pad_edge=False)
     for head in ("below the best by" if share else "times the best", "at least", "at most", "standing", "best"):
         table.add_column(head)
     best = numbers[numbers["ratio"] == (0.0 if share else 1.0)]
@@ -189,7 +200,9 @@ def _bias(out: Console, mine: pd.DataFrame) -> None:
     """Print the split into bias and variance, which works without the stages of a release."""
     if "bias2" not in mine or not (known := mine.dropna(subset=["bias2", "variance"])).shape[0]:
         return
-    bias = known["bias2"].clip(lower=0)
+    # A few pairs of trials estimate an unbiased release as biased by some per cent: what may be chance does not count.
+    chance = 2 * known["bias2_se"].fillna(0.0)
+    bias = known["bias2"].where(known["bias2"] > chance, 0.0).clip(lower=0)
     share = (bias / (bias + known["variance"])).mean()
     told = "a release with `stages` is split further; stages=() if its only step is noise"
     out.print(
@@ -206,10 +219,11 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
     metric = next(name for name in ("mae", "abs_error", "precision") if name in numbers)
     for board in present(numbers["board"]):
         table = Table(title=board.told, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-        for head in ("dataset", "ε", "lowest", metric, "not certainly worse", "competitive"):
-            table.add_column(head, overflow="fold")
         own = numbers[(numbers["board"] == str(board)) & numbers["ratio"].notna()]
-        keys = [name for name in ("dataset", "place", "epsilon") if name in own]
+        keys = [name for name in SETTING if name in own]
+        best = "highest" if metric == "precision" else "lowest"
+        for head in (*(SETTING[name] for name in keys), best, metric, "not certainly worse", "competitive"):
+            table.add_column(head, overflow="fold")
         for key, group in own.groupby(keys, sort=False):
             first = group.loc[group["ratio"].idxmin()]
             shown = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
@@ -227,6 +241,15 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
         notes().print(f"left out: {escape(', '.join(places))}: {escape(reason)}", soft_wrap=True)
     if any("bound is declared" in reason for reason in left_out):
         notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")
+
+
+def _covered(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+    """Print what the intervals are about; with one draw of generated data, also how to have more."""
+    from dpbench.compare.tables import covered
+
+    more = " (--data-seeds 3 draws three)" if len(found.run.data_seeds) == 1 else ""
+    told = covered(numbers, generated=bool(found.run.data_seeds))
+    out.print(f"Intervals and verdicts are about {told}{more}.", highlight=False, soft_wrap=True)
 
 
 def _save(found: Comparison) -> None:

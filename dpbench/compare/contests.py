@@ -8,8 +8,8 @@ of heavy-tailed errors have short tails. Imported by `standings`; imports numpy 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,12 @@ class Measure:
     """A share between 0 and 1, the higher the better: compared by differences."""
     steps: int = 0
     """For a share: the number of items it counts. A share that is constant in a few trials may still change by one item."""
+    counts: str = ""
+    """For a share of different numbers of items: the label of a setting that holds their number, such as `K`."""
+
+    def at(self, labels: Mapping[str, Hashable]) -> Measure:
+        """The measure in a setting with these labels."""
+        return replace(self, steps=int(str(labels[self.counts]))) if self.counts else self
 
     @property
     def margin(self) -> float:
@@ -109,6 +115,8 @@ class Contest:
     """Variances of the centres, from the noise of the trials and, if there are several, the draws of the data."""
     freedom: Floats
     """Degrees of freedom of the variances."""
+    estimated: Floats | None = None
+    """The variances before those that are too small were raised (`Measure.least_variance`). None: none was raised."""
 
     def distances(self, tests: int, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Lower and upper bounds of centre i minus centre j, which hold simultaneously with probability 1 - level.
@@ -120,15 +128,22 @@ class Contest:
         k = len(self.names)
         apart = self.centres[:, None] - self.centres[None, :]
         variance = self.variances[:, None] + self.variances[None, :]
-        share = np.square(self.variances) / self.freedom
-        with np.errstate(divide="ignore", invalid="ignore"):
-            freedom = np.square(variance) / (share[:, None] + share[None, :])  # Welch and Satterthwaite
-        freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), np.inf)
+        freedom = self._pair_freedom(self.variances)
+        if self.estimated is not None:  # raising a variance must not make the other one look better known
+            freedom = np.minimum(freedom, self._pair_freedom(self.estimated))
         critical = stats.t.isf(level / max(1, tests) / max(1, k * (k - 1)), freedom)
         with np.errstate(invalid="ignore"):
             wide = np.where(np.isfinite(variance), critical * np.sqrt(variance), np.inf)
         np.fill_diagonal(wide, 0.0)
         return apart - wide, apart + wide
+
+    def _pair_freedom(self, variances: Floats) -> Floats:
+        """The degrees of freedom of each pair's difference, by Welch and Satterthwaite."""
+        variance = variances[:, None] + variances[None, :]
+        share = np.square(variances) / self.freedom
+        with np.errstate(divide="ignore", invalid="ignore"):
+            freedom = np.square(variance) / (share[:, None] + share[None, :])
+        return np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), np.inf)
 
     def judged(self, tests: int, level: float = LEVEL) -> Judgement:
         """Each mechanism compared with the best one."""
@@ -166,6 +181,7 @@ def contest(samples: Samples) -> Contest:
     floors = samples.floors or (0.0,) * len(scores)
     means = samples.draw_means()
     noise = np.array([_noise(own, floor) for own, floor in zip(scores, floors, strict=True)])
+    estimated = np.array([_noise(own, 0.0) for own in scores])
     freedom = np.array([max(1, sum(x.size - 1 for x in own)) for own in scores], dtype=np.float64)
     if draws > 1 and len(scores) > 1:
         alone = means - np.median(means, axis=0)
@@ -175,8 +191,8 @@ def contest(samples: Samples) -> Contest:
         together = float(np.square(rest).sum()) / degrees / draws
         between = np.maximum(alone, together)
         freedom = np.where(between > noise, float(degrees), freedom)
-        noise = np.maximum(noise, between)
-    return Contest(samples.names, means.mean(axis=1), noise, freedom)
+        noise, estimated = np.maximum(noise, between), np.maximum(estimated, between)
+    return Contest(samples.names, means.mean(axis=1), noise, freedom, estimated)
 
 
 def _noise(own: Sequence[Floats], floor: float) -> float:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpbench.audit.finding import Finding
 
 EXPERIMENTS = {"incidence": "cross/leaderboard", "records": "cross/leaderboard", "contingency": "cross/ranges"}
-"""The experiment in which a mechanism is compared, by the first kind of data that it accepts."""
+"""The experiment in which mechanisms are compared, by the first kind of data that they accept, or by the kind of the data."""
 RANKINGS = "cross/topk"
 Execute = Callable[[Plan, Store], Result]
 
@@ -163,7 +163,7 @@ def compare(
     newcomer = None if mechanism is None else Newcomer.of(mechanism)
     if newcomer is None and where.datasets is None and not where.given:
         raise UserError("nothing to compare: give a mechanism, such as mine.Rounded, or a dataset")
-    experiment = where.experiment or (newcomer.experiment if newcomer else EXPERIMENTS["incidence"])
+    experiment = where.experiment or (newcomer.experiment if newcomer else _experiment_of_data(where))
     plan = make_plan(_joined(where.config(experiment), newcomer))
     _require(plan, newcomer)
     plan.run.save()
@@ -174,6 +174,17 @@ def compare(
     return Comparison(
         plan.run, newcomer.variant.name if newcomer else "", newcomer.board if newcomer else None, result, findings
     )
+
+
+def _experiment_of_data(where: Where) -> str:
+    """The experiment for the kind of the first dataset. A name that is not known is refused later, with the nearest one."""
+    kind = where.given[0].kind if where.given else ""
+    for name in [*(where.datasets or ())][:1]:
+        if name in catalogue.options("dataset"):
+            kind = str(where.overrides.get(f"dataset.{name}.kind") or catalogue.dataset(name).kind)
+    if kind and kind not in EXPERIMENTS:
+        raise UserError(f"no board compares mechanisms for {kind} data: expected {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[kind or "incidence"]
 
 
 def _joined(config: RunConfig, newcomer: Newcomer | None) -> RunConfig:

@@ -56,9 +56,10 @@ def contests(
             str(name): {int(seed): part[column].to_numpy(dtype=np.float64) for seed, part in own.groupby(DATA_SEED)}
             for name, own in group.groupby(who, sort=False)
         }
-        samples = Samples.of(measure, values)
+        key = setting if isinstance(setting, tuple) else (setting,)
+        samples = Samples.of(measure.at(dict(zip(by, key, strict=True))), values)
         if samples.scores[0]:
-            found.append((setting if isinstance(setting, tuple) else (setting,), samples))
+            found.append((key, samples))
     tests = corrected * max(1, sum(len(samples.names) > 1 for _, samples in found))
     judged = []
     for setting, samples in found:

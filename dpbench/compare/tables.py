@@ -14,7 +14,7 @@ import pandas as pd
 from dpbench.compare.boards import Board, boarded, present
 from dpbench.compare.contests import Measure
 from dpbench.compare.standings import SETTING, Standing, contests, regrets, standings
-from dpbench.results.frame import summarise
+from dpbench.results.frame import DATA_SEEDS, summarise
 from dpbench.results.run import Run
 
 SPLIT = "share_"
@@ -110,6 +110,17 @@ def shares(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
     part = own[parts].clip(lower=0).div(total.where(total > 0), axis=0)
     found = part.assign(who=own["who"]).groupby("who", sort=False).mean().reset_index()
     return found.rename(columns={name: name.removeprefix(SPLIT) for name in parts})
+
+
+def covered(table: pd.DataFrame, *, generated: bool = True) -> str:
+    """What the intervals and conclusions of a board are about. A ranking on one draw of the data may not hold on another."""
+    draws = table[DATA_SEEDS] if DATA_SEEDS in table else pd.Series([1])
+    most = int(draws.max())
+    if most < 2:
+        other = ": on another draw of generated data, ranks may differ" if generated else ""
+        return f"the noise of the trials on this data only{other}"
+    some = "" if draws.min() == most else "up to "
+    return f"the noise of the trials and the differences between {some}{most} draws of the data"
 
 
 SUMMARY = {

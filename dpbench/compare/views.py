@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.compare import tables
-from dpbench.compare.boards import Board, present
+from dpbench.compare.boards import present
 from dpbench.compare.contests import Measure
-from dpbench.figures.boards import board_figure
-from dpbench.figures.shapes import ordered
+from dpbench.compare.pictures import board_picture
 from dpbench.results.run import Run
 
 QUERIES = ("place", "epsilon", "share")
@@ -22,55 +21,27 @@ RANKINGS = ("dataset", "epsilon", "K")
 KS = (10, 100)
 BY_SIZE = "abs_error/"
 GROWING = "growing_table"
-CAPTION = (
-    "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
-    "a 95 % interval if there is one; dots: certainly within a tenth of the best, in all or in some settings of a cell; "
-    "squared error: its causes; grey cells: the darker, the further from the best; empty cells: the mechanism does not run there"
-)
-SHARE_CAPTION = (
-    "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
-    "there is one; dots: certainly within 5 points of the best, in all or in some settings of a cell"
-)
 
 
 def boards(numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False) -> dict[str, Figure]:
     """One figure per board, by its slug; the cells of each are mechanisms by the values of a column."""
     return {
-        board.slug: _figure(numbers, board, column, ordered(numbers[column]), measured, share)
-        for board in present(numbers["board"])
+        board.slug: board_picture(numbers, board, column, measured, share=share) for board in present(numbers["board"])
     }
-
-
-def _figure(
-    numbers: pd.DataFrame, board: Board, column: str, columns: Sequence[str], measured: str, share: bool
-) -> Figure:
-    return board_figure(
-        tables.ranking(numbers, board),
-        tables.cells(numbers, board, column, share=share),
-        title=f"Board: {board.told}",
-        columns=columns,
-        shares=tables.shares(numbers, board),
-        measured=measured,
-        share=share,
-    )
-
-
-def first(figures: dict[str, Figure]) -> Figure:
-    return next(iter(figures.values()))
-
-
-def rest(figures: dict[str, Figure]) -> dict[str, Figure]:
-    return dict(list(figures.items())[1:])
 
 
 # Queries.
 
 
 def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
-    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries."""
+    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
+
+    The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
+    """
     prefix = f"metric.{BY_SIZE}"
     columns = {c: float(c.removeprefix(prefix)) for c in trials.columns if c.startswith(prefix)}
-    kept = [c for c in trials.columns if not c.startswith("metric.")]
+    causes = f"metric.{tables.SPLIT}"
+    kept = [c for c in trials.columns if not c.startswith("metric.") or c.startswith(causes)]
     parts = []
     for _, mine in trials.groupby("setting", sort=False):
         asked = sorted((c for c in columns if mine[c].notna().any()), key=columns.__getitem__)
@@ -79,7 +50,9 @@ def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
             part = mine[kept].assign(place=place(labels), share=share)
             parts.append(part.assign(**{"metric.abs_error": mine[column]}))
     frame = pd.concat(parts, ignore_index=True)
-    return tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+    found = tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+    means_only = [c for c in found.columns if c.startswith(tables.SPLIT) and c.endswith(("_se", "_p95"))]
+    return found.drop(columns=means_only)
 
 
 def place(labels: Mapping[str, Any]) -> str:
@@ -100,7 +73,7 @@ def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
     """The boards by dataset and domain, and also by the size of the queries."""
     sizes = sorted(numbers["share"].unique(), key=lambda share: float(share.rstrip(" %")))
     by_size = {
-        f"{board.slug}-sizes": _figure(numbers, board, "share", sizes, measured, False)
+        f"{board.slug}-sizes": board_picture(numbers, board, "share", measured, columns=sizes)
         for board in present(numbers["board"])
     }
     return boards(numbers, "place", measured) | by_size
@@ -120,5 +93,5 @@ def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
             mine = trials[(length.isna() | (length == k)) & trials[column].notna()]
             parts.append(mine[kept].assign(K=k, **{"metric.precision": mine[column]}))
     frame = pd.concat(parts, ignore_index=True)
-    precision = Measure("precision", share=True, steps=KS[-1])
+    precision = Measure("precision", share=True, counts="K")
     return tables.numbers(frame, run, {"precision": precision}, by=RANKINGS, apart=("k",))

@@ -150,6 +150,8 @@ def _regrets(ax: Axes, ranking: pd.DataFrame, highlight: str, share: bool) -> No
         ticks = ticks if len(ticks) <= 4 else [t for t in ticks if t not in (2, 5)]
         ax.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=SMALL)
         ax.minorticks_off()
+    else:  # in points, as in the cells
+        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
     ax.tick_params(length=0, labelsize=None)
     ax.tick_params(axis="x", labelsize=SMALL)
     ax.set_title("regret (95 %)", fontsize=SMALL + 0.5)
@@ -215,6 +217,8 @@ def _split(ax: Axes, shares: pd.DataFrame, names: Sequence[str]) -> None:
         kind: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
         ax.barh(range(len(names)), width, left=start, height=0.7, label=f"error by {part}", **kind)
         start += width
+    for at in np.flatnonzero(start == 0).tolist():  # an empty bar would look like no error at all
+        ax.text(0.5, at, "not split", ha="center", va="center", fontsize=SMALL, color="#666666")
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, 1)
     ax.set_yticks([])

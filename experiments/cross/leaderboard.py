@@ -7,14 +7,14 @@ statistics.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.compare import tables, views
+from dpbench.compare import pictures, tables, views
 from dpbench.compare.contests import Measure
 from dpbench.results.run import Run
 
 MEASURES = {name: Measure(name) for name in ("mae", "mre", "mse", "kl")}
 MEANS = {"precision_at_10": "precision@10", "precision_at_100": "precision@100", "kl": "KL"}
 
-CAPTION = views.CAPTION
+CAPTION = pictures.CAPTION
 
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:

@@ -3,10 +3,10 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.compare import tables, views
+from dpbench.compare import pictures, tables, views
 from dpbench.results.run import Run
 
-CAPTION = views.CAPTION
+CAPTION = pictures.CAPTION
 
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:

@@ -6,10 +6,10 @@ Precision is a share: mechanisms are compared by differences, in percentage poin
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.compare import tables, views
+from dpbench.compare import pictures, tables, views
 from dpbench.results.run import Run
 
-CAPTION = views.SHARE_CAPTION
+CAPTION = pictures.SHARE_CAPTION
 
 
 def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:

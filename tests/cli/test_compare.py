@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
+
+from dpbench.cli.common import console
+from dpbench.cli.compare import _bias
 
 from support.door import dpbench
 
@@ -45,6 +49,8 @@ def test_a_stranger_stands_on_its_board_and_its_audit_is_told(folder):
     assert "clipped_laplace" in done.stdout
     assert "gaussian" not in done.stdout
     assert "violated (the scale of laplace differs" in done.stdout
+    told = "about the noise of the trials on this data only: on another draw of generated data, ranks may differ"
+    assert f"{told} (--data-seeds 3 draws three)." in done.stdout
     assert (folder / "results/figures/compare/mine.Rounded.png").is_file()
 
 
@@ -74,7 +80,10 @@ def test_advice_on_own_data(folder):
         (("mine.Roundd",), "has no 'Roundd': did you mean 'Rounded'"),
         (("lpaa",), "unknown mechanism 'lpaa'"),
         (("lpa", "--bound", "3"), "--bound has no effect without a file of your own"),
+        (("--dataset", "visits.csv", "--count", "n"), "count=n has no effect on incidence data"),
+        (("--dataset", "running_example"), "no board compares mechanisms for catalogue data"),
         (("lpa", "--scale", "smok"), "'smok'"),
+        (("lpa", "--data-seeds", "0"), "data_seeds=0"),
         (("s_dpdp",), "s_dpdp takes catalogue data, which no board compares"),
     ],
 )
@@ -101,6 +110,25 @@ def test_peers_and_own_yaml_go_by_their_names(folder):
     assert "opendp_laplace is on the board pure ε" in peer.stdout
     near = dpbench("compare", "carefull", cwd=folder)
     assert (near.returncode, "did you mean 'careful'?" in near.stderr) == (2, True)
+
+
+def test_advice_on_an_own_histogram_is_given_by_size_of_the_ranges(folder):
+    """The kind of the data decides the board. 64 cells have ranges of three sizes, each with one line per board."""
+    lines = "\n".join(f"{i % 8},{i // 8},{i * i % 31}" for i in range(64))
+    (folder / "jobs.csv").write_text(f"home,work,jobs\n{lines}\n")
+    own = ("--dataset", "jobs.csv", "--cell", "home,work", "--count", "jobs", "--epsilon", "1", "--trials", "3")
+    done = dpbench("compare", *own, "--jobs", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [done.stdout.count(f" {size} %") for size in ("0.7", "6", "50")] == [3, 3, 3]
+    assert "Intervals and verdicts are about the noise of the trials on this data only." in done.stdout
+
+
+@pytest.mark.parametrize(("error", "told"), [(1.0, "bias 0 %, variance 100 %"), (0.1, "bias 20 %, variance 80 %")])
+def test_a_bias_that_may_be_chance_is_not_told(capsys, error, told):
+    """1 of 5 parts of the squared error, known within a standard error of 1 or of 0.1."""
+    mine = pd.DataFrame({"bias2": [1.0], "bias2_se": [error], "variance": [4.0], "variance_se": [0.1]})
+    _bias(console(), mine)
+    assert told in capsys.readouterr().out
 
 
 def test_what_is_left_out_for_one_reason_is_told_once(folder):

@@ -14,7 +14,7 @@ from dpbench.compare.boards import names as named
 from dpbench.compare.contests import Measure
 from dpbench.compare.duels import duels
 from dpbench.compare.standings import contests, regrets
-from dpbench.figures import style
+from dpbench.figures import captions, style
 from dpbench.figures.boards import PAPERS, SMALL, TRIVIAL, label, look
 from dpbench.figures.draw import load_script
 from dpbench.mechanisms.base import MECHANISMS
@@ -153,6 +153,49 @@ def test_figures_are_one_page_wide_and_readable(script, numbers):
     assert (shown["neighbours"] == "add or remove one row").all()
 
 
+def test_regrets_of_shares_are_in_points_like_the_cells(numbers):
+    """An x-axis from 0 to 1 under cells from 0 to 100 would be two units in one figure."""
+    table = numbers.rename(columns={"mae": "precision"}).assign(regret=0.2, regret_low=0.1, regret_high=0.4, ratio=0.2)
+    with style.paper_style():
+        figure = views.boards(table, "dataset", "precision, points", share=True)["pure"]
+    figure.canvas.draw()
+    shown = {text.get_text() for text in figure.axes[0].get_xticklabels()}
+    assert "20" in shown
+    assert "0.2" not in shown
+    assert {text.get_text() for text in figure.axes[1].texts} == {"20"}
+    style.plt.close(figure)
+
+
+def test_a_board_says_what_its_intervals_are_about(script, numbers):
+    """One draw of the data: about this draw. Three: about the draws, too. Both relations of neighbours are in the caption."""
+    run, trials = made()
+    parts = [trials.assign(data_seed=seed) for seed in range(3)]
+    several = script.numbers(pd.concat(parts, ignore_index=True), run)
+    mixed = script.numbers(pd.concat([parts[0], *(p[p["dataset"] == "netflix"] for p in parts[1:])]), run)
+    other = numbers.assign(neighbours=numbers["neighbours"].where(numbers["who"] != "zero", "any two datasets"))
+    for table, expected in (
+        (numbers, "the noise of the trials on this data only: on another draw"),
+        (several, "the noise of the trials and the differences between 3 draws of the data"),
+        (mixed, "the noise of the trials and the differences between up to 3 draws of the data"),
+        (other, "neighbours: add or remove one row; Zero: any two datasets"),
+    ):
+        with style.paper_style():
+            figure = script.figures(table)["pure"]
+        assert expected in " ".join(captions.told(figure))
+        style.plt.close(figure)
+
+
+def test_an_error_that_is_not_split_is_not_an_empty_bar(script, numbers):
+    """A user's release without stages has no causes."""
+    shares = [c for c in numbers.columns if c.startswith("share_")]
+    table = numbers.copy()
+    table.loc[table["who"] == "lpa", shares] = np.nan
+    with style.paper_style():
+        figure = script.figures(table)["pure"]
+    assert [text.get_text() for text in figure.axes[2].texts] == ["not split"]
+    style.plt.close(figure)
+
+
 def test_who_is_of_the_papers_is_what_the_classes_say():
     for name, cls in MECHANISMS.items():
         if cls.__module__.startswith("dpbench.") and name not in TRIVIAL:
@@ -177,6 +220,26 @@ def test_sizes_of_queries_are_those_of_the_task():
     assert views.parts_of(labels, 5) == ["0.01 %", "0.08 %", "0.7 %", "6 %", "50 %"]
     assert views.parts_of(labels, 4) == ["0.08 %", "0.7 %", "6 %", "50 %"]
     assert views.place(labels) == "1e12 cells"
+
+
+def test_boards_of_queries_show_the_split_of_the_error():
+    """Its causes are known for the queries of all sizes together, and are shown for each size."""
+    names = ("geometric", "filter")
+    run = Run("cross/ranges", "smoke", 2, 0, tuple(setting("census", name, 1.0) for name in names))
+    labels = {"dataset": "census", "epsilon": 1.0, "task.share": 0.01, "task.upto": 0.1, "task.steps": 2}
+    errors = {"abs_error/10": 2.0, "abs_error/100": 5.0, "share_noise": 30.0, "share_dropping": 10.0}
+    rows = [
+        {**labels, "mechanism": one.mechanism.name, "setting": one.id, "trial": trial, "data_seed": 0}
+        | {f"metric.{name}": value + trial for name, value in errors.items()}
+        for one in run.settings
+        for trial in range(2)
+    ]
+    numbers = views.query_numbers(pd.DataFrame(rows), run)
+    assert numbers["share"].value_counts().to_dict() == {"1 %": 2, "10 %": 2}
+    assert (numbers["share_noise"] == 30.5).all()
+    assert not [name for name in numbers.columns if name.startswith("share_") and name.endswith(("_se", "_p95"))]
+    split = tables.shares(numbers, Board.PURE).set_index("who")
+    assert split.loc["filter"].to_dict() == pytest.approx({"noise": 30.5 / 41, "dropping": 10.5 / 41})
 
 
 def test_boards_from_labels_alone_are_those_of_the_run():

@@ -108,6 +108,33 @@ def test_shares_that_never_change_are_not_known_exactly():
     assert judged.may_be_best.tolist() == [True, True, False]
 
 
+def test_one_item_of_ten_weighs_more_than_one_of_a_hundred():
+    """Precision 1 and 0.9 in all of six trials: at K = 100 that is ten items apart, at K = 10 only one, which may be chance."""
+    rows = [
+        {"dataset": "d", "epsilon": 1.0, "K": k, "who": who, "metric.precision": value, "data_seed": 0}
+        for k in (10, 100)
+        for who, value in (("a", 1.0), ("b", 0.9))
+        for _ in range(6)
+    ]
+    measure = Measure("precision", share=True, counts="K")
+    judged = contests(pd.DataFrame(rows), measure, by=("dataset", "epsilon", "K"))
+    assert {one.setting[2]: one.judgement.may_be_best.tolist() for one in judged} == {
+        10: [True, True],
+        100: [True, False],
+    }
+
+
+def test_a_raised_variance_does_not_make_the_other_one_better_known():
+    """The more a constant share is said to vary, the less is certain about its difference to another one."""
+    varied = np.array([0.8, 0.9, 0.7, 0.8, 0.9, 0.8])
+    wide = []
+    for steps in (1000, 100, 30, 10):
+        values = {"constant": {0: np.ones(6)}, "varied": {0: varied}}
+        low, high = contest(Samples.of(Measure("precision", share=True, steps=steps), values)).distances(24)
+        wide.append(high[1, 0] - low[1, 0])
+    assert wide == sorted(wide)
+
+
 def test_an_error_of_zero_is_the_best():
     values = {"exact": {0: np.zeros(4)}, "other": {0: np.array([1.0, 1.1, 0.9, 1.0])}}
     judged = contest(Samples.of(Measure("mae"), values)).judged(1)

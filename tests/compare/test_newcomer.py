@@ -9,8 +9,9 @@ import pytest
 import dpbench
 from dpbench import Counts, Incidence, Mechanism
 from dpbench.compare.boards import Board
-from dpbench.compare.newcomer import Newcomer
+from dpbench.compare.newcomer import Newcomer, Where, _experiment_of_data
 from dpbench.errors import UserError
+from dpbench.results.run import DatasetUse
 
 DATA = Incidence.from_rows([[i % 7, (i * i) % 11, 11 + i % 9] for i in range(300)], columns=20)
 
@@ -52,6 +53,21 @@ def test_an_object_on_data_of_the_program(tmp_path):
     assert set(numbers["board"]) == {"pure ε"}
     assert numbers.loc["Twice", "mae"] / numbers.loc["lpa", "mae"] == pytest.approx(2, rel=0.5)
     assert found.figure().get_size_inches()[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("where", "experiment"),
+    [
+        (Where(datasets=["netflix"]), "cross/leaderboard"),
+        (Where(datasets=["gowalla"]), "cross/leaderboard"),
+        (Where(datasets=["census", "adult"]), "cross/ranges"),
+        (Where(datasets=["nosuch"]), "cross/leaderboard"),
+        (Where(datasets=["table"], overrides={"dataset.table.kind": "contingency"}), "cross/ranges"),
+        (Where(given=(DatasetUse("mine", "contingency", "given"),)), "cross/ranges"),
+    ],
+)
+def test_without_a_mechanism_the_data_decides_the_board(where, experiment):
+    assert _experiment_of_data(where) == experiment
 
 
 def test_nonsense_is_refused(tmp_path):
