@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 LEVEL = 0.05
 """Probability that any statement of a whole board is wrong."""
+EQUAL = 1e-12
+"""Numbers whose relative difference is at most this are equal."""
 
 
 @dataclass(frozen=True)
@@ -199,4 +201,9 @@ def _noise(own: Sequence[Floats], floor: float) -> float:
     """The variance of a mechanism's centre from the noise of its trials; infinite if there is only one trial."""
     if any(x.size < 2 for x in own):
         return math.inf
-    return sum(max(float(x.var(ddof=1)), floor) / x.size for x in own) / len(own) ** 2
+    return sum(max(_variance(x), floor) / x.size for x in own) / len(own) ** 2
+
+
+def _variance(x: Floats) -> float:
+    """The sample variance. That of equal numbers is exactly zero: the last digits of their mean must not decide anything."""
+    return 0.0 if np.ptp(x) <= EQUAL * np.abs(x).max() else float(x.var(ddof=1))

@@ -135,6 +135,17 @@ def test_a_raised_variance_does_not_make_the_other_one_better_known():
     assert wide == sorted(wide)
 
 
+def test_last_digits_of_equal_scores_decide_nothing():
+    """A score that is the same in all trials may have a mean that differs from it in the last digit."""
+    share = Measure("precision", share=True, steps=10)
+    last_digits = np.full(6, 0.3) + np.array([0, 0, 0, 0, 0, np.spacing(0.3)])
+    found = [
+        contest(Samples.of(share, {"best": {0: np.ones(6)}, "same": {0: same}})).distances(1)
+        for same in (np.full(6, 0.3), last_digits)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
 def test_an_error_of_zero_is_the_best():
     values = {"exact": {0: np.zeros(4)}, "other": {0: np.array([1.0, 1.1, 0.9, 1.0])}}
     judged = contest(Samples.of(Measure("mae"), values)).judged(1)
