@@ -1,4 +1,7 @@
-"""`figures`: draws every figure and table from the stored trials: PNG, PDF, and the numbers as CSV."""
+"""`figures`: draws every figure and table from the stored trials: PNG, PDF, and the numbers as CSV.
+
+What was not run here is drawn from the record, the reproduction at the size of the papers. Names of such files end in @record.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from dpbench.results.run import Run
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench figures", description=__doc__)
     parser.add_argument(
-        "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
+        "experiment",
+        nargs="*",
+        help="ids such as gs/fig9, or names of runs (default: all that were run or are on record)",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(

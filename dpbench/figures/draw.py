@@ -116,6 +116,7 @@ def closed(run: Run) -> Figure | None:
 def draw_record(record: Record) -> Drawing:
     """The figure of an experiment from its recorded numbers; CannotDraw says why not."""
     from dpbench.figures import captions, style
+    from dpbench.figures.beside import recorded
 
     path, numbers = script(record.experiment), record.numbers()
     if path is None:
@@ -125,7 +126,7 @@ def draw_record(record: Record) -> Drawing:
             module = load_script(path)
             drawing = _shown(module, numbers, record.trials * record.settings)
             for figure in drawing.figures.values():
-                told = record_notes(record, marked=not drawing.more)
+                told = [*record_notes(record, marked=not drawing.more), *recorded(numbers)]
                 captions.note(figure, [*told, *_explained(module, figure, len(record.data_seeds))])
                 captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
     except Exception as error:  # the script may have changed since
@@ -138,9 +139,11 @@ def record_notes(record: Record, *, marked: bool = True) -> list[str]:
     from dpbench.figures.style import MARK, name
 
     trials = f"{'up to ' * (record.trials > 1)}{_trials(record.trials)}"
+    counted = record.trials == 1 and {*record.classes.get("task", ())} <= COUNTING
+    budgets = "" if counted else _budgets(record.epsilons)
     draws = f" on each of {len(record.data_seeds)} draws of the data" if len(record.data_seeds) > 1 else ""
     lines = [
-        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}{_budgets(record.epsilons)}; "
+        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}{budgets}; "
         f"{'; '.join(record.origins)}"
     ]
     if record.not_private and marked:

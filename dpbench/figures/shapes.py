@@ -25,6 +25,12 @@ def ordered(values: pd.Series) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
+def from_zero(ax: Axes) -> None:
+    """Start the y axis at zero, with room below it so that markers at zero are whole."""
+    top = ax.get_ylim()[1]
+    ax.set_ylim(-0.04 * top, top)
+
+
 def dodge(groups: int, members: int) -> list[np.ndarray]:
     """The x positions of each series, side by side in groups; group number i is centred at x = i."""
     step = 0.84 / max(members, 1)
@@ -233,7 +239,7 @@ def table(
         cell.set_text_props(ha="right" if numeric else "left", weight="bold" if row == 0 else "normal")
         if row and soft(numbers.iloc[row - 1]):
             cell.set_text_props(style="italic", color="#666666")
-        cell.PAD = 0.06
+        cell.PAD = 0.07 / (width * cell.get_width())  # of the width of the cell: the same distance in all columns
     if title:
         ax.set_title(title, loc="left", weight="bold")
     return figure
