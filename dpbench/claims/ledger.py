@@ -91,7 +91,10 @@ class Region:
             return "∞" if value > 0 else "-∞"
         if 1e3 <= abs(value) < 1e6:
             return f"{value:.0f}"  # a size, whose last digit may be the point
-        return f"{value:.4g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.2e}"
+        if 1e-3 <= abs(value) < 1e3 or value == 0:
+            return f"{value:.4g}"
+        digits, power = f"{value:.2e}".split("e")
+        return f"{digits}e{int(power)}"
 
 
 def _number(digits: str, percent: str) -> float:

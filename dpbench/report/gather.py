@@ -146,7 +146,8 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
     for name in options("experiment"):
         if name not in there:
             title = catalogue.title(name) or name
-            experiments.append(Experiment(name, title, commands.run_command(name, results, scale)))
+            size = on_record[name].scale if name in on_record else scale  # the command that makes what is shown
+            experiments.append(Experiment(name, title, commands.run_command(name, results, size)))
             experiments[-1].verdicts = [v for v in verdicts if v.claim.experiment == name]
             if name in on_record:
                 _draw_record(experiments[-1], on_record[name])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
 from dpbench.claims.verdicts import Verdict, tally
 from dpbench.report.gather import PAPERS, Facts
-from dpbench.report.text import anchor, listed
+from dpbench.report.text import anchor, expected, listed
 
 FEW = 2
 """How many claims that hold, and how many that do not, are quoted per paper."""
@@ -98,7 +98,7 @@ def _telling(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _quoted(v: Verdict) -> Quoted:
-    return Quoted(v.claim.says.rstrip("."), v.measured, v.claim.expect, anchor("claim", v.claim.id))
+    return Quoted(v.claim.says.rstrip("."), v.measured, expected(v.claim.expect), anchor("claim", v.claim.id))
 
 
 def _source(verdicts: Sequence[Verdict]) -> str:
