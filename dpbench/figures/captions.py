@@ -100,12 +100,12 @@ def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.94) 
     ax.plot([x, x], [low, high], "x", linestyle="", label=PAPER, gid=gid, transform=where, **look)
     ax.annotate(
         stated.text,
-        (x, 0.5),
-        xycoords="axes fraction",
-        xytext=(3, 0),
+        (x, low),
+        xycoords=where,
+        xytext=(4, 4),
         textcoords="offset points",
         ha="left",
-        va="center",
+        va="bottom",
         rotation=90,
         fontsize=SMALL,
         zorder=6,

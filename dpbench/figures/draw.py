@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 COUNTING = frozenset({"statistics", "user_sizes"})
-"""Tasks that only describe the data: a caption of one such trial does not list the budget, which has no effect."""
+"""Tasks that only describe the data: a caption of one such trial does not list budget and privacy, which have no effect."""
 
 
 FEW = 7
@@ -146,7 +146,7 @@ def record_notes(record: Record, *, marked: bool = True) -> list[str]:
         f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}{budgets}; "
         f"{'; '.join(record.origins)}"
     ]
-    if record.not_private and marked:
+    if record.not_private and marked and not counted:
         lines.append(
             f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in record.not_private)}"
         )
@@ -193,7 +193,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
         lines.insert(0, run.title or run.name)
     if len(run.data_seeds) > 1:
         lines.append(commands.several_draws(run))
-    if run.caveats and marked:
+    if run.caveats and marked and not counted:
         lines.append(f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in run.caveats)}")
     return lines
 

@@ -254,7 +254,7 @@ def _text(value: Any, form: str) -> str:
     if pd.isna(value):
         return "not stated"
     if form:
-        return format(value, form)
+        return format(value, form).replace("%", " %")
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
     return (
