@@ -91,11 +91,14 @@ def dataset_points(
         )
         ax.set_title(f"ε = {style.epsilon_name(kind)}", loc="left")
         ax.set_yscale("log")
+        ax.margins(y=0.08)
         ax.set_ylabel(ylabel)
         if any(one.fits(epsilon=kind) for one in stated):
             low, high = ax.get_ylim()
             ax.set_ylim(low * (low / high) ** 0.06, high)  # room for the numbers below the crosses
     _same_limits(axes)
+    for ax in axes:
+        plain_numbers(ax)
     style.legend_above(figure, axes)
     return figure
 

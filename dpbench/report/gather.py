@@ -39,8 +39,10 @@ PAPERS = {
     "gs": "Kellaris and Papadopoulos: Practical Differential Privacy via Grouping and Smoothing, PVLDB 2013",
     "sparse": "Cormode, Procopiuc, Srivastava and Tran: Differentially Private Publication of Sparse Data, ICDT 2012",
     "analytics": "Fan and Jin: A Practical Framework for Privacy-Preserving Data Analytics, WWW 2015",
-    "sensitivity": "Day and Li: Publishing High-dimensional Data Using Sensitivity Control, AsiaCCS 2015",
-    "epicrec": "Shen and Jin: EpicRec, CCS 2016",
+    "sensitivity": "Day and Li: Differentially Private Publishing of High-dimensional Data Using Sensitivity Control, "
+    "AsiaCCS 2015",
+    "epicrec": "Shen and Jin: EpicRec: Towards Practical Differentially Private Framework for Personalized Recommendation, "
+    "CCS 2016",
     "cross": "Across the papers: what none of them compares",
 }
 COMPARED = "cross"

@@ -44,8 +44,8 @@ def test_numbers_are_shown_in_the_papers_unit() -> None:
         "0",
         "0.9751",
         "12346",
-        "1.65e+09",
-        "2.00e-09",
+        "1.65e9",
+        "2.00e-9",
     ]
 
 
