@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from dpbench.compare import tables
 from dpbench.compare.boards import Board, present
 from dpbench.compare.contests import Measure
+from dpbench.figures import captions
 from dpbench.figures.boards import board_figure
 from dpbench.figures.shapes import ordered
 from dpbench.results.run import Run
@@ -25,7 +26,7 @@ GROWING = "growing_table"
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
     "a 95 % interval if there is one; dots: certainly within a tenth of the best, in all or in some settings of a cell; "
-    "squared error: its causes; grey cells: the darker, the further from the best; empty cells: the mechanism does not run there"
+    "grey cells: the darker, the further from the best; empty cells: the mechanism does not run there"
 )
 SHARE_CAPTION = (
     "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
@@ -103,6 +104,8 @@ def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
         f"{board.slug}-sizes": _figure(numbers, board, "share", sizes, measured, False)
         for board in present(numbers["board"])
     }
+    for figure in by_size.values():
+        captions.tell(figure, f"columns: the size of {measured.removeprefix('error of ')}, in percent of the domain")
     return boards(numbers, "place", measured) | by_size
 
 
