@@ -245,6 +245,8 @@ def test_one_search_finds_everything(opened: Any) -> None:
     assert "#data-trajectory" in opened.execute_script(search, "62956")
     assert "#mechanism-knorm-counts" in opened.execute_script(search, "knorm_counts")
     assert [link for link in opened.execute_script(search, "3187 netflix") if link.startswith("#claim-gs-mre")]
+    shown = opened.execute_script("return [...document.querySelectorAll('#found a')].map((link) => link.textContent)")
+    assert "On Netflix at ln 2 the relative error of LPA is 3187 %." in shown, "the sentence alone"
     assert opened.execute_script(search, "no such thing anywhere") == []
     assert opened.execute_script("return document.getElementById('found').hidden") is False
     opened.execute_script(search, "")
