@@ -15,7 +15,7 @@ from dpbench.claims.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
 from dpbench.claims.verdicts import Verdict, tally
 from dpbench.config.schema import SCALES
 from dpbench.paths import EXPERIMENTS
-from dpbench.report.gather import PAPERS, Facts
+from dpbench.report.gather import Facts, title_of
 from dpbench.report.tables import Head, heads
 from dpbench.report.text import anchor, expected
 from dpbench.results.commands import RESULTS
@@ -186,7 +186,7 @@ def _border(v: Verdict) -> float | str:
 def _shares(paper: str, verdicts: Sequence[Verdict]) -> PaperShares:
     found = tally([v for v in verdicts if v.claim.paper == paper])
     shares = tuple(Share(name, count, 100 * count / max(1, found.claims)) for name, count in found.counts.items())
-    return PaperShares(paper, PAPERS.get(paper, paper), shares)
+    return PaperShares(paper, title_of(paper), shares)
 
 
 def _too_small(facts: Facts) -> TooSmall | None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpbench.report.gather import COMPARED, OWN, OWN_TITLE, PAPERS, Experiment
+from dpbench.report.gather import COMPARED, Experiment, title_of
 from dpbench.report.marks import Marks, Note, audit_notes, notes
 from dpbench.report.pictures import Drawn
 from dpbench.report.runs import MechanismUse, RunFacts
@@ -128,8 +128,7 @@ def paper_view(paper: str, experiments: Sequence[Experiment]) -> PaperView:
     mine = [e for e in experiments if e.paper == paper]
     done = tuple(view for e in mine if (view := _view(e)) is not None)
     missing = tuple(Missing(e.id, e.title, e.command) for e in mine if _view(e) is None)
-    title = OWN_TITLE if paper == OWN else PAPERS.get(paper, paper)
-    return PaperView(paper, title, done, missing)
+    return PaperView(paper, title_of(paper), done, missing)
 
 
 def _view(e: Experiment) -> ExperimentView | None:

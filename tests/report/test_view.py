@@ -11,10 +11,11 @@ import pytest
 
 from dpbench.claims.ledger import CONTRADICTED, REPRODUCED, ledger
 from dpbench.claims.verdicts import Group, Verdict
-from dpbench.report.gather import Dataset, Experiment, Facts
+from dpbench.report.gather import Dataset, Experiment, Facts, rank
 from dpbench.report.marks import IN_PART, NO_GUARANTEE, NOT_PRIVATE, Marks, notes
 from dpbench.report.runs import MechanismUse, RunFacts
 from dpbench.report.view import page_view
+from dpbench.report.view_answer import answers
 from dpbench.report.view_claims import claim_view
 from dpbench.report.view_experiments import Download, ExperimentView, Picture, paper_view
 from dpbench.results.record import Record
@@ -134,6 +135,19 @@ def test_a_claim_says_how_it_was_measured_and_on_what() -> None:
     assert view.source == "generated data, paper size, one draw"
     assert view.also == (f"also contradicted ({other.measured}, {other.interval}): original files of movielens",)
     assert view.expects.startswith("≤")
+
+
+def test_what_is_the_users_own_comes_first() -> None:
+    """Own claims, and figures of own experiments, stand before those of the papers."""
+    found = sorted(["gs", "cross", "mine", "own", "sparse"], key=rank)
+    assert found == ["own", "mine", "gs", "sparse", "cross"]
+    claim = dataclasses.replace(ledger()[0], id="mine/one", paper="mine")
+    facts = Facts([], [Verdict(claim, REPRODUCED)], [], [], {}, Path("results"), "")
+    (answer,) = answers(facts)
+    assert (answer.title, answer.counts) == (
+        "Your own experiments and claims",
+        "Of 1 claim that was tested, 1 holds and 0 do not.",
+    )
 
 
 def test_jinja_is_imported_only_to_write_a_report() -> None:
