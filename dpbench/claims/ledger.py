@@ -93,7 +93,9 @@ class Region:
             return f"{value:.0f}"  # a size, whose last digit may be the point
         if 1e-3 <= abs(value) < 1e3 or value == 0:
             return f"{value:.4g}"
-        digits, power = f"{value:.2e}".split("e")
+        if np.isnan(value):
+            return "unknown"
+        digits, _, power = f"{value:.2e}".partition("e")
         return f"{digits}e{int(power)}"
 
 
