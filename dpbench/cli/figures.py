@@ -14,7 +14,7 @@ from dpbench.config.catalogue import options
 from dpbench.errors import unknown
 from dpbench.figures.metadata import EVERY_FORMAT, FORMATS
 from dpbench.results import record
-from dpbench.results.commands import RESULTS, run_command, stored
+from dpbench.results.commands import RESULTS, not_run, run_command, stored
 from dpbench.results.run import Run
 
 
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
             print(f"missing: {name}: {run_command(name, args.results)}")
     elif missing:
         command = run_command(missing[0], args.results)
-        print(f"{len(missing)} experiments have not been run yet, such as {missing[0]}: {command}")
+        print(f"{not_run(len(missing))}, such as {missing[0]}: {command}")
     nothing = not wanted and not recorded
     return 1 if failed or (missing and args.experiment) or nothing else 0
 

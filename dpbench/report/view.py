@@ -140,6 +140,11 @@ class PageView:
     errata: ErrataView
     environment: EnvironmentView
 
+    @property
+    def linked(self) -> frozenset[str]:
+        """The papers, and own groups, that have figures on the page to link to. Own claims may be about a paper's experiment."""
+        return frozenset(paper.id for paper in (*self.figures, self.leaderboard))
+
 
 def page_view(facts: Facts) -> PageView:
     return PageView(

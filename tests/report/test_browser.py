@@ -281,6 +281,8 @@ def test_on_a_small_screen_nothing_sticks_out_or_overlaps(page: Callable[..., An
     opened = page(width=width, height=844)
     assert not opened.execute_script("return document.getElementById('claims-list').open"), "200 cards are a long way"
     opened.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    long = "document.querySelectorAll('.origin').forEach(e => { e.textContent = 'cells=1000000000000, mean=20, '.repeat(4) })"
+    opened.execute_script(long)
     assert opened.execute_script("return document.documentElement.scrollWidth") <= width
     spilt = """return [...document.querySelectorAll('.scroll')].filter(e => getComputedStyle(e).overflowY === 'visible')
         .filter(e => e.scrollHeight > e.clientHeight + 2).map(e => e.firstChild.id)"""

@@ -148,6 +148,7 @@ def test_what_is_the_users_own_comes_first() -> None:
         "Your own experiments and claims",
         "Of 1 claim that was tested, 1 holds and 0 do not.",
     )
+    assert "mine" not in page_view(facts).linked, "there is no figure to link to"
 
 
 def test_jinja_is_imported_only_to_write_a_report() -> None:
