@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import traceback
 from collections.abc import Iterable
 from numbers import Real
 from pathlib import Path
@@ -15,9 +16,25 @@ NEAR = 0.6  # similarity above which a name is suggested: "nosuch" must not sugg
 class UserError(ValueError):
     """Wrong use: shown as one line, exit status 2, never with a traceback."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of the traceback."""
+        return _in_a_notebook(self)
+
 
 class Failed(Exception):
     """Work that failed for a reason the user can understand: shown as one line, exit status 1."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of the traceback."""
+        return _in_a_notebook(self)
+
+
+def _in_a_notebook(error: Exception) -> list[str]:
+    """The user's own lines that led to an error, and its message; not the frames of this package, nor those of the notebook."""
+    ours = (str(Path(__file__).parent), f"{os.sep}IPython{os.sep}")
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not any(folder in frame.filename for folder in ours)]
+    return [*(f"line {frame.lineno}: {frame.line}" for frame in own if frame.line), f"dpbench: {error}"]
 
 
 class Damaged(UserWarning):

@@ -15,7 +15,7 @@ def main() -> None:
         run = dpbench.run("gs/fig9", scale="smoke", results=results)
         figure = run.figure()
     assert figure is not None
-    figure.savefig(FILE, dpi=100, bbox_inches="tight", metadata={"Software": None})
+    figure.savefig(FILE, dpi=150, bbox_inches="tight", metadata={"Software": None})
     print(f"{FILE.name}: {FILE.stat().st_size / 1000:.0f} kB")
 
 

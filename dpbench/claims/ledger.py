@@ -91,7 +91,12 @@ class Region:
             return "∞" if value > 0 else "-∞"
         if 1e3 <= abs(value) < 1e6:
             return f"{value:.0f}"  # a size, whose last digit may be the point
-        return f"{value:.4g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.2e}"
+        if 1e-3 <= abs(value) < 1e3 or value == 0:
+            return f"{value:.4g}"
+        if np.isnan(value):
+            return "unknown"
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{digits}e{int(power)}"
 
 
 def _number(digits: str, percent: str) -> float:

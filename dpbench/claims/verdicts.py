@@ -64,6 +64,8 @@ class Verdict:
     def interval(self) -> str:
         if self.decider is None or self.decider.low == self.decider.high:
             return ""
+        if np.isnan(self.decider.low) or np.isnan(self.decider.high):
+            return "unknown"
         low, high = (self.claim.region.show(end) for end in (self.decider.low, self.decider.high))
         if np.isinf(self.decider.low) and np.isinf(self.decider.high):
             return "unbounded"

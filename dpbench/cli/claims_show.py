@@ -63,7 +63,8 @@ def _about(v: Verdict) -> Text:
     remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence, v.source)))
     lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
     behind = claim.note if v.verdict != UNTESTABLE else ""
-    texts = [v.reason, v.command, *(_other(other) for other in v.others), _borders(v), behind]
+    measure = f"Measure: {claim.measure}" if claim.measure else ""
+    texts = [v.reason, v.command, *(_other(other) for other in v.others), measure, _borders(v), behind]
     if claim.copy_of:
         texts.append(f"Repeats {claim.copy_of}; not counted.")
     lines += [Text(text, "dim") for text in texts if text]

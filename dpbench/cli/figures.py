@@ -1,4 +1,7 @@
-"""`figures`: draws every figure and table from the stored trials: PNG, PDF, and the numbers as CSV."""
+"""`figures`: draws every figure and table from the stored trials: PNG, PDF, and the numbers as CSV.
+
+What was not run here is drawn from the record, the reproduction at the size of the papers. Names of such files end in @record.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,16 @@ from dpbench.config.catalogue import options
 from dpbench.errors import unknown
 from dpbench.figures.metadata import EVERY_FORMAT, FORMATS
 from dpbench.results import record
-from dpbench.results.commands import RESULTS, run_command, stored
+from dpbench.results.commands import RESULTS, not_run, run_command, stored
 from dpbench.results.run import Run
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dpbench figures", description=__doc__)
     parser.add_argument(
-        "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
+        "experiment",
+        nargs="*",
+        help="ids such as gs/fig9, or names of runs (default: all that were run or are on record)",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
@@ -60,7 +65,7 @@ def main(argv: list[str]) -> int:
             print(f"missing: {name}: {run_command(name, args.results)}")
     elif missing:
         command = run_command(missing[0], args.results)
-        print(f"{len(missing)} experiments have not been run yet, such as {missing[0]}: {command}")
+        print(f"{not_run(len(missing))}, such as {missing[0]}: {command}")
     nothing = not wanted and not recorded
     return 1 if failed or (missing and args.experiment) or nothing else 0
 

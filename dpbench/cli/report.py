@@ -8,7 +8,7 @@ from pathlib import Path
 from dpbench.cli.common import notes
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_file
-from dpbench.results.commands import RESULTS
+from dpbench.results.commands import RESULTS, not_run
 
 
 def main(argv: list[str]) -> int:
@@ -32,9 +32,7 @@ def main(argv: list[str]) -> int:
             print(f"note: {experiment.id}: {remark}")
     if facts.missing:
         first = facts.missing[0]
-        print(
-            f"{len(facts.missing)} experiments have not been run yet; the report lists them, such as {first.id}: {first.command}"
-        )
+        print(f"{not_run(len(facts.missing))}; the report lists what is missing, such as {first.id}: {first.command}")
     broken = [e for e in facts.experiments if e.problem]
     for experiment in broken:
         print(f"problem: {experiment.id}: {experiment.problem}; {experiment.command}")

@@ -13,6 +13,7 @@ from dpbench.compare import tables
 from dpbench.compare.boards import present
 from dpbench.compare.contests import Measure
 from dpbench.compare.pictures import board_picture
+from dpbench.figures import captions
 from dpbench.results.run import Run
 
 QUERIES = ("place", "epsilon", "share")
@@ -76,6 +77,8 @@ def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
         f"{board.slug}-sizes": board_picture(numbers, board, "share", measured, columns=sizes)
         for board in present(numbers["board"])
     }
+    for figure in by_size.values():
+        captions.tell(figure, f"columns: the size of {measured.removeprefix('error of ')}, in percent of the domain")
     return boards(numbers, "place", measured) | by_size
 
 

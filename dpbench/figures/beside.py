@@ -29,3 +29,10 @@ def with_files(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
             shown = ", ".join(f"{name}{style.FILES}" for name in sorted(names))
             told.append(f"{shown}: original files, {other.repetitions} trials per setting")
     return pd.concat(parts, ignore_index=True), told
+
+
+def recorded(numbers: pd.DataFrame) -> list[str]:
+    """The note on datasets of original files among the numbers of a record."""
+    names = dict.fromkeys(numbers["dataset"]) if "dataset" in numbers else {}
+    shown = [str(name) for name in names if str(name).endswith(style.FILES)]
+    return [f"{', '.join(shown)}: original files"] if shown else []

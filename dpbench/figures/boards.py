@@ -19,7 +19,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from dpbench.figures import style
+from dpbench.figures import captions, style
 
 WIDTH = 7.0
 """Width of a page's text, in inches."""
@@ -104,6 +104,7 @@ def board_figure(
     _cells(middle, cells, names, columns, share)
     if with_split and shares is not None:
         _split(right[0], shares, names)
+        captions.tell(figure, "squared error: what causes which part of it, over all settings")
     figure.suptitle(title, fontsize=10, x=0.01, ha="left")
     rings: dict[str, Any] = {"marker": "o", "color": "#D55E00", "linestyle": "none", "markersize": 4}
     handles: list[Artist] = [_handle(one) for one in (PAPER, MODERN, BASIC)]

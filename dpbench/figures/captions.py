@@ -15,8 +15,9 @@ from weakref import WeakKeyDictionary
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from dpbench.figures.style import LAST, settle
+from dpbench.figures.style import LAST, MARK, settle
 
 SMALL = 6.5
 """Font size of the caption, in points."""
@@ -24,10 +25,14 @@ GID = "stated"
 PAPER = LAST
 """What the legend calls the crosses."""
 PAPER_SIZE = "paper"
-SIDES: dict[str, tuple[int, int, Literal["left", "right", "center"], Literal["center", "top"]]] = {
+SIDES: dict[str, tuple[int, int, Literal["left", "right", "center"], Literal["center", "top", "bottom"]]] = {
     "right": (5, 0, "left", "center"),
     "left": (-5, 0, "right", "center"),
     "below": (0, -5, "center", "top"),
+    "above": (0, 5, "center", "bottom"),
+    "above-left": (4, 5, "right", "bottom"),
+    "above-right": (3, 6, "left", "bottom"),
+    "below-right": (3, -6, "left", "top"),
 }
 """Where the number of a cross stands: its offset from the cross in points, and its horizontal and vertical alignment."""
 STANDARD_ERRORS = "error bars: one standard error of the mean on either side, over the trials"
@@ -45,6 +50,10 @@ class Stated:
     """As the paper writes it."""
     at: Mapping[str, Any] = field(default_factory=dict)
     """The labels of the point, by columns of the script's numbers."""
+    of: str = ""
+    """Whose number it is, where a figure shows the numbers of several series."""
+    side: str = ""
+    """On which side of the cross the number is written, if the usual place is taken."""
 
     def fits(self, **labels: Any) -> bool:
         """Whether this number is about a point with these labels."""
@@ -59,11 +68,11 @@ def _same(wanted: Any, value: Any) -> bool:
 
 def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, side: str = "right", **where: Any) -> None:
     """Draw a cross at the paper's number, with the number on one `side` of it. where: further options of the marker."""
-    across, down, ha, va = SIDES[side]
+    across, down, ha, va = SIDES[stated.side or side]
     look: dict[str, Any] = {"color": "black", "markersize": 6, "markeredgewidth": 1.5, "zorder": 6}
     ax.plot([x], [y], "x", linestyle="", label=PAPER, gid=f"{GID}:{stated.claim}:{stated.text}", **look, **where)
     ax.annotate(
-        stated.text,
+        f"{stated.of}: {stated.text}" if stated.of else stated.text,
         (x, y),
         xycoords=where.get("transform", "data"),
         xytext=(across, down),
@@ -76,8 +85,14 @@ def cross(ax: Axes, x: Any, y: Any, stated: Stated, *, side: str = "right", **wh
     )
 
 
-def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.97) -> None:
-    """Draw a range that the paper's text states: a line with a cross at either end, at `x`, given as a part of the width."""
+def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.94) -> None:
+    """Draw a range that the paper's text states: a line with a cross at either end, at `x`, given as a part of the width.
+
+    The x axis gets room for it to the right of the data.
+    """
+    low_x, high_x = ax.get_xlim()
+    if ax.get_xscale() == "linear":
+        ax.set_xlim(low_x, high_x + 0.1 * (high_x - low_x))
     where = ax.get_yaxis_transform()
     ax.plot([x, x], [low, high], color="black", linewidth=0.8, transform=where, zorder=6)
     look: dict[str, Any] = {"color": "black", "markersize": 5, "markeredgewidth": 1.4, "zorder": 6}
@@ -85,12 +100,13 @@ def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.97) 
     ax.plot([x, x], [low, high], "x", linestyle="", label=PAPER, gid=gid, transform=where, **look)
     ax.annotate(
         stated.text,
-        (x, high),
+        (x, low),
         xycoords=where,
-        xytext=(-5, 0),
+        xytext=(4, 4),
         textcoords="offset points",
-        ha="right",
-        va="center",
+        ha="left",
+        va="bottom",
+        rotation=90,
         fontsize=SMALL,
         zorder=6,
     )
@@ -133,9 +149,18 @@ def told(figure: Figure) -> list[str]:
     return list(_told.get(figure, []))
 
 
+def shows(figure: Figure, sign: str) -> bool:
+    """Whether any text of a figure contains a sign."""
+    return any(sign in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
+
+
 def note(figure: Figure, lines: Iterable[str]) -> None:
-    """Add small text below a figure, broken to its width. Call it last; only `mark` may follow."""
+    """Add small text below a figure, broken to its width. Call it last; only `mark` may follow.
+
+    A line that explains the mark of what is not private begins with it only if the figure shows it.
+    """
     settle(figure)
+    lines = lines if shows(figure, MARK) else [line.removeprefix(f"{MARK} ") for line in lines]
     across = max(40, int(figure.get_size_inches()[0] * 22))
     text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
     figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=SMALL, color="#444444")

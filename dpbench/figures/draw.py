@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 COUNTING = frozenset({"statistics", "user_sizes"})
-"""Tasks that only describe the data: a caption of one such trial does not list the budget, which has no effect."""
+"""Tasks that only describe the data: a caption of one such trial does not list budget and privacy, which have no effect."""
 
 
 FEW = 7
@@ -116,6 +116,7 @@ def closed(run: Run) -> Figure | None:
 def draw_record(record: Record) -> Drawing:
     """The figure of an experiment from its recorded numbers; CannotDraw says why not."""
     from dpbench.figures import captions, style
+    from dpbench.figures.beside import recorded
 
     path, numbers = script(record.experiment), record.numbers()
     if path is None:
@@ -125,7 +126,7 @@ def draw_record(record: Record) -> Drawing:
             module = load_script(path)
             drawing = _shown(module, numbers, record.trials * record.settings)
             for figure in drawing.figures.values():
-                told = record_notes(record, marked=not drawing.more)
+                told = [*record_notes(record, marked=not drawing.more), *recorded(numbers)]
                 captions.note(figure, [*told, *_explained(module, figure, len(record.data_seeds))])
                 captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
     except Exception as error:  # the script may have changed since
@@ -138,12 +139,14 @@ def record_notes(record: Record, *, marked: bool = True) -> list[str]:
     from dpbench.figures.style import MARK, name
 
     trials = f"{'up to ' * (record.trials > 1)}{_trials(record.trials)}"
+    counted = record.trials == 1 and {*record.classes.get("task", ())} <= COUNTING
+    budgets = "" if counted else _budgets(record.epsilons)
     draws = f" on each of {len(record.data_seeds)} draws of the data" if len(record.data_seeds) > 1 else ""
     lines = [
-        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}{_budgets(record.epsilons)}; "
+        f"recorded at {record.commit}: scale {record.scale}, {trials} per setting{draws}{budgets}; "
         f"{'; '.join(record.origins)}"
     ]
-    if record.not_private and marked:
+    if record.not_private and marked and not counted:
         lines.append(
             f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in record.not_private)}"
         )
@@ -190,7 +193,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
         lines.insert(0, run.title or run.name)
     if len(run.data_seeds) > 1:
         lines.append(commands.several_draws(run))
-    if run.caveats and marked:
+    if run.caveats and marked and not counted:
         lines.append(f"{MARK} not private as run: {', '.join(name(one).removesuffix(MARK) for one in run.caveats)}")
     return lines
 

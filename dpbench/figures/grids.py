@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpbench.figures import style
+from dpbench.figures import captions, style
 from dpbench.figures.shapes import ordered
 from dpbench.figures.ticks import plain_numbers, plain_ticks
 
@@ -53,6 +53,8 @@ def by_metric(
         ax.set_yscale("log")
         plain_ticks(ax, sorted(part[x].unique()))
         plain_numbers(ax)
+    if len(members) > 1:
+        captions.tell(figure, f"the points of one {xlabel} stand side by side, so that equal ones are all seen")
     last = {(kinds[-1], m) for m in metrics} if tall else {(k, list(metrics)[-1]) for k in kinds}
     for (kind, metric), ax in axes.items():
         if tall:

@@ -77,7 +77,8 @@ def utility(numbers: pd.DataFrame, prefix: str = "", *, stated: Sequence[Stated]
         points(ax, numbers, f"{prefix}{metric}", factor=factor, stated=stated if ax is axes[2] else ())
         ax.set_title(f"({letter}) {title}", loc="left")
     axes[0].set_yscale("log")
-    axes[1].set_ylim(bottom=0)
+    axes[0].margins(y=0.08)
+    shapes.from_zero(axes[1])
     axes[2].set_ylim(-4, 105)
     style.legend_above(figure, axes)
     return figure

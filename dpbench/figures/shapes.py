@@ -25,6 +25,12 @@ def ordered(values: pd.Series) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
+def from_zero(ax: Axes) -> None:
+    """Start the y axis at zero, with room below it so that markers at zero are whole."""
+    top = ax.get_ylim()[1]
+    ax.set_ylim(-0.04 * top, top)
+
+
 def dodge(groups: int, members: int) -> list[np.ndarray]:
     """The x positions of each series, side by side in groups; group number i is centred at x = i."""
     step = 0.84 / max(members, 1)
@@ -85,8 +91,14 @@ def dataset_points(
         )
         ax.set_title(f"ε = {style.epsilon_name(kind)}", loc="left")
         ax.set_yscale("log")
+        ax.margins(y=0.08)
         ax.set_ylabel(ylabel)
+        if any(one.fits(epsilon=kind) for one in stated):
+            low, high = ax.get_ylim()
+            ax.set_ylim(low * (low / high) ** 0.06, high)  # room for the numbers below the crosses
     _same_limits(axes)
+    for ax in axes:
+        plain_numbers(ax)
     style.legend_above(figure, axes)
     return figure
 
@@ -233,7 +245,7 @@ def table(
         cell.set_text_props(ha="right" if numeric else "left", weight="bold" if row == 0 else "normal")
         if row and soft(numbers.iloc[row - 1]):
             cell.set_text_props(style="italic", color="#666666")
-        cell.PAD = 0.06
+        cell.PAD = 0.07 / (width * cell.get_width())  # of the width of the cell: the same distance in all columns
     if title:
         ax.set_title(title, loc="left", weight="bold")
     return figure
@@ -245,7 +257,7 @@ def _text(value: Any, form: str) -> str:
     if pd.isna(value):
         return "not stated"
     if form:
-        return format(value, form)
+        return format(value, form).replace("%", " %")
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
     return (

@@ -51,8 +51,8 @@ def _places(low: float, high: float, digits: Sequence[float]) -> list[float]:
 
 
 def short(value: float) -> str:
-    """0.02, 300, 20,000, and 2e6 where that is shorter."""
-    if 1e-4 <= abs(value) < 1e6 or value == 0:
+    """0.02, 300, 20,000, 2,000,000, and 2e7 where that is shorter."""
+    if 1e-4 <= abs(value) < 1e7 or value == 0:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     digits, _, power = f"{value:.2e}".partition("e")
     return f"{float(digits):g}e{int(power)}"

@@ -39,8 +39,10 @@ PAPERS = {
     "gs": "Kellaris and Papadopoulos: Practical Differential Privacy via Grouping and Smoothing, PVLDB 2013",
     "sparse": "Cormode, Procopiuc, Srivastava and Tran: Differentially Private Publication of Sparse Data, ICDT 2012",
     "analytics": "Fan and Jin: A Practical Framework for Privacy-Preserving Data Analytics, WWW 2015",
-    "sensitivity": "Day and Li: Publishing High-dimensional Data Using Sensitivity Control, AsiaCCS 2015",
-    "epicrec": "Shen and Jin: EpicRec, CCS 2016",
+    "sensitivity": "Day and Li: Differentially Private Publishing of High-dimensional Data Using Sensitivity Control, "
+    "AsiaCCS 2015",
+    "epicrec": "Shen and Jin: EpicRec: Towards Practical Differentially Private Framework for Personalized Recommendation, "
+    "CCS 2016",
     "cross": "Across the papers: what none of them compares",
 }
 COMPARED = "cross"
@@ -48,6 +50,11 @@ COMPARED = "cross"
 OWN = "own"
 """The group of runs with names of their own: variations of experiments, and ad-hoc runs."""
 OWN_TITLE = "Your own runs: variations, and chosen datasets and mechanisms. Not figures of a paper"
+
+
+def title_of(paper: str) -> str:
+    """What a group of experiments or claims is called. A name that is not of a paper is the user's own."""
+    return OWN_TITLE if paper == OWN else PAPERS.get(paper, "Your own experiments and claims")
 
 
 @dataclass
@@ -132,7 +139,7 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
     if not on_record:
         commands.stored(results, scale)
     judge = Judge(results, scale)
-    verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: _rank(v.claim.paper))
+    verdicts = sorted((judge.verdict(claim) for claim in ledger()), key=lambda v: rank(v.claim.paper))
     runs = {label: run_facts(run) for label, run in judge.each.items()}
     there = {run.name for run in judge.each.values()}
     experiments = []
@@ -146,11 +153,12 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
     for name in options("experiment"):
         if name not in there:
             title = catalogue.title(name) or name
-            experiments.append(Experiment(name, title, commands.run_command(name, results, scale)))
+            size = on_record[name].scale if name in on_record else scale  # the command that makes what is shown
+            experiments.append(Experiment(name, title, commands.run_command(name, results, size)))
             experiments[-1].verdicts = [v for v in verdicts if v.claim.experiment == name]
             if name in on_record:
                 _draw_record(experiments[-1], on_record[name])
-    experiments.sort(key=lambda e: (_rank(e.paper), _natural(e.id)))
+    experiments.sort(key=lambda e: (rank(e.paper), _natural(e.id)))
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for experiment in experiments:
         if experiment.paper == COMPARED:
@@ -159,9 +167,9 @@ def gather(results: Path, scale: str | None, say: Callable[[str], None]) -> Fact
     return Facts(experiments, verdicts, _datasets(runs), _mechanisms(), machine, results, written, stored(results))
 
 
-def _rank(paper: str) -> int:
-    """The order of groups: own runs first, then the papers, then unknown names."""
-    return -1 if paper == OWN else list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
+def rank(paper: str) -> int:
+    """The order of groups: what is the user's own first, then the papers."""
+    return list(PAPERS).index(paper) if paper in PAPERS else -2 if paper == OWN else -1
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

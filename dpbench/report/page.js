@@ -149,7 +149,8 @@
   const plain = (text) => text.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1");  // 62,956 is found as 62956 too
   const entries = () => all ??= [...document.querySelectorAll("[id]")].filter((one) => one.id.split("-")[0] in kinds && one.id.includes("-"))
     .map((one) => {
-      const title = one.querySelector("h3, .says, summary, b, td")?.textContent.replace(/\s+/g, " ").trim() || one.id;
+      const head = one.querySelector(".says") ?? one.querySelector("h3, summary, b, td");
+      const title = head?.textContent.replace(/\s+/g, " ").trim() || one.id;
       // Without the tables of numbers, in which almost any word would be found for every figure.
       const copy = one.cloneNode(true);
       for (const part of copy.querySelectorAll("table, details.numbers, img, .file")) if (one.tagName === "ARTICLE") part.remove();
@@ -164,7 +165,7 @@
     found.querySelector("ul").replaceChildren(...hits.slice(0, most).map(({ id, kind, title }) => {
       const item = document.createElement("li"), link = document.createElement("a"), soft = document.createElement("span");
       link.href = `#${id}`;
-      link.textContent = title.slice(0, 140);
+      link.textContent = title.length > 140 ? `${title.slice(0, 140).replace(/\s+\S*$/, "")} …` : title;
       soft.className = "soft small";
       soft.textContent = ` ${kind}`;
       item.append(link, soft);

@@ -25,6 +25,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def expected(expect: str) -> str:
+    """The range that a claim expects, with the signs of a text."""
+    return expect.replace("<=", "≤").replace(">=", "≥")
+
+
 def listed(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -140,6 +140,11 @@ class PageView:
     errata: ErrataView
     environment: EnvironmentView
 
+    @property
+    def linked(self) -> frozenset[str]:
+        """The papers, and own groups, that have figures on the page to link to. Own claims may be about a paper's experiment."""
+        return frozenset(paper.id for paper in (*self.figures, self.leaderboard))
+
 
 def page_view(facts: Facts) -> PageView:
     return PageView(
@@ -175,17 +180,21 @@ def _header(facts: Facts) -> HeaderView:
         changed=tuple(e.id for e in facts.experiments if e.remarks or e.problem),
         claims=found.claims,
         verdicts=counts,
-        data=_data(facts.datasets),
+        data=_data(facts),
         written=facts.written,
     )
 
 
-def _data(datasets: Sequence[Dataset]) -> str:
-    """One sentence on where the data of all runs came from."""
+def _data(facts: Facts) -> str:
+    """One sentence on where the data of all runs came from; nothing if there are none."""
+    datasets = facts.datasets
+    if not any(d.uses for d in datasets):
+        return "Where the data comes from is said at each figure."
     original = [d.name for d in datasets if any(use.original for _, use in d.uses)]
     generated = [d.name for d in datasets if any(not use.original for _, use in d.uses)]
     if not original:
-        return "All data is generated, none is from original files."
+        recorded = any(e.kept for e in facts.experiments)
+        return f"All data {'of these runs ' * recorded}is generated, none is from original files."
     read = f"Read from original files: {', '.join(original)}."
     return f"{read} Generated: {', '.join(generated)}." if generated else read
 
@@ -229,9 +238,24 @@ def _mechanisms(mechanisms: Sequence[MechanismFacts]) -> MechanismsView:
 def _environment(facts: Facts) -> EnvironmentView:
     rows = []
     for e in facts.experiments:
-        if (run := e.run) is None:
-            continue
         name = Cell(e.id, e.id, href=f"#{anchor('exp', e.id)}")
+        if (run := e.run) is None:
+            if kept := e.kept:
+                data, seeds = "; ".join(kept.origins), ", ".join(map(str, kept.data_seeds))
+                rows.append(
+                    [
+                        name,
+                        kept.scale,
+                        kept.settings,
+                        kept.trials,
+                        "on record",
+                        kept.seed,
+                        data,
+                        seeds,
+                        kept.written[:16].replace("T", " "),
+                    ]
+                )
+            continue
         seeds = ", ".join(map(str, sorted({use.seed for use in run.datasets if not use.original})))
         data = listed([word for word, is_it in (("generated", False), ("original", True)) if _has(run.datasets, is_it)])
         rows.append([name, run.scale, run.settings, run.trials, e.trials, run.seed, data, seeds, run.written])

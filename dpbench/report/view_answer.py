@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
 from dpbench.claims.verdicts import Verdict, tally
-from dpbench.report.gather import PAPERS, Facts
-from dpbench.report.text import anchor, listed
+from dpbench.report.gather import Facts, title_of
+from dpbench.report.text import anchor, expected, listed
 
 FEW = 2
 """How many claims that hold, and how many that do not, are quoted per paper."""
@@ -56,7 +56,7 @@ def _answer(paper: str, verdicts: Sequence[Verdict]) -> Answer:
     failing = _telling([v for v in own if v.verdict == CONTRADICTED])
     return Answer(
         paper=paper,
-        title=PAPERS.get(paper, paper),
+        title=title_of(paper),
         counts=_counts(verdicts),
         holding=tuple(map(_quoted, holding[:FEW])),
         failing=tuple(map(_quoted, failing[:FEW])),
@@ -72,10 +72,14 @@ def _counts(verdicts: Sequence[Verdict]) -> str:
     tested = found.claims - count[UNTESTABLE]
     if not tested:
         return f"None of its {found.claims} claims was tested."
-    parts = [f"{count[REPRODUCED]} hold", f"{count[CONTRADICTED]} do not"]
-    parts += [f"{count[INCONCLUSIVE]} are open"] if count[INCONCLUSIVE] else []
+    parts = [_verb(count[REPRODUCED], "holds", "hold"), _verb(count[CONTRADICTED], "does not", "do not")]
+    parts += [_verb(count[INCONCLUSIVE], "is open", "are open")] if count[INCONCLUSIVE] else []
     rest = f"; {count[UNTESTABLE]} more could not be tested" if count[UNTESTABLE] else ""
-    return f"Of {tested} claims that were tested, {listed(parts)}{rest}."
+    return f"Of {_verb(tested, 'claim that was', 'claims that were')} tested, {listed(parts)}{rest}."
+
+
+def _verb(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _telling(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -98,7 +102,7 @@ def _telling(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _quoted(v: Verdict) -> Quoted:
-    return Quoted(v.claim.says.rstrip("."), v.measured, v.claim.expect, anchor("claim", v.claim.id))
+    return Quoted(v.claim.says.rstrip("."), v.measured, expected(v.claim.expect), anchor("claim", v.claim.id))
 
 
 def _source(verdicts: Sequence[Verdict]) -> str:

@@ -15,9 +15,9 @@ from dpbench.claims.ledger import BASES, CONTRADICTED, UNTESTABLE, VERDICTS
 from dpbench.claims.verdicts import Verdict, tally
 from dpbench.config.schema import SCALES
 from dpbench.paths import EXPERIMENTS
-from dpbench.report.gather import PAPERS, Facts
+from dpbench.report.gather import Facts, title_of
 from dpbench.report.tables import Head, heads
-from dpbench.report.text import anchor
+from dpbench.report.text import anchor, expected
 from dpbench.results.commands import RESULTS
 
 FEW = 3  # up to this many untestable claims are shown beside a figure, more are collapsed
@@ -42,6 +42,12 @@ class ClaimView:
     interval_sort: float | str
     expects: str
     expects_sort: float | str
+    measure: str
+    """The formula of the measured value."""
+    source: str
+    """Which data decided it, and whether a run or the record."""
+    also: tuple[str, ...]
+    """Verdicts from other evidence, as text."""
     experiment: str
     evidence: str
     scale: str
@@ -97,6 +103,8 @@ class ClaimsView:
     bases: Mapping[str, str]
     choices: Mapping[str, Sequence[str]]
     too_small: TooSmall | None
+    copies: int
+    """Claims that repeat another one with a mechanism of ours: not counted."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +138,7 @@ def claims_view(facts: Facts) -> ClaimsView:
         bases=BASES,
         choices={"verdict": VERDICTS, "paper": papers, "basis": list(BASES)},
         too_small=_too_small(facts),
+        copies=tally(facts.verdicts).copies,
     )
 
 
@@ -149,12 +158,21 @@ def claim_view(v: Verdict) -> ClaimView:
         where=v.where,
         interval=v.interval,
         interval_sort=v.decider.low if v.decider and v.interval else "",
-        expects=claim.expect,
+        expects=expected(claim.expect),
         expects_sort=_border(v),
+        measure=claim.measure,
+        source=v.source if v.decider else "",
+        also=tuple(map(_also, v.others)),
         experiment=claim.experiment,
         evidence=claim.evidence,
         scale=v.scale,
     )
+
+
+def _also(v: Verdict) -> str:
+    """A verdict from other evidence."""
+    found = f"{v.measured}, {v.interval}" if v.interval else v.measured
+    return f"also {v.verdict} ({found}): {v.source}" if found else f"also {v.verdict}: {v.source}"
 
 
 def _border(v: Verdict) -> float | str:
@@ -168,7 +186,7 @@ def _border(v: Verdict) -> float | str:
 def _shares(paper: str, verdicts: Sequence[Verdict]) -> PaperShares:
     found = tally([v for v in verdicts if v.claim.paper == paper])
     shares = tuple(Share(name, count, 100 * count / max(1, found.claims)) for name, count in found.counts.items())
-    return PaperShares(paper, PAPERS.get(paper, paper), shares)
+    return PaperShares(paper, title_of(paper), shares)
 
 
 def _too_small(facts: Facts) -> TooSmall | None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpbench.report.gather import COMPARED, OWN, OWN_TITLE, PAPERS, Experiment
+from dpbench.report.gather import COMPARED, Experiment, title_of
 from dpbench.report.marks import Marks, Note, audit_notes, notes
 from dpbench.report.pictures import Drawn
 from dpbench.report.runs import MechanismUse, RunFacts
@@ -23,6 +23,7 @@ from dpbench.results.setting import origins
 
 MOST_ROWS = 400  # rows shown of one table of numbers
 WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
+MANY = 8  # more claims than this stand below the picture, in columns: beside it they would leave a large gap below it
 PER_PIXEL = 1.45  # pixels of the picture per pixel of the page: sharp on dense screens, text as large as on the page
 PLAIN_CSV = 50_000  # a CSV file of up to this many bytes is put into the page uncompressed
 LEADERBOARD = COMPARED
@@ -93,7 +94,7 @@ class ExperimentView:
     @property
     def layout(self) -> str:
         """The CSS class that places picture and claims."""
-        if self.pictures and self.pictures[0].wide:
+        if self.pictures and (self.pictures[0].wide or len(self.claims.listed) > MANY):
             return "wide"
         return "" if self.pictures and (self.claims.listed or self.claims.folded) else "alone"
 
@@ -127,8 +128,7 @@ def paper_view(paper: str, experiments: Sequence[Experiment]) -> PaperView:
     mine = [e for e in experiments if e.paper == paper]
     done = tuple(view for e in mine if (view := _view(e)) is not None)
     missing = tuple(Missing(e.id, e.title, e.command) for e in mine if _view(e) is None)
-    title = OWN_TITLE if paper == OWN else PAPERS.get(paper, paper)
-    return PaperView(paper, title, done, missing)
+    return PaperView(paper, title_of(paper), done, missing)
 
 
 def _view(e: Experiment) -> ExperimentView | None:
@@ -173,7 +173,8 @@ def _facts(run: RunFacts) -> tuple[str, ...]:
 def _record_facts(kept: Record, recorded: str) -> tuple[str, ...]:
     draws = len(kept.data_seeds)
     several = (f"{draws} draws of the data",) if draws > 1 else ()
-    counts = (f"{kept.settings} settings", f"up to {kept.trials} trials per setting", *several)
+    trials = f"up to {kept.trials} trials per setting" if kept.trials > 1 else "1 trial per setting"
+    counts = (f"{kept.settings} setting{'s' * (kept.settings != 1)}", trials, *several)
     return (f"not run here: {recorded}", f"scale {kept.scale}", *counts, f"noise seed {kept.seed}", *kept.origins)
 
 

@@ -23,6 +23,11 @@ def run_command(experiment: str | None, results: Path, scale: str | None = None)
     return shlex.join(["python", "-m", "dpbench", "run", *words])
 
 
+def not_run(count: int) -> str:
+    """How many experiments are missing, as text."""
+    return "1 experiment has not been run yet" if count == 1 else f"{count} experiments have not been run yet"
+
+
 def audit_command(results: Path) -> str:
     """The command that audits all mechanisms into this folder."""
     words = ["--results", str(results)] if results != RESULTS else []

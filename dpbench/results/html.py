@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import re
 
 from dpbench.results.frame import PAIRS, metric_names
 from dpbench.results.numbers import with_error
 from dpbench.results.run import Run
 
 MOST = 60  # rows shown
+MARK = "†"
 
 
 def page(run: Run) -> str:
@@ -23,18 +25,26 @@ def page(run: Run) -> str:
     rows = []
     for row in summary.head(MOST).to_dict("records"):
         cells = [f"{row[name]:.4g}" if isinstance(row[name], float) else str(row[name]) for name in labels]
+        cells = [
+            f"{cell}{MARK}" if at == "mechanism" and cell in run.caveats else cell
+            for at, cell in zip(labels, cells, strict=True)
+        ]
         cells += [with_error(row[name], row.get(f"{name}_se")) for name in metrics]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(f"<th>{html.escape(str(name))}</th>" for name in (*labels, *metrics))
     more = f"<p>and {len(summary) - MOST} more: run.summary() has them all</p>" if len(summary) > MOST else ""
-    notes = [
-        *run.origins(),
-        *(f"† not private as run: {name}: {why}" for name, why in run.caveats.items()),
-        *run.remarks(),
-    ]
-    told = "".join(f"<br>{html.escape(note)}" for note in notes)
+    reasons: dict[str, list[str]] = {}
+    for name, why in run.caveats.items():
+        reasons.setdefault(why, []).append(name)
+    caveats = [f"{MARK} not private as run: {', '.join(names)}: {why}" for why, names in reasons.items()]
+    told = "".join(f"<br>{_marked_up(note)}" for note in (*run.origins(), *caveats, *run.remarks()))
     title = html.escape(run.title or run.name)
     return (
         f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.repetitions} trials per setting</p>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}<p>{told[4:]}</p>"
     )
+
+
+def _marked_up(text: str) -> str:
+    """A sentence as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

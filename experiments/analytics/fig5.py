@@ -8,10 +8,14 @@ from dpbench.figures.captions import Stated
 from dpbench.results.frame import summarise
 
 STATED = (
-    Stated("analytics/popularity-netflix-20", 0.7, "70 %", {"dataset": "netflix", "k": 20}),
-    Stated("analytics/popularity-foursquare-20", 0.6, "> 60 %", {"dataset": "foursquare", "k": 20}),
-    Stated("analytics/popularity-foursquare-100", 0.4, "40 %", {"dataset": "foursquare", "k": 100}),
-    Stated("analytics/popularity-netflix-100", 0.8, "almost 80 %", {"dataset": "netflix", "k": 100}),
+    Stated("analytics/popularity-netflix-20", 0.7, "70 %", {"dataset": "netflix", "k": 20}, "Netflix", "left"),
+    Stated(
+        "analytics/popularity-foursquare-20", 0.6, "> 60 %", {"dataset": "foursquare", "k": 20}, "Foursquare", "left"
+    ),
+    Stated(
+        "analytics/popularity-foursquare-100", 0.4, "40 %", {"dataset": "foursquare", "k": 100}, "Foursquare", "left"
+    ),
+    Stated("analytics/popularity-netflix-100", 0.8, "almost 80 %", {"dataset": "netflix", "k": 100}, "Netflix"),
 )
 """Section 6.1."""
 

@@ -51,11 +51,12 @@ def draw(numbers: pd.DataFrame) -> Figure:
             ring = {"mfc": "none", "ms": 11, "linestyle": "", "color": style.look(member, i)["color"]}
             ax.plot(best["l"], best["mse"], "o", label=f"lowest of {style.name(member)}", **ring)
         if counts in STATED:  # the text states the best l, but not its error
-            captions.cross(ax, STATED[counts].value, 0.03, STATED[counts], transform=ax.get_xaxis_transform())
+            captions.cross(ax, STATED[counts].value, 0.95, STATED[counts], transform=ax.get_xaxis_transform())
         # Equation 22 assumes a random sample, so only the l for SRA is drawn.
         random = part[part["mechanism"] == "sra"]["equation_22"]
         if not random.empty:
             ax.axvline(random.iloc[0], color="#7F7F7F", linestyle=":", label="best l by Equation 22")
+        ax.margins(y=0.12)  # room for the cross above the curves
         plain_ticks(ax, [1, 3, 10, 30, 100])
     for legend in list(figure.legends):
         legend.remove()

@@ -9,9 +9,14 @@ from dpbench.figures.captions import Stated
 BESIDE_FILES = True
 LARGE = ("gowalla", "foursquare", "netflix")
 STATED = [
-    *(Stated("analytics/hpa-first", 1, "100 %", {"dataset": name, "mechanism": "hpa", "k": 1}) for name in LARGE),
     *(
-        Stated("analytics/others-first", 0, "0 %", {"dataset": name, "mechanism": "lpa", "k": 1})
+        Stated("analytics/hpa-first", 1, "100 %", {"dataset": name, "mechanism": "hpa", "k": 1}, side="below-right")
+        for name in LARGE
+    ),
+    *(
+        Stated(
+            "analytics/others-first", 0, "0 %", {"dataset": name, "mechanism": "lpa", "k": 1}, "others", "above-right"
+        )
         for name in (*LARGE, "movielens")
     ),
 ]

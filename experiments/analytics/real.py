@@ -6,7 +6,7 @@ The KL divergence is D(true || released), which an independent computation confi
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import records, style
+from dpbench.figures import records, shapes, style
 
 PANELS = {"mse": ("MSE", 1.0), "kl_reverse": ("KL divergence, D(true || released)", 1.0)}
 PANELS["precision_at_10"] = ("Top-10 precision (%)", 100.0)
@@ -22,7 +22,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
         records.points(ax, numbers, metric, factor=factor)
         ax.set_ylabel(title.replace(", D", ",\nD").replace(" precision", "\nprecision"))
     axes[0].set_yscale("log")
-    axes[1].set_ylim(bottom=0)
+    axes[0].margins(y=0.08)
+    shapes.from_zero(axes[1])
     axes[2].set_ylim(-4, 105)
     style.legend_above(figure, axes)
     return figure

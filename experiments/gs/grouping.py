@@ -43,9 +43,10 @@ def draw(numbers: pd.DataFrame) -> Figure:
         for i, (user, _) in enumerate(NEIGHBOURS.items()):
             for at, member in enumerate(members):
                 for one in [one for one in STATED if one.fits(mechanism=member, user=user)]:
-                    captions.cross(ax, at + (i - 0.5) * 0.38, 100 * one.value, one)
+                    captions.cross(ax, at + (i - 0.5) * 0.38, 100 * one.value, one, side="above")
         ax.set_title(f"ε = {style.epsilon_name(epsilon)}")
-        ax.set_ylim(0, 108)
+        ax.set_ylim(-4, 115)  # room for the crosses and their numbers
+        ax.axhline(0, color="#444444", linewidth=0.8)
         ax.grid(axis="x", visible=False)
     axes[0].set_ylabel("columns 1 and 2 together (%)")
     style.legend_above(figure, axes)

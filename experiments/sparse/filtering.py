@@ -15,6 +15,6 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 def draw(numbers: pd.DataFrame) -> Figure:
     figure = queries.curves(numbers, x="entries", xlabel="size of the summary", logx=False)
     stated = Stated("sparse/two-sided-one-percent", 0.01, "around 1 % while most non-zeros are kept")
-    captions.cross(figure.axes[1], 0.97, 1, stated, side="left", transform=figure.axes[1].get_yaxis_transform())
+    captions.cross(figure.axes[1], 0.97, 1, stated, side="above-left", transform=figure.axes[1].get_yaxis_transform())
     queries.finish(figure)
     return figure

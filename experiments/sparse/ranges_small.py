@@ -10,11 +10,12 @@ from dpbench.figures.queries import by_mechanism as numbers
 __all__ = ["draw", "numbers"]
 
 STATED = Stated("sparse/five-percent-at-100", 0.05, "around 5 % at 100 cells")
-"""From Section 5.2. The paper's ranges of 100 cells correspond to the smallest ranges here, at every scale."""
+"""From Section 5.2."""
+CAPTION = "the paper's ranges of 100 cells correspond to the smallest ranges here, at every scale"
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
     figure = queries.by_range(numbers)
-    captions.cross(figure.axes[1], numbers["cells"].min(), 100 * STATED.value, STATED)
+    captions.cross(figure.axes[1], numbers["cells"].min(), 100 * STATED.value, STATED, side="above-right")
     queries.finish(figure)
     return figure

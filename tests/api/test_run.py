@@ -238,3 +238,22 @@ def test_damage_of_a_cached_object_is_told_and_mended(tmp_path: Path, monkeypatc
     assert second.stdout == first.stdout
     assert "cached data is damaged" in second.stderr
     assert "damaged" not in call().stderr
+
+
+def test_a_notebook_shows_an_error_without_our_frames(tmp_path: Path) -> None:
+    """IPython asks the error itself. The user's line is shown, ours are not."""
+    with pytest.raises(UserError) as caught:
+        dpbench.load(tmp_path / "nowhere", "gs/fig9")
+    *lines, message = caught.value._render_traceback_()
+    assert message.startswith("dpbench: --results")
+    assert len(lines) == 1
+    assert lines[0].endswith('dpbench.load(tmp_path / "nowhere", "gs/fig9")')
+
+
+def test_a_notebook_marks_what_is_not_private(tmp_path: Path) -> None:
+    mae(tmp_path, "lpa", "gs", "zero", name="marks")
+    text = dpbench.load(tmp_path, "marks")._repr_html_()
+    assert "<td>lpa†</td>" in text
+    assert "<td>zero</td>" in text
+    assert text.count("not private as run") == 1, "one reason, two mechanisms"
+    assert "declare <code>bound</code>" in text

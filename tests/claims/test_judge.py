@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,12 +41,13 @@ def test_regions(text: str, low: float, high: float) -> None:
 def test_numbers_are_shown_in_the_papers_unit() -> None:
     percent, plain = Region.parse("about 73 % within 20 %"), Region.parse("< 1")
     assert [percent.show(x) for x in (0.0073, 0.732, 31.874)] == ["0.73 %", "73.2 %", "3187 %"]
-    assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9)] == [
+    assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9, math.nan)] == [
         "0",
         "0.9751",
         "12346",
-        "1.65e+09",
-        "2.00e-09",
+        "1.65e9",
+        "2.00e-9",
+        "unknown",
     ]
 
 

@@ -217,6 +217,7 @@ def test_every_claim_is_readable_at_any_width(width: int) -> None:
     text = console.export_text()
     for words in ("contradicted", "dataset=bad", "reproduced", "not testable", "GS [as] printed", "the figure is lost"):
         assert words in text
+    assert "Measure: 1 + 1" in text, "a number without its formula says little"
     assert "arithmetic" in text
     assert "never shown" not in text
     assert max(map(len, text.splitlines())) <= width

@@ -45,6 +45,9 @@ def test_commands(page: Path, dpbench: Call, tmp_path: Path) -> None:
     """In the order given, in a folder with the class of the tutorial and the files that the page shows."""
     (mine,) = [code for code in sources("compare") if code.startswith("%%writefile mine.py\n")]
     (tmp_path / "mine.py").write_text(mine.partition("\n")[2])
+    for name, shown in re.findall(r"^```yaml\n# (conf/\S+)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(shown)
     for command in commands(page):
         if command in ELSEWHERE:
             continue

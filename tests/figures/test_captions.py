@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from PIL import Image
 
 from dpbench.claims.ledger import ledger
 from dpbench.figures import captions, shapes, style
 from dpbench.figures.captions import Stated
-from dpbench.figures.draw import load_script
+from dpbench.figures.draw import draw_record, load_script
 from dpbench.figures.names import NAMES
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import EXPERIMENTS
+from dpbench.results import record
+from dpbench.results.record import Record
 
 from support.door import dpbench
 from support.paths import ROOT
@@ -85,8 +88,6 @@ def test_no_panel_of_bars_has_a_log_axis() -> None:
 
 
 def test_a_table_has_the_papers_row_below_the_datasets() -> None:
-    import pandas as pd
-
     numbers = pd.DataFrame({"dataset": ["checkin", "kos"], "rows": [10, 20]})
     shown = shapes.with_paper(numbers, ["dataset", "rows"], "gs", {})
     assert shown["dataset"].tolist() == ["checkin", "Checkin in the paper", "kos"]
@@ -130,3 +131,62 @@ def test_the_figure_says_what_one_must_know(files: Path) -> None:
         "† not private as run: LPA, GS",
     ):
         assert expected in words
+
+
+def caption_of_record(folder: Path, experiment: str, numbers: pd.DataFrame, task: str, not_private: str = "hpa") -> str:
+    """The small text below the figure that is drawn from a record with these numbers."""
+    Record(
+        experiment=experiment,
+        title="",
+        scale="paper",
+        trials=1,
+        seed=0,
+        data_seeds=(0,),
+        settings=1,
+        identity="",
+        code="",
+        classes={"task": (task,)},
+        origins=("movielens: generated, seed 0",),
+        not_private={not_private: "a reason"},
+        epsilons=(1.0,),
+    ).save(numbers, folder)
+    found = record.read(experiment, folder)
+    assert found is not None
+    figure = draw_record(found).figure
+    assert figure is not None
+    text = next(one.get_text() for one in figure.texts if "recorded at" in one.get_text())
+    plt.close(figure)
+    return text
+
+
+def test_the_caption_of_a_record_names_original_files(tmp_path: Path) -> None:
+    numbers = pd.DataFrame({"dataset": ["movielens", "movielens (files)"], "mechanism": "hpa"})
+    numbers = numbers.assign(mse=[1.0, 2.0], kl=0.5, precision_at_10=0.5)
+    text = caption_of_record(tmp_path, "analytics/fig7", numbers, "record_analytics")
+    assert "ε = 1; movielens: generated, seed 0" in text
+    assert "movielens (files): original files" in text
+    assert f"{style.MARK} not private as run: HPA" in text, "the legend has the mark"
+
+
+def test_the_caption_has_no_mark_that_the_figure_lacks(tmp_path: Path) -> None:
+    numbers = pd.DataFrame({"dataset": "netflix", "k": [1, 10], "precision": 0.5, "precision_se": 0.0})
+    text = caption_of_record(tmp_path, "analytics/fig5", numbers, "top_k")
+    assert "not private as run: HPA" in text
+    assert style.MARK not in text, "the curves are datasets"
+
+
+def test_the_caption_of_a_count_on_record_has_no_budget(tmp_path: Path) -> None:
+    numbers = pd.DataFrame({"dataset": ["gowalla"], "users": 1, "items": 1, "records": 1})
+    numbers = numbers.assign(largest=1, average=1.0, smallest=1)
+    text = caption_of_record(tmp_path, "analytics/table4", numbers, "statistics")
+    assert "ε" not in text
+    assert "not private" not in text, "the mechanism is not used"
+
+
+def test_a_number_of_one_series_says_whose_it_is() -> None:
+    figure, ax = plt.subplots()
+    captions.cross(ax, 1, 2, Stated("gs/mre-netflix", 0.73, "73 %", of="Netflix", side="above"))
+    (text,) = ax.texts
+    assert text.get_text() == "Netflix: 73 %"
+    assert text.get_va() == "bottom", "it stands above the cross"
+    plt.close(figure)

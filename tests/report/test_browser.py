@@ -245,6 +245,8 @@ def test_one_search_finds_everything(opened: Any) -> None:
     assert "#data-trajectory" in opened.execute_script(search, "62956")
     assert "#mechanism-knorm-counts" in opened.execute_script(search, "knorm_counts")
     assert [link for link in opened.execute_script(search, "3187 netflix") if link.startswith("#claim-gs-mre")]
+    shown = opened.execute_script("return [...document.querySelectorAll('#found a')].map((link) => link.textContent)")
+    assert "On Netflix at ln 2 the relative error of LPA is 3187 %." in shown, "the sentence alone"
     assert opened.execute_script(search, "no such thing anywhere") == []
     assert opened.execute_script("return document.getElementById('found').hidden") is False
     opened.execute_script(search, "")
@@ -279,6 +281,8 @@ def test_on_a_small_screen_nothing_sticks_out_or_overlaps(page: Callable[..., An
     opened = page(width=width, height=844)
     assert not opened.execute_script("return document.getElementById('claims-list').open"), "200 cards are a long way"
     opened.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    long = "document.querySelectorAll('.origin').forEach(e => { e.textContent = 'cells=1000000000000, mean=20, '.repeat(4) })"
+    opened.execute_script(long)
     assert opened.execute_script("return document.documentElement.scrollWidth") <= width
     spilt = """return [...document.querySelectorAll('.scroll')].filter(e => getComputedStyle(e).overflowY === 'visible')
         .filter(e => e.scrollHeight > e.clientHeight + 2).map(e => e.firstChild.id)"""

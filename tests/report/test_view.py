@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from dpbench.report.gather import Experiment
+from dpbench.claims.ledger import CONTRADICTED, REPRODUCED, ledger
+from dpbench.claims.verdicts import Group, Verdict
+from dpbench.report.gather import Dataset, Experiment, Facts, rank
 from dpbench.report.marks import IN_PART, NO_GUARANTEE, NOT_PRIVATE, Marks, notes
 from dpbench.report.runs import MechanismUse, RunFacts
-from dpbench.report.view_experiments import paper_view
+from dpbench.report.view import page_view
+from dpbench.report.view_answer import answers
+from dpbench.report.view_claims import claim_view
+from dpbench.report.view_experiments import Download, ExperimentView, Picture, paper_view
 from dpbench.results.record import Record
 from dpbench.results.run import UNSTATED, DatasetUse
+from dpbench.sources.cards import Card
 
 from support.paths import ROOT
 
@@ -86,6 +94,61 @@ def test_what_was_not_run_is_shown_from_the_record() -> None:
     assert view.facts[0] == "not run here: recorded at abc"
     assert "2 draws of the data" in view.facts
     assert [missing.id for missing in paper.missing] == ["gs/fig7"]
+
+
+def kept(experiment: str, trials: int = 1, origin: str = "netflix: original files") -> Experiment:
+    found = Record(experiment, "", "paper", trials, 0, (0,), 1, "id", "code", {}, (origin,), written="2026-01-02T03:04")
+    return Experiment(experiment, "t", "c", kept=found, recorded="recorded at abc")
+
+
+def test_a_record_of_one_trial_is_told_as_one() -> None:
+    (view,) = paper_view("gs", [kept("gs/fig9")]).done
+    assert view.facts[2:4] == ("1 setting", "1 trial per setting")
+
+
+def test_a_page_of_records_does_not_say_that_its_data_is_generated() -> None:
+    view = page_view(Facts([kept("gs/fig9")], [], [Dataset("netflix", Card("netflix"))], [], {}, Path("results"), ""))
+    assert "generated" not in view.header.data
+    (row,) = view.environment.runs.rows
+    assert [cell.text for cell in row.cells][-3:] == ["netflix: original files", "0", "2026-01-02 03:04"]
+
+
+def test_many_claims_stand_below_their_picture() -> None:
+    few, many = (_placed_claims(count) for count in (3, 20))
+    assert few.layout == ""
+    assert many.layout == "wide"
+
+
+def _placed_claims(count: int) -> ExperimentView:
+    verdicts = [Verdict(claim, REPRODUCED) for claim in ledger()[:count]]
+    picture = Picture("alt", "", 100, 100, "[]", Download("a.pdf", "PDF", ""))
+    (view,) = paper_view("gs", [dataclasses.replace(kept("gs/fig9"), verdicts=verdicts)]).done
+    return dataclasses.replace(view, pictures=(picture,))
+
+
+def test_a_claim_says_how_it_was_measured_and_on_what() -> None:
+    claim = next(one for one in ledger() if one.measure and "<=" in one.expect)
+    group = Group({}, 0.5, 0.4, 0.6, REPRODUCED)
+    other = Verdict(claim, CONTRADICTED, decider=group, files=("movielens",))
+    view = claim_view(Verdict(claim, REPRODUCED, decider=group, scale="paper", others=(other,)))
+    assert view.measure == claim.measure
+    assert view.source == "generated data, paper size, one draw"
+    assert view.also == (f"also contradicted ({other.measured}, {other.interval}): original files of movielens",)
+    assert view.expects.startswith("≤")
+
+
+def test_what_is_the_users_own_comes_first() -> None:
+    """Own claims, and figures of own experiments, stand before those of the papers."""
+    found = sorted(["gs", "cross", "mine", "own", "sparse"], key=rank)
+    assert found == ["own", "mine", "gs", "sparse", "cross"]
+    claim = dataclasses.replace(ledger()[0], id="mine/one", paper="mine")
+    facts = Facts([], [Verdict(claim, REPRODUCED)], [], [], {}, Path("results"), "")
+    (answer,) = answers(facts)
+    assert (answer.title, answer.counts) == (
+        "Your own experiments and claims",
+        "Of 1 claim that was tested, 1 holds and 0 do not.",
+    )
+    assert "mine" not in page_view(facts).linked, "there is no figure to link to"
 
 
 def test_jinja_is_imported_only_to_write_a_report() -> None:

@@ -15,6 +15,7 @@ from dpbench.config import catalogue
 from dpbench.figures.draw import CannotDraw, draw_record
 from dpbench.paths import EXPERIMENTS, RECORD
 from dpbench.report.gather import COMPARED, PAPERS
+from dpbench.report.text import expected
 from dpbench.results import record
 from pages.markdown import page, plain, table, toctree
 
@@ -85,7 +86,10 @@ def paper_page(paper: str, folder: Path, records: Path = RECORD) -> str:
 
 def _experiment(name: str, records: Path) -> tuple[str, str, str]:
     found = record.read(name, records)
-    told = f"up to {found.trials} trials at {found.scale} size, commit `{found.commit[:10]}`" if found else "not yet"
+    if found is None:
+        return f"`{name}`", plain(catalogue.title(name)), "not yet"
+    trials = f"up to {found.trials} trials" if found.trials > 1 else "1 trial"
+    told = f"{trials} at {found.scale} size, commit `{found.commit[:10]}`"
     return f"`{name}`", plain(catalogue.title(name)), told
 
 
@@ -163,7 +167,16 @@ def _decided(one: Verdict) -> tuple[str, str]:
     spread = f" ({one.interval})" if one.interval else ""
     note = f" *{plain(one.claim.note)}*" if one.claim.note else ""
     found = plain(f"{one.measured}{spread}")
-    return f"**{one.verdict}**: {_sentence(one)}{note}", f"expected {plain(one.claim.expect)}; found {found}"
+    parts = [f"expected {plain(expected(one.claim.expect))}; found {found}", *filter(None, (_data(one),))]
+    parts += [f"{other.verdict} on {_data(other)}: {plain(other.measured)}" for other in one.others if other.decider]
+    return f"**{one.verdict}**: {_sentence(one)}{note}", "; ".join(parts)
+
+
+def _data(one: Verdict) -> str:
+    """What data decided it; empty if none did."""
+    if one.files:
+        return f"original files of {', '.join(one.files)}"
+    return "generated data" if one.scale else ""
 
 
 def _differences(paper: str) -> Iterator[str]:
