@@ -17,8 +17,8 @@ from dpbench.results.run import Run
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
     "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, in "
-    "all or in some settings of a cell; grey cells: the darker, the further from the best; empty cells: the mechanism does not run "
-    "there"
+    "all or in some settings of a cell; grey cells: the darker, the further from the best; empty cells: the mechanism does not "
+    "run there"
 )
 SHARE_CAPTION = (
     "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
