@@ -6,6 +6,7 @@ mechanism by name.
 
 from __future__ import annotations
 
+import html
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ from dpbench.results.setting import DECLARED
 from dpbench.results.store import Store
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpbench.audit.finding import Finding
 
 EXPERIMENTS = {"incidence": "cross/leaderboard", "records": "cross/leaderboard", "contingency": "cross/ranges"}
@@ -113,14 +116,22 @@ class Comparison:
         return f"Comparison({self.who or 'all mechanisms'} on {board}{audit}; {self.run!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of it: the table of the run."""
-        return self.run._repr_html_()
+        """What a notebook shows of it: where the mechanism stands, and the table of the run."""
+        table = self.ranking().to_html(index=False, border=0, na_rep="", float_format=lambda value: f"{value:.3g}")
+        return f"<p>{html.escape(repr(self))}</p>{table}{self.run._repr_html_()}"
 
     def numbers(self) -> Any:
         """The tidy numbers of the run's boards (a DataFrame): one row per board, setting and mechanism."""
         from dpbench.figures.draw import draw
 
         return draw(self.run).numbers
+
+    def ranking(self) -> pd.DataFrame:
+        """One row per mechanism of the board, or of every board if none is the newcomer's: rank and regret with intervals."""
+        from dpbench.compare.tables import summary
+
+        found = summary(self.numbers(), {})
+        return found if self.board is None else found[found["board"] == str(self.board)].reset_index(drop=True)
 
     def figure(self) -> Any:
         """The board with the newcomer highlighted."""

@@ -47,7 +47,12 @@ def test_an_object_on_data_of_the_program(tmp_path):
     settings = {"results": tmp_path, "jobs": 1, "overrides": {"trials": 6}, "epsilon": 1.0, "audit": False}
     found = dpbench.compare(Twice(), dataset={"mine": DATA}, bound=3, **settings)
     assert repr(found).startswith("Comparison(Twice on the board pure ε; Run(compare/Twice at")
-    assert found._repr_html_() == found.run._repr_html_()
+    ranking = found.ranking().set_index("mechanism")
+    assert ranking.loc["Twice", "regret"] > ranking.loc["lpa", "regret"]
+    assert set(ranking["board"]) == {"pure ε"}
+    shown = found._repr_html_()
+    assert "<th>regret</th>" in shown
+    assert shown.endswith(found.run._repr_html_())
     assert (found.who, found.board) == ("Twice", Board.PURE)
     numbers = found.numbers().set_index("who")
     assert set(numbers["board"]) == {"pure ε"}
