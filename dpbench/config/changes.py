@@ -42,8 +42,8 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
 
 
 def _fewer(run: RunConfig, shown: RunConfig) -> str:
-    """The mechanisms of `shown` for which `run` has fewer trials."""
-    names = {mechanism.name for mechanism in shown.mechanisms}
+    """The mechanisms and datasets of `shown` for which `run` has fewer trials."""
+    names = {one.name for one in shown.mechanisms} | {one.name for one in shown.datasets}
     return _list([f"{name} {trials}" for name, trials in run.most_trials.items() if name in names]) or "none"
 
 

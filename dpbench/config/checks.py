@@ -70,7 +70,7 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         tasks=tasks,
         noise=_noise(cfg),
         left_out=tuple(left_out.items()),
-        most_trials=_most_trials(cfg, [m.name for m in mechanisms], origins),
+        most_trials=_most_trials(cfg, [m.name for m in mechanisms], [d.name for d in datasets], origins),
     )
     _check_kinds(run)
     _check_effects(run, cfg, origins)
@@ -113,21 +113,25 @@ def _trials(cfg: Mapping[str, Any]) -> int:
     return int(cfg["trials"])
 
 
-def _most_trials(cfg: Mapping[str, Any], mechanisms: Sequence[str], origins: Origins) -> dict[str, int]:
-    """Trials by mechanism of this run. An experiment may name others, which an override removed."""
+def _most_trials(
+    cfg: Mapping[str, Any], mechanisms: Sequence[str], datasets: Sequence[str], origins: Origins
+) -> dict[str, int]:
+    """Trials by mechanism or dataset of this run. An experiment may name others, which an override removed."""
     key = "most_trials"
     given = {} if cfg.get(key) is None else cfg[key]
     if not isinstance(given, Mapping):
-        expected = "expected mechanisms with numbers of trials, such as {gs_mean: 20}"
+        expected = "expected mechanisms or datasets with numbers of trials, such as {gs_mean: 20, netflix: 50}"
         raise placed(origins.place(key), f"{key}={given!r} is not valid: {expected}")
-    known = dict.fromkeys([*mechanisms, *catalogue.options("mechanism", *origins.folders)])
+    here = [*mechanisms, *datasets]
+    groups = ("mechanism", "dataset")
+    known = dict.fromkeys([*here, *(name for group in groups for name in catalogue.options(group, *origins.folders))])
     for name, trials in given.items():
         if name not in known:
-            raise unknown(f"mechanism in {key}:", str(name), known, origins.place(key, str(name)))
+            raise unknown(f"mechanism or dataset in {key}:", str(name), known, origins.place(key, str(name)))
         positive(f"{key}.{name}", trials, whole=True)
-        if origins.word(key, str(name)) and name not in mechanisms:
+        if origins.word(key, str(name)) and name not in here:
             raise UserError(f"{key}.{name} has no effect: {name} is not in this run")
-    return {str(name): int(trials) for name, trials in given.items() if name in mechanisms}
+    return {str(name): int(trials) for name, trials in given.items() if name in here}
 
 
 def _draws(cfg: Mapping[str, Any]) -> int:

@@ -147,7 +147,7 @@ class RunConfig:
     left_out: tuple[tuple[str, str], ...] = ()
     """Datasets that are left out because their files are missing, each with the reason."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
-    """Mechanisms with fewer trials, each with their number."""
+    """Mechanisms and datasets with fewer trials, each with their number."""
 
 
 def known_metric(task: Any, name: str) -> bool:

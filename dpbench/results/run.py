@@ -48,7 +48,7 @@ class Run:
     altered: tuple[str, ...] = ()
     """The changes that alter the meaning of its numbers."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
-    """Mechanisms with fewer trials, each with their number."""
+    """Mechanisms and datasets with fewer trials, each with their number."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was planned (UTC)."""
@@ -126,7 +126,8 @@ class Run:
 
     def repetitions_of(self, setting: Setting) -> int:
         """Number of trials of one setting."""
-        return min(self.repetitions, self.most_trials.get(setting.mechanism.name, self.repetitions))
+        names = (setting.mechanism.name, setting.dataset.name)
+        return min(self.repetitions, *(self.most_trials.get(name, self.repetitions) for name in names))
 
     def repetitions_by_id(self) -> dict[str, int]:
         """Number of trials of every setting, by its id; the largest if one id has several names."""

@@ -1,4 +1,4 @@
-"""`most_trials`: a mechanism with fewer trials than the others of its run."""
+"""`most_trials`: a mechanism or a dataset with fewer trials than the others of its run."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ def test_it_never_asks_for_more_than_the_run(tmp_path):
     assert {*plan.run.repetitions_by_id().values()} == {4}
 
 
+def test_a_dataset_may_have_fewer_too(tmp_path):
+    """The smaller number counts where mechanism and dataset both have one."""
+    settings = {**RUN, "dataset": ["trajectory", "netflix"], "results": tmp_path, "trials": 9}
+    plan = make_plan(compose(None, "smoke", {**settings, "most_trials": {"alpa": 5, "netflix": 7}}))
+    found = {(s.dataset.name, s.mechanism.name): plan.run.repetitions_of(s) for s in plan.run.settings}
+    names = [(dataset, mechanism) for dataset in ("trajectory", "netflix") for mechanism in ("lpa", "alpa")]
+    assert found == dict(zip(names, (9, 5, 7, 5), strict=True))
+
+
 def test_shards_divide_them(tmp_path):
     plan = make_plan(compose(None, "smoke", {"results": tmp_path, "trials": 12, "most_trials": {"alpa": 4}, **RUN}))
     parts = [trials_of(plan, Shard(number, 3)) for number in (1, 2, 3)]
@@ -53,7 +62,8 @@ def test_shards_divide_them(tmp_path):
         ({"apla": 2}, "did you mean 'alpa'"),
         ({"alpa": 0}, "most_trials.alpa=0"),
         ({"gs": 2}, "gs is not in this run"),
-        (7, "expected mechanisms with numbers of trials"),
+        ({"netflix": 2}, "netflix is not in this run"),
+        (7, "expected mechanisms or datasets with numbers of trials"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, given, told):
