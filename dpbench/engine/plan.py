@@ -223,7 +223,7 @@ def _unfit(dataset: DatasetUse, part: Part, data: Data | None) -> str:
     """Why a mechanism or task does not fit the dataset; judged by its kind while the dataset is not built."""
     if data is None:
         kinds = getattr(part.instance, "kinds", (dataset.kind,))
-        takes = "asks" if hasattr(part.instance, "score") else "takes"
+        takes = "needs" if hasattr(part.instance, "score") else "takes"
         return "" if dataset.kind in kinds else f"{takes} {' or '.join(kinds)} data, not {dataset.kind}"
     return str(part.instance.unfit(data)) if hasattr(part.instance, "unfit") else ""
 

@@ -70,7 +70,7 @@ def test_your_own_data(tmp_path: Path) -> None:
     assert "†" not in told.output("name=declared")
     advice = told.output("compare --dataset")
     assert advice.index("pure ε") < advice.index("(ε, δ)") < advice.index("reads the data")
-    assert "not surely worse" in advice
+    assert "not certainly worse" in advice
     assert "café 1" in told.output('rng="secure"'), "the largest count is found"
     assert "Records(" in told.output("Records.from_pandas")
 

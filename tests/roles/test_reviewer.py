@@ -56,8 +56,8 @@ def test_a_part_of_a_figure(dpbench: Call, tmp_path: Path) -> None:
         (("run", "experiment=gs/fig99"), "unknown experiment 'gs/fig99': did you mean 'gs/fig9'?"),
         (("run", "dataset=[nosuch]", "mechanism=[lpa]"), "unknown dataset 'nosuch': expected one of: "),
         (
-            ("run", "dataset=[movielens]", "mechanism=[lpa]", "task=[column_counts]", "scale=smoke"),
-            "the task column_counts needs incidence data, not records",
+            ("run", "dataset=[movielens]", "mechanism=[lpa]", "task=[high_counts]", "scale=smoke"),
+            "the task high_counts needs incidence data, not records",
         ),
         (
             ("run", "dataset=[trajectory]", "dataset.trajectory.source=files", "mechanism=[lpa]"),
