@@ -19,14 +19,13 @@ from dpbench.engine.shards import trials_of
 from dpbench.results.commands import several_draws
 from dpbench.results.failures import ranges
 from dpbench.results.frame import METRIC, PAIRS, SECONDS
-from dpbench.results.numbers import plain, with_error
+from dpbench.results.numbers import MARK, plain, with_error
 from dpbench.results.run import FLOAT, Run, Setting
 from dpbench.results.store import Store
 
 MOST_ROWS = 100  # largest number of rows of a printed table
 MOST_NUMBERS = 10  # largest number of failed trials that a line lists
 LEAST = 10  # smallest width, in characters, of a column of wrapped names
-MARK = "†"
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 

@@ -20,6 +20,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from dpbench.figures.names import NAMES
+from dpbench.results.numbers import MARK as MARK
 
 # A palette for colour-blind readers (Okabe and Ito's), without its lightest yellow.
 COLOURS = (
@@ -58,9 +59,6 @@ _FAMILIES = tuple(
     )
 )
 
-
-MARK = "†"
-"""Follows the name of a mechanism that is not private as it was run."""
 
 FILES = " (files)"
 """Follows the name of a dataset that was read from its original files, if the generated one is beside it."""

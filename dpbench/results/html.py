@@ -6,11 +6,10 @@ import html
 import re
 
 from dpbench.results.frame import PAIRS, metric_names
-from dpbench.results.numbers import with_error
+from dpbench.results.numbers import MARK, with_error
 from dpbench.results.run import Run
 
 MOST = 60  # rows shown
-MARK = "†"
 
 
 def page(run: Run) -> str:
