@@ -1,4 +1,7 @@
-"""What the scripts of cross share: the numbers and figures of boards of queries and of rankings. Imported only by them."""
+"""What the scripts of cross share: the numbers and figures of boards of columns, of queries and of rankings.
+
+Imported only by them.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from dpbench.compare.pictures import board_picture
 from dpbench.figures import captions
 from dpbench.results.run import Run
 
+COLUMNS = {name: Measure(name) for name in ("mae", "mre", "mse", "kl")}
+"""Boards of columns are ranked by the first of these errors; regrets are given for all of them."""
+COLUMN_MEANS = {"precision_at_10": "precision@10", "precision_at_100": "precision@100", "kl": "KL"}
 QUERIES = ("place", "epsilon", "share")
 """A setting of queries: a dataset with its domain, ε, and the size of the queries as a part of the domain."""
 RANKINGS = ("dataset", "epsilon", "K")
@@ -31,10 +37,26 @@ def boards(numbers: pd.DataFrame, column: str, measured: str, *, share: bool = F
     }
 
 
+# Columns.
+
+
+def column_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+    """One row per board, setting and mechanism, with its standing and its own numbers."""
+    return tables.numbers(trials, run, COLUMNS)
+
+
+def column_figures(numbers: pd.DataFrame) -> dict[str, Figure]:
+    return boards(numbers, "dataset", "MAE")
+
+
+def column_summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    return tables.summary(numbers, COLUMN_MEANS)
+
+
 # Queries.
 
 
-def query_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
+def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
     """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
 
     The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.

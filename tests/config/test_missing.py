@@ -23,8 +23,9 @@ def baskets(folder: Path) -> Path:
     return path
 
 
-def test_what_is_not_here_is_left_out_with_the_reason(tmp_path: Path) -> None:
-    run = compose("gs/real", "smoke", {"dataset.retail.path": baskets(tmp_path), "results": tmp_path / "r"})
+@pytest.mark.parametrize("experiment", ["gs/real", "cross/real"])
+def test_what_is_not_here_is_left_out_with_the_reason(experiment: str, tmp_path: Path) -> None:
+    run = compose(experiment, "smoke", {"dataset.retail.path": baskets(tmp_path), "results": tmp_path / "r"})
     assert [dataset.name for dataset in run.datasets] == ["retail"]
     reasons = dict(run.left_out)
     assert set(reasons) == {"kos", "bms_webview", "gowalla", "foursquare", "movielens", "adult", "onthemap"}

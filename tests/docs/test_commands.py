@@ -17,7 +17,7 @@ PAGES = sorted([DOCS / "start.md", *DOCS.glob("howto/*.md"), *DOCS.glob("concept
 ELSEWHERE = {
     "data get movielens": "needs the network",
     "run experiment=analytics/fig7 dataset.movielens.source=files": "needs what was fetched",
-    "run experiment=cross/leaderboard 'dataset=[kos,retail,movielens]' dataset.movielens.source=files": "the same",
+    "run experiment=cross/real dataset.movielens.path=FOLDER": "needs a folder of the reader",
     "compare dpbench.peers.opendp.Geometric": "a minute; tests/peers has the class, tests/roles the verb",
 }
 """Commands that are not run here, each with the reason."""

@@ -1,0 +1,8 @@
+"""cross: the leaderboard of column counts on original files, in three boards that are never mixed."""
+
+from dpbench.compare.pictures import CAPTION
+from dpbench.compare.views import column_figures as figures
+from dpbench.compare.views import column_numbers as numbers
+from dpbench.compare.views import column_summary as summary
+
+__all__ = ["CAPTION", "figures", "numbers", "summary"]
