@@ -74,4 +74,4 @@ class Lines:
         if not computed:
             return ""
         minutes = (self.total - self.done) * seconds / computed / 60
-        return f", about {minutes:,.0f} minutes left" if minutes >= 1.5 else ", about a minute left"
+        return f", about {minutes:,.0f} minutes left at this rate" if minutes >= 1.5 else ", about a minute left"

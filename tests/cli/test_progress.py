@@ -18,8 +18,8 @@ def test_one_line_per_minute_with_the_time_left():
         now = step * 0.5
         lines.advance(5)  # 600 trials per minute
     assert len(said) == int(300 / EVERY)
-    assert said[0] == "3 experiments: 4,600 of 10,000 trials, about 9 minutes left"
-    assert said[-1] == "3 experiments: 7,000 of 10,000 trials, about 5 minutes left"
+    assert said[0] == "3 experiments: 4,600 of 10,000 trials, about 9 minutes left at this rate"
+    assert said[-1] == "3 experiments: 7,000 of 10,000 trials, about 5 minutes left at this rate"
 
 
 def test_a_short_run_says_nothing():
