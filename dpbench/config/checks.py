@@ -8,36 +8,30 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpbench.config import catalogue
+from dpbench.config import catalogue, single
 from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
 from dpbench.config.dataset_words import check_dataset_words, where_missing, with_source
 from dpbench.config.entries import datasets, variants
 from dpbench.config.origins import Origins, key_of, named
-from dpbench.config.schema import RunConfig, RunnerConfig, TrackingConfig, known_metric
+from dpbench.config.schema import RunConfig
 from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
-from dpbench.errors import UserError, nearest, one_of, output_folder, placed, positive, unknown
-from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
-from dpbench.privacy import FORMS
+from dpbench.errors import UserError, nearest, one_of, placed, unknown
+from dpbench.mechanisms.base import MECHANISMS
 from dpbench.registry import Registry
 from dpbench.results.run import DatasetUse, Variant
 from dpbench.results.setting import DECLARED
 from dpbench.tasks.base import TASKS
 
-SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
 SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
-MOST_TRIALS = 10_000_000
-MOST_DRAWS = 1_000
-SECONDS = "seconds"  # not a metric of a task, but a column of every trial
 
 
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     """The run that the composed configuration `cfg` (plain dicts and lists) describes; raises UserError for what is wrong."""
     _check_keys(cfg, origins)
-    _truth(cfg, "baseline")  # read by `check`, from the experiment's YAML
+    single.truth(cfg, "baseline")  # read by `check`, from the experiment's YAML
     for group in ("dataset", "mechanism"):
         _check_group(cfg, group, origins)
     scale = cfg.get("scale")
@@ -54,145 +48,27 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     run = RunConfig(
         experiment=experiment,
         name=name,
-        title=title_of(_text(cfg, "title"), origins.given("title"), name, experiment, *names),
+        title=title_of(single.text(cfg, "title"), origins.given("title"), name, experiment, *names),
         scale=str(scale),
-        epsilon=_epsilons(cfg.get("epsilon")),
-        trials=_trials(cfg),
-        seed=_whole(cfg, "seed"),
-        metrics=_metrics(cfg, tasks, origins),
-        results=_results(cfg),
-        figure=_truth(cfg, "figure"),
-        dry=_truth(cfg, "dry"),
-        runner=_section("runner", cfg, origins),
-        tracking=_section("tracking", cfg, origins),
+        epsilon=single.epsilons(cfg.get("epsilon")),
+        trials=single.trials(cfg),
+        seed=single.whole(cfg, "seed"),
+        metrics=single.metrics(cfg, tasks, origins),
+        results=single.results(cfg),
+        figure=single.truth(cfg, "figure"),
+        dry=single.truth(cfg, "dry"),
+        runner=single.section("runner", cfg, origins),
+        tracking=single.section("tracking", cfg, origins),
         datasets=datasets,
         mechanisms=mechanisms,
         tasks=tasks,
-        noise=_noise(cfg),
+        noise=single.noise(cfg),
         left_out=tuple(left_out.items()),
-        most_trials=_most_trials(cfg, [m.name for m in mechanisms], [d.name for d in datasets], origins),
+        most_trials=single.most_trials(cfg, [m.name for m in mechanisms], [d.name for d in datasets], origins),
     )
     _check_kinds(run)
     _check_effects(run, cfg, origins)
     return run
-
-
-# Single settings.
-
-
-def _text(cfg: Mapping[str, Any], key: str) -> str:
-    value = cfg.get(key)
-    if isinstance(value, list | Mapping):
-        raise UserError(f"{key}={value!r} is not valid: expected a text")
-    return "" if value is None else str(value)
-
-
-def _noise(cfg: Mapping[str, Any]) -> str:
-    one_of("noise", cfg.get("noise"), FORMS)
-    return str(cfg["noise"])
-
-
-def _truth(cfg: Mapping[str, Any], key: str) -> bool:
-    if not isinstance(cfg.get(key), bool):
-        raise UserError(f"{key}={cfg.get(key)!r} is not valid: expected true or false")
-    return bool(cfg[key])
-
-
-def _whole(cfg: Mapping[str, Any], key: str) -> int:
-    value = cfg.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UserError(f"{key}={value!r} is not valid: expected a whole number, 0 or more")
-    return value
-
-
-def _trials(cfg: Mapping[str, Any]) -> int:
-    for key in ("trials", "paper_trials"):
-        positive(key, cfg.get(key), whole=True)
-        if cfg[key] > MOST_TRIALS:
-            raise UserError(f"{key}={cfg[key]!r} is not valid: expected at most {MOST_TRIALS}")
-    return int(cfg["trials"])
-
-
-def _most_trials(
-    cfg: Mapping[str, Any], mechanisms: Sequence[str], datasets: Sequence[str], origins: Origins
-) -> dict[str, int]:
-    """Trials by mechanism or dataset of this run. An experiment may name others, which an override removed."""
-    key = "most_trials"
-    given = {} if cfg.get(key) is None else cfg[key]
-    if not isinstance(given, Mapping):
-        expected = "expected mechanisms or datasets with numbers of trials, such as {gs_mean: 20, netflix: 50}"
-        raise placed(origins.place(key), f"{key}={given!r} is not valid: {expected}")
-    here = [*mechanisms, *datasets]
-    groups = ("mechanism", "dataset")
-    known = dict.fromkeys([*here, *(name for group in groups for name in catalogue.options(group, *origins.folders))])
-    for name, trials in given.items():
-        if name not in known:
-            raise unknown(f"mechanism or dataset in {key}:", str(name), known, origins.place(key, str(name)))
-        positive(f"{key}.{name}", trials, whole=True)
-        if origins.word(key, str(name)) and name not in here:
-            raise UserError(f"{key}.{name} has no effect: {name} is not in this run")
-    return {str(name): int(trials) for name, trials in given.items() if name in here}
-
-
-def _draws(cfg: Mapping[str, Any]) -> int:
-    positive("data_seeds", cfg.get("data_seeds"), whole=True)
-    if cfg["data_seeds"] > MOST_DRAWS:
-        raise UserError(f"data_seeds={cfg['data_seeds']!r} is not valid: expected at most {MOST_DRAWS}")
-    return int(cfg["data_seeds"])
-
-
-def _results(cfg: Mapping[str, Any]) -> Path:
-    value = cfg.get("results")
-    if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
-        raise UserError(f"results={value!r} is not valid: expected a folder")
-    try:
-        path = Path(str(value)).expanduser()
-    except RuntimeError:  # ~nobody
-        path = Path(str(value))
-    output_folder("results=", path)
-    return path
-
-
-def _epsilons(value: Any) -> tuple[float, ...]:
-    values = value if isinstance(value, list) else [value]
-    if not values:
-        raise UserError("epsilon=[] is not valid: expected at least one positive number, ln2 or ln3")
-    return tuple(dict.fromkeys(parse_epsilon(v) for v in values))
-
-
-def _metrics(cfg: Mapping[str, Any], tasks: tuple[Variant, ...], origins: Origins) -> tuple[str, ...]:
-    """The columns of the table. Those of the experiment are dropped if the user chose other tasks."""
-    value = cfg.get("metrics")
-    names = value if isinstance(value, list) else [] if value is None else [value]
-    for name in names:
-        if not isinstance(name, str):
-            raise UserError(f"metrics={value!r} is not valid: expected names of metrics")
-    classes = [task.found(TASKS) for task in tasks]
-    known = [name for name in names if name == SECONDS or any(known_metric(cls, name) for cls in classes)]
-    asked = origins.given("metrics") or not any(key_of(word) == "task" for word in origins.words)
-    for name in names:
-        if asked and name not in known:
-            valid = [_name(metric) for cls in classes for metric in getattr(cls, "metrics", ())]
-            raise unknown("metric", name, dict.fromkeys([*valid, SECONDS]), origins.place("metrics"))
-    return tuple(known)
-
-
-def _name(metric: Any) -> str:
-    return str(getattr(metric, "name", metric))
-
-
-def _section(name: str, cfg: Mapping[str, Any], origins: Origins) -> Any:
-    given, cls = cfg.get(name), SECTIONS[name]
-    valid = [f.name for f in dataclasses.fields(cls)]
-    if given is None:
-        given = {}
-    if not isinstance(given, Mapping):
-        expected = f"expected one of: {', '.join(catalogue.options(name))}"
-        raise placed(origins.place(name), f"{name}={given!r} is not valid: {expected}")
-    for key in given:
-        if key not in valid:
-            raise unknown("setting", f"{name}.{key}", [f"{name}.{v}" for v in valid], origins.place(name, str(key)))
-    return cls(**given)
 
 
 # Keys, and groups of entries.
@@ -285,7 +161,7 @@ def _variants(cfg: Mapping[str, Any], group: str, registry: Registry[Any], origi
 
 def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins, left_out: dict[str, str]) -> Iterator[DatasetUse]:
     """The datasets of a run; those whose files are missing, if that is allowed, go to `left_out` with the reason."""
-    first, draws = _whole(cfg, "data_seed"), _draws(cfg)
+    first, draws = single.whole(cfg, "data_seed"), single.draws(cfg)
     for name, body in _selected(cfg, "dataset"):
         place = functools.partial(origins.place, "dataset", name)
         entry, reason = where_missing(with_source(DatasetEntry.of(name, body, place), origins), origins)
@@ -311,7 +187,7 @@ def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> 
     slurm = run.runner.backend == "slurm"
     bounded = any(mechanism.declared for mechanism in run.mechanisms)
     files = all(dataset.original for dataset in run.datasets)
-    draws = files and _draws(cfg) > 1
+    draws = files and single.draws(cfg) > 1
     for key, effective, instead in (
         *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
-from dpbench.config.checks import SECTIONS
 from dpbench.config.origins import key_of, named
+from dpbench.config.single import SECTIONS
 from dpbench.errors import UserError, unknown
 
 
