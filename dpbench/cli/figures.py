@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "experiment",
         nargs="*",
-        help="ids such as gs/fig9, or names of runs (default: all that were run or are on record)",
+        help="ids such as gs/fig9, papers such as gs, or names of runs (default: all that were run or are on record)",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
     parser.add_argument(
@@ -32,19 +32,15 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     runs = Run.each(args.results)
     known = [*options("experiment"), *(run.name for run in runs.values())]
-    for name in args.experiment:
-        if name not in (*known, *runs):
-            raise unknown("experiment", name, dict.fromkeys([*known, *runs]))
+    asked = _asked(args.experiment, list(dict.fromkeys([*known, *runs])))
     recorded = record.names()
     done = runs if recorded else stored(args.results)
     from dpbench.figures.draw import CannotDraw, save
 
     # A name means both the run on generated data and the run on original files.
-    wanted = {
-        label: run for label, run in done.items() if not args.experiment or {label, run.name} & {*args.experiment}
-    }
+    wanted = {label: run for label, run in done.items() if not asked or {label, run.name} & {*asked}}
     there = {word for label, run in done.items() for word in (label, run.name)}
-    missing = [name for name in (args.experiment or options("experiment")) if name not in there]
+    missing = [name for name in (asked or options("experiment")) if name not in there]
     failed = 0
     for label, run in wanted.items():
         try:
@@ -60,14 +56,25 @@ def main(argv: list[str]) -> int:
     for name in [name for name in missing if name in recorded]:
         failed += not _draw_record(name, args.results, args.format)
         missing.remove(name)
-    if args.experiment:
+    if asked:
         for name in missing:
             print(f"missing: {name}: {run_command(name, args.results)}")
     elif missing:
         command = run_command(missing[0], args.results)
         print(f"{not_run(len(missing))}, such as {missing[0]}: {command}")
     nothing = not wanted and not recorded
-    return 1 if failed or (missing and args.experiment) or nothing else 0
+    return 1 if failed or (missing and asked) or nothing else 0
+
+
+def _asked(words: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The names that were given; the name of a paper means all of its experiments."""
+    found: dict[str, None] = {}
+    for word in words:
+        names = [word] if word in known else [name for name in known if name.startswith(f"{word}/")]
+        if not names:
+            raise unknown("experiment or paper", word, known)
+        found |= dict.fromkeys(names)
+    return list(found)
 
 
 def _draw_record(name: str, results: Path, formats: Sequence[str]) -> bool:

@@ -50,12 +50,30 @@ def test_the_record_is_small_text() -> None:
     assert sum(path.stat().st_size for path in files) < MOST_BYTES
 
 
+def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"DPBENCH_RECORD": str(FOLDER), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "dpbench", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
 @pytest.mark.skipif("analytics/table4" not in ON_RECORD, reason="the table is not on record")
 def test_a_newcomer_sees_what_is_on_record(tmp_path: Path) -> None:
     """In an empty folder, and with nothing run: the verdict, and where it comes from."""
-    environment = os.environ | {"DPBENCH_RECORD": str(FOLDER), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-    command = [sys.executable, "-m", "dpbench", "claims", "analytics/movielens-size", "--verbose"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    done = call(tmp_path, "claims", "analytics/movielens-size", "--verbose")
     assert done.returncode == 0, done.stderr
     assert "reproduced" in done.stdout
     assert "recorded" in done.stdout, "the table may break the line after it"
+
+
+def test_the_name_of_a_paper_draws_all_its_figures(tmp_path: Path) -> None:
+    done = call(tmp_path, "figures", "epicrec", "--format", "png")
+    named = {path.name.split("@")[0] for path in (tmp_path / "results" / "figures").rglob("*.png")}
+    assert named >= {name.removeprefix("epicrec/") for name in ON_RECORD if name.startswith("epicrec/")}
+    assert all(
+        f"missing: {name}" in done.stdout
+        for name in options("experiment")
+        if name.startswith("epicrec/") and name not in ON_RECORD
+    )
+    wrong = call(tmp_path, "figures", "epicrek")
+    assert wrong.returncode == 2
+    assert "did you mean 'epicrec/error'?" in wrong.stderr
