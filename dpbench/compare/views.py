@@ -30,10 +30,13 @@ BY_SIZE = "abs_error/"
 GROWING = "growing_table"
 
 
-def boards(numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False) -> dict[str, Figure]:
+def boards(
+    numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False, generated: bool = True
+) -> dict[str, Figure]:
     """One figure per board, by its slug; the cells of each are mechanisms by the values of a column."""
     return {
-        board.slug: board_picture(numbers, board, column, measured, share=share) for board in present(numbers["board"])
+        board.slug: board_picture(numbers, board, column, measured, share=share, generated=generated)
+        for board in present(numbers["board"])
     }
 
 
@@ -45,8 +48,8 @@ def column_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame
     return tables.numbers(trials, run, COLUMNS)
 
 
-def column_figures(numbers: pd.DataFrame) -> dict[str, Figure]:
-    return boards(numbers, "dataset", "MAE")
+def column_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
+    return boards(numbers, "dataset", "MAE", generated=generated)
 
 
 def column_summary(numbers: pd.DataFrame) -> pd.DataFrame:
@@ -92,16 +95,16 @@ def parts_of(labels: Mapping[str, Any], number: int) -> list[str]:
     return [f"{100 * size:.1g} %" if size < 0.1 else f"{100 * size:.0f} %" for size in sizes[sizes.size - number :]]
 
 
-def query_figures(numbers: pd.DataFrame, measured: str) -> dict[str, Figure]:
+def query_figures(numbers: pd.DataFrame, measured: str, *, generated: bool = True) -> dict[str, Figure]:
     """The boards by dataset and domain, and also by the size of the queries."""
     sizes = sorted(numbers["share"].unique(), key=lambda share: float(share.rstrip(" %")))
     by_size = {
-        f"{board.slug}-sizes": board_picture(numbers, board, "share", measured, columns=sizes)
+        f"{board.slug}-sizes": board_picture(numbers, board, "share", measured, columns=sizes, generated=generated)
         for board in present(numbers["board"])
     }
     for figure in by_size.values():
         captions.tell(figure, f"columns: the size of {measured.removeprefix('error of ')}, in percent of the domain")
-    return boards(numbers, "place", measured) | by_size
+    return boards(numbers, "place", measured, generated=generated) | by_size
 
 
 # Rankings.

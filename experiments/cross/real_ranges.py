@@ -15,7 +15,7 @@ def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
 
 def figures(numbers: pd.DataFrame) -> dict[str, Figure]:
     """One figure per board by dataset, and one by the size of the ranges."""
-    return views.query_figures(numbers, "error of a range")
+    return views.query_figures(numbers, "error of a range", generated=False)
 
 
 def summary(numbers: pd.DataFrame) -> pd.DataFrame:

@@ -185,6 +185,13 @@ def test_a_board_says_what_its_intervals_are_about(script, numbers):
         style.plt.close(figure)
 
 
+def test_a_board_of_original_files_does_not_speak_of_other_draws(numbers):
+    with style.paper_style():
+        figure = load_script(EXPERIMENTS / "cross" / "real.py").figures(numbers)["pure"]
+    assert "intervals and dots are about the noise of the trials on this data only" in captions.told(figure)
+    style.plt.close(figure)
+
+
 def test_an_error_that_is_not_split_is_not_an_empty_bar(script, numbers):
     """A user's release without stages has no causes."""
     shares = [c for c in numbers.columns if c.startswith("share_")]
