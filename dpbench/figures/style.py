@@ -17,6 +17,7 @@ if "matplotlib.pyplot" not in sys.modules and "IPython" not in sys.modules:
     matplotlib.use("Agg", force=False)
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from dpbench.figures.names import NAMES
@@ -237,7 +238,6 @@ def settle(figure: Figure) -> None:
 
 
 def _legend_width(labels: list[str], columns: int) -> float:
-    """Width of a legend in inches: letters, handles and gaps. Its columns are filled one after the other."""
-    rows = math.ceil(len(labels) / columns)
-    widest = [max(map(len, labels[at : at + rows])) for at in range(0, len(labels), rows)]
+    """Width of a legend in inches: letters, handles and gaps. As in matplotlib, the first columns take what is left over."""
+    widest = [max(map(len, part)) for part in np.array_split(labels, columns)]
     return LEGEND / 72 * (0.58 * sum(widest) + 4.0 * len(widest))

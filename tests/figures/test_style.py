@@ -1,8 +1,11 @@
-"""Line styles: distinguishable without colour, and the same for a mechanism in every figure."""
+"""The look of figures: lines distinguishable without colour, the same for a mechanism in every figure; legends that fit."""
 
 from __future__ import annotations
 
 import itertools
+
+import pytest
+from matplotlib.patches import Patch
 
 from dpbench.figures import style
 from dpbench.mechanisms.base import MECHANISMS
@@ -25,3 +28,15 @@ def test_every_mechanism_that_shares_a_figure_with_others_has_a_look_of_its_own(
 def test_the_look_of_a_stranger_is_nobody_elses() -> None:
     for name in ("lpa", "gs", "geometric", "knorm_counts"):
         assert told_apart(style.looks(["mine", name, "yours", f"{name}, other"]))
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_a_legend_below_fits_the_figure(number: int) -> None:
+    """Seven labels in six columns: one column has two of them, not each."""
+    with style.paper_style():
+        figure, _ = style.plt.subplots(figsize=(7, 3), layout="constrained")
+        style.legend_below(figure, [Patch(label=f"a word that is long {n}") for n in range(number)])
+        figure.canvas.draw()
+        width = figure.legends[0].get_window_extent().width / figure.dpi
+    style.plt.close(figure)
+    assert width <= 7
