@@ -15,6 +15,9 @@ EVERY = 60.0
 FOUND = 2.0
 """Trials counted in the first seconds were mostly found finished: they say nothing about the time that the rest takes."""
 
+ENOUGH = 0.02
+"""The time left is told once this share of the trials that had to be computed is done. The first ones may be the slowest."""
+
 
 @contextmanager
 def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
@@ -71,7 +74,7 @@ class Lines:
 
     def _left(self, seconds: float) -> str:
         computed = self.done - self.found
-        if not computed:
+        if computed < ENOUGH * (self.total - self.found):
             return ""
         minutes = (self.total - self.done) * seconds / computed / 60
         return f", about {minutes:,.0f} minutes left at this rate" if minutes >= 1.5 else ", about a minute left"

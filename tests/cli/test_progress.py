@@ -22,6 +22,16 @@ def test_one_line_per_minute_with_the_time_left():
     assert said[-1] == "3 experiments: 7,000 of 10,000 trials, about 5 minutes left at this rate"
 
 
+def test_few_slow_trials_do_not_make_an_estimate():
+    """Twenty trials of six million columns in a minute, and a hundred thousand small ones to come."""
+    said: list[str] = []
+    now = 0.0
+    lines = Lines("3 experiments", 100_000, said.append, lambda: now)
+    now = EVERY
+    lines.advance(20)
+    assert said == ["3 experiments: 20 of 100,000 trials"]
+
+
 def test_a_short_run_says_nothing():
     out = io.StringIO()
     with progress_bar("gs/fig9", 100, Console(file=out)) as (advance, status):
