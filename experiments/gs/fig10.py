@@ -11,7 +11,11 @@ from dpbench.results.frame import summarise
 
 STATED = tuple(
     Stated(
-        f"gs/{claim}", value, f"{100 * value:g} %", {"epsilon": math.log(2), "dataset": dataset, "mechanism": mechanism}
+        f"gs/{claim}",
+        value,
+        f"{100 * value:g} %",
+        {"epsilon": math.log(2), "dataset": dataset, "mechanism": mechanism},
+        side="above" if mechanism == "lpa" else "",  # below it is the cross of FPA
     )
     for claim, value, dataset, mechanism in (
         ("mre-checkin", 0.007, "checkin", "gs"),
