@@ -1,22 +1,30 @@
-"""Draws docs/_static/fig9-smoke.png, the figure of the README and of the first page: `python docs/_ext/first_figure.py`."""
+"""Draws the figures of the README and of the first pages into docs/_static: `python docs/_ext/first_figure.py`."""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
 import dpbench
+from dpbench.figures.draw import save_record
+from dpbench.results.record import read
 
-FILE = Path(__file__).resolve().parents[1] / "_static" / "fig9-smoke.png"
+STATIC = Path(__file__).resolve().parents[1] / "_static"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as results:
         run = dpbench.run("gs/fig9", scale="smoke", results=results)
         figure = run.figure()
+        recorded = read("gs/fig10")
+        assert recorded is not None
+        picture = next(path for path in save_record(recorded, Path(results), ["png"]) if path.suffix == ".png")
+        shutil.copyfile(picture, STATIC / "fig10-record.png")
     assert figure is not None
-    figure.savefig(FILE, dpi=150, bbox_inches="tight", metadata={"Software": None})
-    print(f"{FILE.name}: {FILE.stat().st_size / 1000:.0f} kB")
+    figure.savefig(STATIC / "fig9-smoke.png", dpi=150, bbox_inches="tight", metadata={"Software": None})
+    for path in sorted(STATIC.glob("fig*.png")):
+        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

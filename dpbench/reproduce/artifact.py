@@ -1,6 +1,7 @@
-"""The bundle for an artifact reviewer: an appendix, the environment, data, figures, tables. Imported by the verb.
+"""The bundle for an artifact reviewer: appendix, source code, environment, data, figures, tables. Imported by the verb.
 
-Everything in it comes from the record, the ledger of claims and the cards of the datasets. Nothing is run.
+Everything in it comes from the results folder, the record, the ledger of claims and the cards of the datasets. No experiment
+is run; claims that need none are decided by audit and computation.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from dpbench import __version__
+from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import Claim, ledger
-from dpbench.claims.recorded import recorded
 from dpbench.claims.verdicts import Verdict
 from dpbench.config import catalogue
 from dpbench.engine.recorded import is_current
 from dpbench.figures.draw import CannotDraw, Drawing, draw, draw_record
-from dpbench.paths import RECORD
-from dpbench.reproduce.locked import lock_file
+from dpbench.reproduce.carry_out import experiments_of
+from dpbench.reproduce.locked import NAME, lock_file
+from dpbench.reproduce.source import write_source
 from dpbench.results import environment
 from dpbench.results.commands import run_command
 from dpbench.results.record import Record, read
@@ -52,14 +54,14 @@ class Decided:
 
     claim: Claim
     command: str
-    verdict: Verdict | None
-    """None if its experiment has no record, or no experiment decides it."""
+    verdict: Verdict
 
 
 def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scale: str) -> Iterator[Path]:
     """Write the bundle, file by file. Draws the runs in `results` if there are any, otherwise the record."""
     rows = [_row(name, scale) for name in experiments]
-    decided = list(_decided(rows, scale))
+    decided = list(_decided(rows, results, scale))
+    source = write_source(folder)
     facts = {
         "version": __version__,
         "released": RELEASED,
@@ -70,7 +72,12 @@ def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scal
         "cards": _cards(experiments),
         "machine": environment.Environment.here().lines(),
         "papers": list(dict.fromkeys(name.partition("/")[0] for name in experiments)),
+        "together": _together(experiments),
+        "install": f"./{source.name}" if source else f"{NAME}=={__version__}",
+        "source": source.name if source else "",
     }
+    if source:
+        yield source
     templates = _templates()
     for name in ("README.md", "APPENDIX.md", "DATA.md", "ENVIRONMENT.md", "CITATION.cff", "Dockerfile"):
         yield _write(folder / name, templates.get_template(f"{name}.j2").render(facts))
@@ -116,9 +123,20 @@ def _row(name: str, scale: str) -> Row:
     return Row(name, catalogue.title(name) or name, command, record, record is not None and is_current(record))
 
 
-def _decided(rows: Sequence[Row], scale: str) -> Iterator[Decided]:
-    known = {row.experiment: row.record for row in rows}
+def _together(experiments: Sequence[str]) -> list[str]:
+    """The shortest words for these experiments: a paper whose experiments are all among them by its name."""
+    found: dict[str, None] = {}
+    for name in experiments:
+        paper = name.partition("/")[0]
+        whole = {*experiments_of([paper])} <= {*experiments}
+        found[paper if whole else name] = None
+    return list(found)
+
+
+def _decided(rows: Sequence[Row], results: Path, scale: str) -> Iterator[Decided]:
+    known = {row.experiment for row in rows}
     papers = {name.partition("/")[0] for name in known}
+    judge = Judge(results, scale)
     for claim in ledger():
         if claim.paper in papers and (not claim.experiment or claim.experiment in known):
             command = (
@@ -126,7 +144,7 @@ def _decided(rows: Sequence[Row], scale: str) -> Iterator[Decided]:
                 if claim.experiment
                 else f"python -m dpbench claims {claim.paper}"
             )
-            yield Decided(claim, "" if claim.untestable else command, recorded(claim, RECORD))
+            yield Decided(claim, "" if claim.untestable else command, judge.verdict(claim))
 
 
 def _cards(experiments: Sequence[str]) -> list[Card]:

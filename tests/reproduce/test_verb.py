@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tarfile
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -58,6 +60,40 @@ def test_the_bundle_has_what_a_reviewer_asks_for(done):
     pdf = (bundle / "figures" / "epicrec-example.pdf").read_bytes()
     assert b"/Type3" not in pdf
     assert "\\toprule" in (bundle / "tables" / "epicrec-example.tex").read_text()
+
+
+def test_every_claim_of_the_appendix_has_its_verdict(done):
+    """Also those that an audit or a computation decides."""
+    folder, _ = done
+    rows = (folder / "bundle" / "APPENDIX.md").read_text().split("## Claims")[1].splitlines()
+    cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| epicrec/")]
+    verdicts = {first: last for first, *_, last in cells}
+    assert verdicts["epicrec/theorem-2"] == verdicts["epicrec/example-1"] == "reproduced"
+    assert {*verdicts.values()} <= {"reproduced", "contradicted", "inconclusive", "not testable"}
+
+
+def test_a_bundle_names_what_was_asked_for():
+    everything = experiments_of(["epicrec", "gs"])
+    assert artifact._together(everything) == ["epicrec", "gs"]
+    assert artifact._together([EXPERIMENT, *experiments_of(["gs"])]) == [EXPERIMENT, "gs"]
+
+
+def test_the_source_is_that_of_the_commit(tmp_path, monkeypatch):
+    """Installed as written in the README, by the test of the wheel's build: pyproject.toml is in its first folder."""
+    from dpbench.reproduce import source
+    from dpbench.results.environment import Environment
+
+    here = Environment.here()
+    monkeypatch.setattr(source.Environment, "here", lambda: replace(here, commit=f"{here.commit.rstrip('+')}+"))
+    assert source.write_source(tmp_path) is None, "local changes are in no commit"
+    if not here.commit:
+        pytest.skip("no checkout")
+    monkeypatch.setattr(source.Environment, "here", lambda: replace(here, commit=here.commit.rstrip("+")))
+    path = source.write_source(tmp_path)
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+    assert f"{path.name.removesuffix('.tar.gz')}/pyproject.toml" in names
+    assert len(names) > 500
 
 
 def test_tables_of_the_appendix_have_as_many_cells_as_heads(done):
