@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpbench.check.measure import is_time
 from dpbench.reproduce.take import is_label
-from dpbench.results.record import Record
+from dpbench.results.record import Record, as_recorded
 
 TOLERANCE = 1e-9
 """Relative tolerance for numbers that the same code computes from the same seed."""
@@ -77,7 +77,7 @@ def compare(pairs: Iterable[Pair]) -> Comparison:
         if run.scale != record.scale:
             found.problems.append(f"{name}: run at scale {run.scale}, recorded at scale {record.scale}")
             continue
-        one, other = _aligned(pair.numbers), _aligned(pair.recorded)
+        one, other = _aligned(as_recorded(pair.numbers)), _aligned(pair.recorded)
         rows = other.index.intersection(one.index)
         gone = len(other.index.difference(one.index))
         if gone:

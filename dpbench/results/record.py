@@ -113,8 +113,6 @@ class Record:
 
     def numbers(self) -> pd.DataFrame:
         """The numbers of its figure, as its script gave them; long curves are thinned. UserError when damaged."""
-        import pandas as pd
-
         path = self.folder / f"{self.experiment}.csv"
         try:
             text = path.read_bytes().decode()
@@ -122,17 +120,32 @@ class Record:
             raise _damaged(path, problem) from None
         if text_digest(text) != self.checksum:
             raise _damaged(path, "its checksum does not match")
-        return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[MISSING])
+        return _frame(text)
 
     def save(self, numbers: pd.DataFrame, folder: Path = RECORD) -> list[Path]:
         """Write both files, replacing existing ones."""
-        text = numbers.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n", na_rep=MISSING)
+        text = _text(numbers)
         body = dataclasses.asdict(self) | {"checksum": text_digest(text)}
         del body["folder"]
         files = [folder / f"{self.experiment}.{kind}" for kind in ("csv", "json")]
         for path, content in zip(files, (text, seal(body)), strict=True):
             write_aside(path, content.encode())
         return files
+
+
+def as_recorded(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of a script as a record returns them: a column of digits is read as numbers, whatever it was."""
+    return _frame(_text(numbers))
+
+
+def _text(numbers: pd.DataFrame) -> str:
+    return numbers.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n", na_rep=MISSING)
+
+
+def _frame(text: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[MISSING])
 
 
 def names(folder: Path = RECORD) -> list[str]:

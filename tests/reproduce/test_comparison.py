@@ -37,6 +37,13 @@ def test_the_same_numbers_are_equal():
     assert found.tested == 0
 
 
+def test_ranks_written_as_words_are_compared_with_those_read_as_numbers():
+    """A record is a CSV file: it returns the ranks "1", "2" and "3" as numbers."""
+    table = pd.DataFrame({"rank": ["1", "2", "3"], "hits": [2.0, 1.0, 0.0]})
+    found = compare([Pair(RECORD, table, RECORD, table.assign(rank=[1, 2, 3]))])
+    assert (found.problems, found.differences, found.exact) == ([], [], 6)
+
+
 def test_one_number_that_moved_by_a_millionth_is_named():
     one, other = (numbers(np.random.default_rng(1)) for _ in range(2))
     other.loc[7, "best"] *= 1 + 1e-6
