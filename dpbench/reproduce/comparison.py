@@ -87,18 +87,27 @@ def compare(pairs: Iterable[Pair]) -> Comparison:
         lost = [column for column in other.columns if column not in one.columns]
         if lost:
             found.problems.append(f"{name}: without the recorded columns {', '.join(lost)}")
-        if run.identity == record.identity:
-            found.exact += len(rows) * len(columns)
-            found.differences += _unequal(name, one, other, columns)
-        else:
+        exact = _repeated(pair, one, other)
+        found.exact += int(exact.sum()) * len(columns)
+        found.differences += _unequal(name, one[exact], other[exact], columns)
+        if not exact.all():
+            one, other = one[~exact], other[~exact]
             measured = [column for column in columns if f"{column}{ERROR}" in columns]
             tests += list(_tests(name, one, other, measured, (run.trials, record.trials)))
-            found.untested += len(rows) * len(
+            found.untested += len(one) * len(
                 [c for c in columns if c not in (*measured, TRIALS) and not c.endswith(ERROR)]
             )
     found.tested = len(tests)
     found.differences += _significant(tests)
     return found
+
+
+def _repeated(pair: Pair, one: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+    """Which rows must be equal: those of the same settings, with the same seed and as many trials."""
+    run, record = pair.run, pair.record
+    if TRIALS in one and TRIALS in other:
+        return (one[TRIALS] == other[TRIALS]) & (run.identity == record.identity)
+    return pd.Series((run.identity, run.trials) == (record.identity, record.trials), index=one.index)
 
 
 def _aligned(numbers: pd.DataFrame) -> pd.DataFrame:

@@ -44,6 +44,15 @@ def test_ranks_written_as_words_are_compared_with_those_read_as_numbers():
     assert (found.problems, found.differences, found.exact) == ([], [], 6)
 
 
+def test_more_trials_of_the_same_settings_are_tested():
+    """The first ten rows have twice the trials: they are other numbers, of the same distribution."""
+    one, other = (numbers(np.random.default_rng(seed)) for seed in (1, 2))
+    one.loc[10:, :] = other.loc[10:, :]
+    one.loc[:9, "trials"] = 40
+    found = compare([Pair(RECORD, one, RECORD, other)])
+    assert (found.exact, found.tested, found.untested, found.differences) == (30 * 4, 10, 10, [])
+
+
 def test_one_number_that_moved_by_a_millionth_is_named():
     one, other = (numbers(np.random.default_rng(1)) for _ in range(2))
     other.loc[7, "best"] *= 1 + 1e-6
