@@ -18,6 +18,9 @@ FIGURE_TOLERANCE = 1e-6
 NOTHING = 1e-12
 """Absolute tolerance. Smaller values are rounding errors of numbers around 1: no metric is as small as this."""
 
+ERROR = "_se"
+"""Suffix of the column with the standard error of a mean."""
+
 
 def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
     """Whether numbers are equal up to the last digits, relative to the largest of all trials and `beside`."""
@@ -35,12 +38,21 @@ def size_beside(nature: Metric, *cells: CellNumbers) -> float:
 
 
 def moved_rows(name: str, old: FigureNumbers, new: FigureNumbers) -> list[int]:
-    """The rows of two tables of equal length in which a column differs: in text, or in a number by more than rounding."""
-    a, b = (table.columns.index(name) for table in (old, new))
-    pairs = [(row[a], other[b]) for row, other in zip(old.rows, new.rows, strict=True)]
-    sizes = [abs(value) for texts in pairs for value in map(as_number, texts) if np.isfinite(value)]
+    """The rows of two tables of equal length in which a column differs: in text, or in a number by more than rounding.
+
+    The standard error of equal numbers is their rounding error. How large that may be depends on the numbers themselves.
+    """
+    pairs = _pairs(name, old, new)
+    mean = name.removesuffix(ERROR)
+    beside = _pairs(mean, old, new) if mean in old.columns and mean in new.columns else []
+    sizes = [abs(value) for texts in (*pairs, *beside) for value in map(as_number, texts) if np.isfinite(value)]
     floor = TOLERANCE * max(sizes, default=0.0) + NOTHING
     return [i for i, texts in enumerate(pairs) if not _same(*texts, floor)]
+
+
+def _pairs(name: str, old: FigureNumbers, new: FigureNumbers) -> list[tuple[str, str]]:
+    a, b = (table.columns.index(name) for table in (old, new))
+    return [(row[a], other[b]) for row, other in zip(old.rows, new.rows, strict=True)]
 
 
 def _same(old: str, new: str, floor: float) -> bool:

@@ -130,7 +130,7 @@ def test_the_budget_of_every_mechanism_is_guarded(mechanism: str, factor: float,
 def test_fifty_fresh_checks_of_the_suite_raise_no_alarm(tmp_path: Path) -> None:
     """With the real numbers: fifty windows of one long run, each six trials after the one before. The baselines are one fixed
     draw, which all of the checks share: an unlucky one would show here. The stated rate is 1 %; the p values are bounds some
-    ten times too large, so that none of fifty is expected, and one is allowed. Half an hour."""
+    ten times too large, so that none of fifty is expected, and one is allowed. An hour; with LOKY_MAX_CPU_COUNT=2, half."""
     from support.utility_planting import part
 
     checks, old = 50, baselines.load(BASELINES)
