@@ -46,7 +46,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.text(0.5, 1.03, told, transform=ax.transAxes, ha="center", va="bottom", fontsize=7)
         ax.set_xlabel("θ")
         most = part["theta"].max()
-        plain_ticks(ax, [theta for theta in (1, 3, 10, 30, 100, 300, 1000, 3000, 10000) if theta <= most])
+        places = (1, 3, 10, 30) if most <= 100 else (1, 10, 100, 1000) if most <= 3000 else (1, 100, 10000)
+        plain_ticks(ax, [theta for theta in places if theta <= most])
         plain_numbers(ax)
     for ax in axes[::3]:
         ax.set_ylabel("MAE")
