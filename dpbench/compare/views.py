@@ -107,10 +107,14 @@ def query_figures(numbers: pd.DataFrame, measured: str, *, generated: bool = Tru
     return boards(numbers, "place", measured, generated=generated) | by_size
 
 
+def query_summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    return tables.summary(numbers, {})
+
+
 # Rankings.
 
 
-def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
+def ranking_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
     """One row per board, setting and mechanism. A setting is a dataset, an ε and a K; a top-K list counts only for its K."""
     length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
     kept = [c for c in trials.columns if not c.startswith("metric.")]
@@ -123,3 +127,11 @@ def ranking_numbers(trials: pd.DataFrame, run: Run | None) -> pd.DataFrame:
     frame = pd.concat(parts, ignore_index=True)
     precision = Measure("precision", share=True, counts="K")
     return tables.numbers(frame, run, {"precision": precision}, by=RANKINGS, apart=("k",))
+
+
+def ranking_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
+    return boards(numbers, "dataset", "precision, points", share=True, generated=generated)
+
+
+def ranking_summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    return tables.summary(numbers, {"precision": "precision"})

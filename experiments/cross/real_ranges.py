@@ -1,22 +1,12 @@
 """cross: ranges of sparse histograms from original files, by dataset and by size of the range, in boards by guarantee."""
 
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
-from dpbench.compare import pictures, tables, views
-from dpbench.results.run import Run
+from dpbench.compare.pictures import CAPTION
+from dpbench.compare.views import query_figures
+from dpbench.compare.views import query_numbers as numbers
+from dpbench.compare.views import query_summary as summary
 
-CAPTION = pictures.CAPTION
+__all__ = ["CAPTION", "figures", "numbers", "summary"]
 
-
-def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    return views.query_numbers(trials, run)
-
-
-def figures(numbers: pd.DataFrame) -> dict[str, Figure]:
-    """One figure per board by dataset, and one by the size of the ranges."""
-    return views.query_figures(numbers, "error of a range", generated=False)
-
-
-def summary(numbers: pd.DataFrame) -> pd.DataFrame:
-    return tables.summary(numbers, {})
+figures = partial(query_figures, measured="error of a range", generated=False)

@@ -3,23 +3,9 @@
 Precision is a share: mechanisms are compared by differences, in percentage points.
 """
 
-import pandas as pd
-from matplotlib.figure import Figure
+from dpbench.compare.pictures import SHARE_CAPTION as CAPTION
+from dpbench.compare.views import ranking_figures as figures
+from dpbench.compare.views import ranking_numbers as numbers
+from dpbench.compare.views import ranking_summary as summary
 
-from dpbench.compare import pictures, tables, views
-from dpbench.results.run import Run
-
-CAPTION = pictures.SHARE_CAPTION
-
-
-def numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    return views.ranking_numbers(trials, run)
-
-
-def figures(numbers: pd.DataFrame) -> dict[str, Figure]:
-    """One figure per board."""
-    return views.boards(numbers, "dataset", "precision, points", share=True)
-
-
-def summary(numbers: pd.DataFrame) -> pd.DataFrame:
-    return tables.summary(numbers, {"precision": "precision"})
+__all__ = ["CAPTION", "figures", "numbers", "summary"]

@@ -23,7 +23,7 @@ def baskets(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("experiment", ["gs/real", "cross/real"])
+@pytest.mark.parametrize("experiment", ["gs/real", "cross/real", "cross/real_topk"])
 def test_what_is_not_here_is_left_out_with_the_reason(experiment: str, tmp_path: Path) -> None:
     run = compose(experiment, "smoke", {"dataset.retail.path": baskets(tmp_path), "results": tmp_path / "r"})
     assert [dataset.name for dataset in run.datasets] == ["retail"]

@@ -1,0 +1,12 @@
+"""cross: subsets of sparse histograms from original files, by dataset and by size of the subset, in boards by guarantee."""
+
+from functools import partial
+
+from dpbench.compare.pictures import CAPTION
+from dpbench.compare.views import query_figures
+from dpbench.compare.views import query_numbers as numbers
+from dpbench.compare.views import query_summary as summary
+
+__all__ = ["CAPTION", "figures", "numbers", "summary"]
+
+figures = partial(query_figures, measured="error of a subset", generated=False)

@@ -1,0 +1,15 @@
+"""cross: the K largest columns on original files, in boards by guarantee.
+
+Precision is a share: mechanisms are compared by differences, in percentage points.
+"""
+
+from functools import partial
+
+from dpbench.compare.pictures import SHARE_CAPTION as CAPTION
+from dpbench.compare.views import ranking_figures
+from dpbench.compare.views import ranking_numbers as numbers
+from dpbench.compare.views import ranking_summary as summary
+
+__all__ = ["CAPTION", "figures", "numbers", "summary"]
+
+figures = partial(ranking_figures, generated=False)
