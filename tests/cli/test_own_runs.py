@@ -122,7 +122,7 @@ def test_a_run_of_ones_own_never_stands_for_an_experiment(door: Callable[..., Do
     drawn = door("figures", "mytest")
     assert drawn.returncode == 0
     assert drawn.stdout.count("wrote") == 3
-    assert "unknown experiment 'mytset': did you mean 'mytest'?" in door("figures", "mytset").stderr
+    assert "unknown experiment or paper 'mytset': did you mean 'mytest'?" in door("figures", "mytset").stderr
     assert door("report").returncode == 0
     page = (results / "report.html").read_text()
     assert "Your own runs" in page
