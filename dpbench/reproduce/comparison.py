@@ -161,6 +161,11 @@ def difference_p(x: float, x_error: float, n: int, y: float, y_error: float, m: 
     if spread <= TOLERANCE * max(abs(x), abs(y)):
         # All trials equal: use the exact permutation test, do not assume certainty.
         return 1.0 if math.isclose(x, y, rel_tol=TOLERANCE, abs_tol=1e-300) else 2.0 / math.comb(n + m, n)
+    if min(x_error, y_error) <= TOLERANCE * spread:
+        # No spread in one of the samples does not mean certainty: a rare event may not have occurred in it. The spread is then
+        # that of both together, as in Student's test.
+        variance = (n * (n - 1) * x_error**2 + m * (m - 1) * y_error**2) / (n + m - 2)
+        return float(2 * t.sf(abs(x - y) / math.sqrt(variance * (1 / n + 1 / m)), n + m - 2))
     freedom = spread**4 / (x_error**4 / (n - 1) + y_error**4 / (m - 1))
     return float(2 * t.sf(abs(x - y) / spread, freedom))
 

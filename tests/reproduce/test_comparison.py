@@ -116,3 +116,14 @@ def test_without_any_spread_it_is_the_permutation_test():
     assert difference_p(0.9, 0.0, 5, 1.0, 0.0, 5) == pytest.approx(2 / 252)
     assert difference_p(0.9, 0.0, 5, 0.9, 0.0, 5) == 1.0
     assert np.isnan(difference_p(0.9, 0.0, 1, 1.0, 0.0, 5))
+
+
+def test_a_rare_event_that_did_not_occur_is_no_difference():
+    """Three hits in 400 trials, none in 20: expected are 0.15. A thousand trials without any are a difference."""
+    hits = np.r_[np.ones(3), np.zeros(397)]
+    error = hits.std(ddof=1) / 400**0.5
+    none = np.zeros(20)
+    p = difference_p(hits.mean(), error, 400, 0.0, 0.0, 20)
+    assert p == pytest.approx(stats.ttest_ind(hits, none).pvalue)
+    assert p > 0.5
+    assert difference_p(0.5, 0.025, 400, 0.0, 0.0, 1000) < 1e-9
