@@ -19,7 +19,7 @@ NOTHING = 1e-12
 """Absolute tolerance. Smaller values are rounding errors of numbers around 1: no metric is as small as this."""
 
 ERROR = "_se"
-"""Suffix of the column with the standard error of a mean."""
+"""Suffix: a column `m_se` is the standard error of the mean in the column `m`."""
 
 
 def close(x: np.ndarray, y: np.ndarray, beside: float = 0.0) -> bool:
@@ -44,7 +44,7 @@ def moved_rows(name: str, old: FigureNumbers, new: FigureNumbers) -> list[int]:
     """
     pairs = _pairs(name, old, new)
     mean = name.removesuffix(ERROR)
-    beside = _pairs(mean, old, new) if mean in old.columns and mean in new.columns else []
+    beside = _pairs(mean, old, new) if mean != name and mean in old.columns and mean in new.columns else []
     sizes = [abs(value) for texts in (*pairs, *beside) for value in map(as_number, texts) if np.isfinite(value)]
     floor = TOLERANCE * max(sizes, default=0.0) + NOTHING
     return [i for i, texts in enumerate(pairs) if not _same(*texts, floor)]

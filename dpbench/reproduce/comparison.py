@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from dpbench.check.closeness import ERROR
 from dpbench.check.measure import is_time
 from dpbench.reproduce.take import is_label
 from dpbench.results.record import Record, as_recorded
@@ -20,8 +21,6 @@ TOLERANCE = 1e-9
 """Relative tolerance for numbers that the same code computes from the same seed."""
 ALPHA = 0.01
 """Probability that a comparison of equal distributions with other seeds finds any difference."""
-ERROR = "_se"
-"""Suffix: a column `m_se` is the standard error of the mean in the column `m`."""
 TRIALS = "trials"
 """The column with the number of trials behind a mean."""
 

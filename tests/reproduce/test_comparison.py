@@ -119,7 +119,7 @@ def test_without_any_spread_it_is_the_permutation_test():
 
 
 def test_a_rare_event_that_did_not_occur_is_no_difference():
-    """Three hits in 400 trials, none in 20: expected are 0.15. A thousand trials without any are a difference."""
+    """Three hits in 400 trials and none in 20, where 0.15 are expected. But 200 of 400 and none of 1,000 are a difference."""
     hits = np.r_[np.ones(3), np.zeros(397)]
     error = hits.std(ddof=1) / 400**0.5
     none = np.zeros(20)

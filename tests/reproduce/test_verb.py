@@ -79,7 +79,7 @@ def test_a_bundle_names_what_was_asked_for():
 
 
 def test_the_source_is_that_of_the_commit(tmp_path, monkeypatch):
-    """Installed as written in the README, by the test of the wheel's build: pyproject.toml is in its first folder."""
+    """Its first folder holds pyproject.toml, so that pip can install the file."""
     from dpbench.reproduce import source
     from dpbench.results.environment import Environment
 
