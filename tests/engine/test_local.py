@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,3 +40,32 @@ def test_a_slow_disk_slows_the_workers_down(tmp_path: Path, monkeypatch: pytest.
         most = max(most, len(waiting[-1]))
     assert sorted(trials) == list(range(120))
     assert most <= 8, "four per worker, by which both are always busy"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has this setting")
+def test_workers_reuse_the_memory_of_large_arrays() -> None:
+    """Touching new pages is what costs time: after the first array, equally large ones need almost none."""
+    program = """
+import resource, sys
+import numpy as np
+from dpbench.engine.local import keep_memory
+
+if sys.argv[1] == "keep":
+    keep_memory()
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+np.ones(6_000_000)
+before = faults()
+for _ in range(20):
+    np.ones(6_000_000)
+print(faults() - before)
+"""
+    found = {
+        how: int(
+            subprocess.run([sys.executable, "-c", program, how], check=True, capture_output=True, text=True).stdout
+        )
+        for how in ("keep", "return")
+    }
+    assert found["keep"] < 50 < 200 < found["return"]

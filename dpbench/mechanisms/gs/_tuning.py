@@ -71,7 +71,7 @@ def sorted_table(estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def best_group_size(estimate: NDArray[np.float64], scale: float, rng: np.random.Generator) -> tuple[int, float]:
     """w* = argmin_w L1(w) and that L1, as from `tuning_curve`: the same distribution, but not the same draws."""
     table, values = sorted_table(estimate)
-    w, l1 = _search(table, *rank_index(values), *_blocks(table), _grid(values.size), scale, rng)
+    w, l1 = _search(table, rank_index(values), _blocks(table), _grid(values.size), scale, rng)
     return int(w), float(l1)
 
 
@@ -159,12 +159,16 @@ def _batch_l1(table, ranks, centre, shift, origin, w, begun, released, low, high
         bucket = (bits[k] >> shift) - zero
         bucket = origin + (bucket if released[k] >= 0 else -1 - bucket)
         bucket = max(0, min(bucket, last_bucket))
-        low[k], high[k] = ranks[bucket], ranks[bucket + 1]
+        begin = (begun + k) * w
+        end = begin + w if begun + k < groups - 1 else d
+        low[k], high[k] = max(begin, ranks[bucket]), min(end, ranks[bucket + 1])
+    for k in range(released.size):
+        float_bits[k] = table[low[k], 0]  # read here, where no branch waits for it, and in the cache below
     for k in range(released.size):
         begin = (begun + k) * w
         end = begin + w if begun + k < groups - 1 else d
         v = released[k]
-        split, top = max(begin, low[k]), min(end, high[k])
+        split, top = low[k], high[k]
         while top - split > 8:
             middle = (split + top) >> 1
             if table[middle, 0] <= v:
@@ -200,55 +204,73 @@ def _curve(table, ranks, centre, shift, origin, scale, rng):  # type: ignore[no-
 
 
 @kernel()
-def _search(table, ranks, centre, shift, origin, first, distances, running, largest, grid, scale, rng):  # type: ignore[no-untyped-def]
+def _search(table, index, blocks, grid, scale, rng):  # type: ignore[no-untyped-def]
     """The best w and its L1: the grid first, then every other w from large to small."""
     d = table.shape[0] - 1
     best, best_w = np.inf, d
-    magnitudes, released = np.empty(d), np.empty(BATCH)
-    low, high = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    skipped = 0  # sizes of the grid that the second round has passed
-    for turn in range(grid.size + d):
-        w = grid[turn] if turn < grid.size else d + grid.size - turn
-        if turn >= grid.size and skipped < grid.size and grid[skipped] == w:
-            skipped += 1
+    first, _, running, largest = blocks
+    scratch = (np.empty(d), np.empty(BATCH), np.empty(BATCH, np.int64), np.empty(BATCH, np.int64))
+    for w in grid:
+        if _by_lookup(w, d // w, first, running, largest) < best:
+            l1 = _simulated(table, index, blocks, scale, rng, w, best, scratch)
+            if l1 < best:
+                best, best_w = l1, w
+    w, passed = d, 0
+    while w > 0:
+        if _by_lookup(w, d // w, first, running, largest) >= best:
+            # The same bound holds for all smaller sizes with as many groups and the same blocks: go on below them.
+            w = max(d // (d // w + 1), (1 << _level(w)) - 1)
             continue
-        groups = d // w
-        if _by_lookup(w, groups, first, running, largest) >= best:
-            continue
-        s = rng.standard_gamma(groups)
-        if scale * s >= best:
-            continue
-        bound, level, cut = _by_borders(w, groups, first, distances, running, best)
-        if bound >= best:
-            continue
-        total = 0.0
-        for g in range(groups):
-            magnitudes[g] = rng.standard_exponential()
-            total += magnitudes[g]
-        factor = s / total  # makes their sum S
-        l1, rest, last = 0.0, s, groups
-        while last > 0 and l1 < best:  # from the largest values down
-            begun = max(0, last - BATCH)
-            signs = rng.integers(0, 1 << 62)
-            for k in range(last - begun):
-                if k == 62 or k == 124:
-                    signs = rng.integers(0, 1 << 62)
-                e = factor * magnitudes[begun + k]
-                rest -= e
-                released[k] = scale / w * (e if signs & 1 else -e)
-                signs >>= 1
-            l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[: last - begun], low, high)
-            least = scale * rest
-            if level:
-                for g in range(max(1, begun), last):
-                    cut -= distances[first[level] + ((g * w) >> level)]
-                least = max(least, running[first[level] + ((begun * w) >> level)] - cut)
-            last = begun
-            if l1 + (1 - 1e-9) * least >= best:  # the bounds are sums with rounding errors
-                break
-        if last == 0 and l1 < best:
-            best, best_w = l1, w
+        while passed < grid.size and grid[passed] > w:
+            passed += 1
+        if passed == grid.size or grid[passed] != w:
+            l1 = _simulated(table, index, blocks, scale, rng, w, best, scratch)
+            if l1 < best:
+                best, best_w = l1, w
+        w -= 1
     return best_w, best
+
+
+@kernel()
+def _simulated(table, index, blocks, scale, rng, w, best, scratch):  # type: ignore[no-untyped-def]
+    """L1(w), or infinity as soon as it is certain not to be below `best`. `scratch`: arrays that are overwritten."""
+    d = table.shape[0] - 1
+    ranks, centre, shift, origin = index
+    first, distances, running, _ = blocks
+    magnitudes, released, low, high = scratch
+    groups = d // w
+    s = rng.standard_gamma(groups)
+    if scale * s >= best:
+        return np.inf
+    bound, level, cut = _by_borders(w, groups, first, distances, running, best)
+    if bound >= best:
+        return np.inf
+    total = 0.0
+    for g in range(groups):
+        magnitudes[g] = rng.standard_exponential()
+        total += magnitudes[g]
+    factor = s / total  # makes their sum S
+    l1, rest, last = 0.0, s, groups
+    while last > 0:  # from the largest values down
+        begun = max(0, last - BATCH)
+        signs = rng.integers(0, 1 << 62)
+        for k in range(last - begun):
+            if k == 62 or k == 124:
+                signs = rng.integers(0, 1 << 62)
+            e = factor * magnitudes[begun + k]
+            rest -= e
+            released[k] = scale / w * (e if signs & 1 else -e)
+            signs >>= 1
+        l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[: last - begun], low, high)
+        least = scale * rest
+        if level:
+            for g in range(max(1, begun), last):
+                cut -= distances[first[level] + ((g * w) >> level)]
+            least = max(least, running[first[level] + ((begun * w) >> level)] - cut)
+        last = begun
+        if l1 + (1 - 1e-9) * least >= best:  # the bounds are sums with rounding errors
+            return np.inf
+    return l1
 
 
 @kernel()

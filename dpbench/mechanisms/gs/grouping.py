@@ -16,10 +16,11 @@ from dpbench.data import ColumnData, Counts
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded
-from dpbench.mechanisms.gs._grouping import averages_of, smooth, smoothed_truth
+from dpbench.mechanisms.gs._grouping import averages_of, group_sums, spread
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
 from dpbench.mechanisms.gs._tuning import best_group_size, estimated_l1
 from dpbench.numerics.laplace import mean_abs
+from dpbench.numerics.order import ascending
 from dpbench.privacy import Budget, Noise
 
 SAMPLING = ("column", "row", "none")
@@ -53,16 +54,20 @@ class Grouped(Bounded):
         sample_size: int | None = None,
         **chosen: float,
     ) -> Counts:
-        """Module M_g, the same in all three: noisy averages of runs of w columns along `order` (I of the paper)."""
+        """Module M_g, the same in all three: noisy averages of runs of w columns along `order` (I of the paper).
+
+        Noise is added to the sums, which are integers, scaled by the size of the group: the same distribution.
+        """
         scale = self.scale(columns, epsilon, w)
-        t = smooth(columns.counts, order, w, scale, noise)
+        sums, sizes = group_sums(columns.counts, order, w)
+        noisy = noise.laplace(sums, scale=scale * sizes, step="averages") / sizes
         return Counts(
-            counts=t,
+            counts=spread(noisy, sizes, order),
             chosen={"w": w, "groups": columns.columns // w, "scale": scale, **chosen},
             # The number of rows with any 1, or of drawn rows, is exact: it must not be published.
             diagnostics={} if sample_size is None else {"sample_size": sample_size},
             # The sample only decides the grouping, so its cost is part of the cost of grouping.
-            stages=(Stage("grouping", partial(smoothed_truth, columns.counts, order, w)),),
+            stages=(Stage("grouping", partial(spread, sums / sizes, sizes, order)),),
         )
 
     def grouping_error(self, columns: ColumnData, epsilon: float, grouping: np.ndarray, w: int | None = None) -> float:
@@ -114,7 +119,7 @@ class GSS(Grouped, name="gs_s"):
         delta = self.sensitivity(columns)  # Δ₁(Q)
         w = min(delta, columns.columns)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-5
-        order = rising(t_s, noise)  # Lines 6-8
+        order, _ = rising(t_s, noise)  # Lines 6-8
         return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size)  # Lines 9-11
 
 
@@ -161,8 +166,8 @@ class GS(Grouped, name="gs"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         delta = self.sensitivity(columns)  # Δ₁(Q)
         t_s, sample_size = noisy_sample(columns, self.sampling, delta, epsilon, noise)  # Lines 1-2
-        order = rising(t_s, noise)  # Line 3
-        estimate = t_s[order] * self._factor(columns, delta)  # c̃, sorted; Line 4
+        order, sorted_sample = rising(t_s, noise)  # Line 3
+        estimate = sorted_sample * self._factor(columns, delta)  # c̃, sorted; Line 4
         w, l1 = self._tune(estimate, self.scale(columns, epsilon, 1), noise.stream("tuning"))  # Lines 5-11
         # The predicted L1 is made from the noisy sample only, so the guarantee covers it, like w.
         return self.smoothed(columns, order, w, epsilon, noise, sample_size=sample_size, estimated_l1=l1)  # Lines 12-16
@@ -187,13 +192,14 @@ def filled_rows(columns: ColumnData) -> int:
     return columns.memo("filled_rows", lambda: int(np.count_nonzero(columns.row_sizes)))
 
 
-def rising(t_s: np.ndarray, noise: Noise) -> np.ndarray:
-    """The columns by ascending noisy sample. Exact noise is integer, so there may be ties, which are broken at random: the
-    columns' own order may reveal more than the sample does."""
+def rising(t_s: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
+    """The columns by ascending noisy sample, and that sample, sorted. Exact noise is integer, so there may be ties, which are
+    broken at random: the columns' own order may reveal more than the sample does."""
     if noise.form != "exact":
-        return np.argsort(t_s)
+        return ascending(t_s)
     lot = noise.stream("equal").permutation(t_s.size)
-    return lot[np.argsort(t_s[lot], kind="stable")]
+    order, values = ascending(t_s[lot].astype(np.float64))
+    return lot[order], values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,11 +32,11 @@ class GSSizes(Grouped, name="gs_sizes"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         delta, scale = self.sensitivity(columns), self.scale(columns, epsilon, 1)
         t_s, _ = noisy_sample(columns, "column", delta, epsilon, noise)
-        order = rising(t_s, noise)
+        order, sorted_sample = rising(t_s, noise)
         mean_row = max(1.0, columns.ones / max(1, filled_rows(columns)))
         estimated = {
-            "printed": tuning_curve(delta * t_s[order], scale, noise.stream("printed")),
-            "mean_row": tuning_curve(mean_row * t_s[order], scale, noise.stream("mean row")),
+            "printed": tuning_curve(delta * sorted_sample, scale, noise.stream("printed")),
+            "mean_row": tuning_curve(mean_row * sorted_sample, scale, noise.stream("mean row")),
         }
         counts = columns.counts[order].astype(np.float64)
         at = _sizes.sizes(counts.size)
