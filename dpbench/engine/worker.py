@@ -33,7 +33,7 @@ from dpbench.results.setting import FLOAT, DatasetUse, Setting
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import Opened, OtherData, open_dataset
 from dpbench.sources.spec import DatasetSpec
-from dpbench.tasks.base import TASKS
+from dpbench.tasks.base import TASKS, once
 
 Row = Mapping[str, float | int | str | None]
 """One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
@@ -168,7 +168,7 @@ class Bench:
         return release, time.perf_counter() - began, task_rng
 
     def _errors(self, release: Any) -> NDArray[np.float64] | None:
-        errors = self.task.errors(self.data, release) if hasattr(self.task, "errors") else None
+        errors = once(self.task.errors, self.data, release) if hasattr(self.task, "errors") else None
         return None if errors is None else np.asarray(errors, dtype=np.float64).ravel()
 
     def _pair(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +15,28 @@ from numpy.typing import NDArray
 from dpbench.data import Data
 from dpbench.registry import Registry
 
+D = TypeVar("D")
+R = TypeVar("R")
+E = TypeVar("E")
 TASKS: Registry[type[Task]] = Registry("task", "dpbench.tasks", method="score")
+_latest = threading.local()
+"""The latest result of `once` in each thread."""
+
+
+def once(errors: Callable[[D, R], E], data: D, release: R) -> E:
+    """`errors(data, release)`, computed once for the latest release: a task needs it in `score`, and then the worker does.
+
+    The data and the release are not kept in memory by this.
+    """
+    known = getattr(_latest, "known", None)
+    if known is not None and known[0] == errors and known[1]() is data and known[2]() is release:
+        return known[3]  # type: ignore[no-any-return]
+    found = errors(data, release)
+    try:
+        _latest.known = (errors, weakref.ref(data), weakref.ref(release), found)
+    except TypeError:  # a user's own class that cannot be referred to weakly
+        _latest.known = None
+    return found
 
 
 @dataclass(frozen=True)

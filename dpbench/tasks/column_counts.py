@@ -10,7 +10,7 @@ import numpy as np
 from dpbench.data import Counts, Incidence, Records, Release, TopK
 from dpbench.errors import positive
 from dpbench.tasks._split import SHARES, count_shares
-from dpbench.tasks.base import Metric, Task
+from dpbench.tasks.base import Metric, Task, once
 
 
 def published(release: Release, columns: int) -> np.ndarray:
@@ -48,7 +48,7 @@ class ColumnCounts(Task, name="column_counts"):
         positive("sanity", self.sanity)
 
     def score(self, data: Incidence | Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
-        error = self.errors(data, release)
+        error = once(self.errors, data, release)
         size = np.abs(error)
         l1 = float(size.sum())
         return {

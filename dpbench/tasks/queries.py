@@ -14,7 +14,7 @@ from dpbench.errors import UserError, one_of, positive
 from dpbench.numerics import keyed
 from dpbench.numerics.hashing import Shuffle
 from dpbench.tasks._split import SHARES, shares
-from dpbench.tasks.base import Metric, Task
+from dpbench.tasks.base import Metric, Task, once
 
 WEIGHTS = ("adjusted", "plain")
 EXPLICIT = 2**25
@@ -109,7 +109,7 @@ class Queries(Task):
         return shares(self.truth(data), errors.ravel(), answers)
 
     def score(self, data: Contingency, release: Summary, rng: np.random.Generator) -> dict[str, float]:
-        errors = self.errors(data, release).reshape(-1, self.queries)
+        errors = once(self.errors, data, release).reshape(-1, self.queries)
         truth = self.truth(data).reshape(-1, self.queries)
         size = np.abs(errors)
         relative = size / np.maximum(truth, 1.0)

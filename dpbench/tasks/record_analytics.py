@@ -12,7 +12,7 @@ from dpbench.errors import UserError, positive
 from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
 from dpbench.tasks._split import SHARES, count_shares
-from dpbench.tasks.base import Metric, Task
+from dpbench.tasks.base import Metric, Task, once
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -72,7 +72,7 @@ class RecordAnalytics(Task, name="record_analytics"):
             scores["optimal_l"] = _equation_22(data, data.counts, sample.epsilon_1)
             scores["edge_optimal_l"] = _equation_22(data, data.edges, sample.epsilon_2)
         scores["reduction"] = sample.records / max(1, records)
-        return scores | count_shares(data.counts, self.errors(data, release), release)
+        return scores | count_shares(data.counts, once(self.errors, data, release), release)
 
     def errors(self, data: Records | Incidence, release: Counts) -> np.ndarray:
         return release.counts - data.counts

@@ -6,9 +6,9 @@ Only a page and a half of the paper is available to us; `reconstructed` says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
 
 NEGLIGIBLE = 1e-12
+LATEST = 8
+"""Limited counts that are kept, each as large as the counts: trials often choose the same θ."""
 
 Stages = tuple[Stage[np.ndarray], ...]
 
@@ -78,7 +80,7 @@ class SensitivityControl(Bounded):
             return data.counts.astype(np.float64)
         if noise.form == "exact":
             return normalised_parts(data.indptr, data.indices, data.counts, theta)
-        return normalised_counts(data.indptr, data.indices, data.counts, theta)
+        return _normalised(data)(theta)
 
     @property
     def parts(self) -> int:
@@ -117,8 +119,14 @@ class SensitivityControl(Bounded):
         return total
 
 
+def _normalised(columns: ColumnData) -> Callable[[float], np.ndarray]:
+    """`normalised_counts` of these data for any θ; the latest ones are kept."""
+    compute = partial(normalised_counts, columns.indptr, columns.indices, columns.counts)
+    return columns.memo("normalised counts", lambda: lru_cache(maxsize=LATEST)(compute))
+
+
 def _scaled(columns: ColumnData, theta: float, alpha: float) -> np.ndarray:
-    return alpha * normalised_counts(columns.indptr, columns.indices, columns.counts, theta)
+    return alpha * _normalised(columns)(theta)
 
 
 @dataclass(frozen=True, kw_only=True)
