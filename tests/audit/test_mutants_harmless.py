@@ -67,10 +67,16 @@ def noisy_sample_published(right: Any, self: Any, columns: Any, epsilon: float, 
     return dataclasses.replace(release, chosen={**release.chosen, "sample": kept[0]})
 
 
-def rounded_ties_by_lot(right: Any, t_s: Any, noise: Any) -> np.ndarray:
+def rounded_ties_by_lot(right: Any, t_s: Any, noise: Any) -> tuple[np.ndarray, np.ndarray]:
     """Noisy values that are nearly equal, in random order."""
     lot = noise.stream("equal").permutation(t_s.size)
-    return lot[np.argsort(np.round(t_s[lot]), kind="stable")]
+    order = lot[np.argsort(np.round(t_s[lot]), kind="stable")]
+    return order, t_s[order]
+
+
+def falling(right: Any, t_s: Any, noise: Any) -> tuple[np.ndarray, np.ndarray]:
+    order, values = right(t_s, noise)
+    return order[::-1], values[::-1]
 
 
 def consistent_tree(weights: np.ndarray) -> np.ndarray:
@@ -106,9 +112,7 @@ HARMLESS = [
     Harmless(
         "gs: ties of the sample by lot", patched("gs", "gs.grouping:rising", rounded_ties_by_lot, **B), quick=True
     ),
-    Harmless(
-        "gs: groups by falling sample", patched("gs", "gs.grouping:rising", lambda right, *t: right(*t)[::-1], **B)
-    ),
+    Harmless("gs: groups by falling sample", patched("gs", "gs.grouping:rising", falling, **B)),
     Harmless("gs_s: noisy sample published", method("gs_s", B, publish_columns=noisy_sample_published), quick=True),
     Harmless("gs_s: rounded up", method("gs_s", {**B, "sampling": "row"}, publish=counts(np.ceil))),
     Harmless(
