@@ -34,13 +34,13 @@ author = "The dpbench developers"
 copyright = author
 version = release = dpbench.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "pages", "cells"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "pages", "cells", "offline"]
 exclude_patterns = ["_build", "slurm", "ci", "about"]
 root_doc = "index"
 default_role = "code"  # docstrings name things between single backticks
 code_digest = _code()
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS / "_build" / "executed" / code_digest)
