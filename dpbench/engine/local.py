@@ -131,7 +131,7 @@ def _begin(parent: int) -> None:
 def keep_memory() -> None:
     """Reuse the memory of freed arrays. Otherwise the C library returns every large array to the system, and each trial gets
     new pages, one by one: a fifth of the time of a release with millions of columns. Does nothing without glibc."""
-    with contextlib.suppress(OSError, AttributeError):
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # other systems and libraries have no `mallopt`
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, KEPT)
         mallopt(M_TRIM_THRESHOLD, KEPT)
