@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from dpbench.cli import common
-from dpbench.cli.progress import preparing, progress_bar
+from dpbench.cli.progress import plans_bar, preparing
 from dpbench.cli.run import check_folder, warning
 from dpbench.config.schema import SCALES
 from dpbench.config.words import Value
@@ -69,8 +69,7 @@ class _Session:
         plans, on_files = self._plans(experiments)
         pairs: list[Pair] = []
         finished: list[Reproduced] = []
-        trials = sum(plan.run.planned for plan in (*plans, *on_files))
-        with progress_bar(f"{len(plans)} experiments", trials, self.notes) as (advance, _):
+        with plans_bar([*plans, *on_files], f"{len(plans)} experiments", self.notes) as advance:
             for done in carry_out(plans, say=warning(self.notes), advance=advance, evidence=on_files):
                 self._tell(done)
                 if done.record is not None and done.numbers is not None:

@@ -78,7 +78,8 @@ def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Cons
 
     name = f"{len(plans)} experiments"
     with progress_bar(name, sum(run_shards.planned(plan) for plan in plans), notes) as (advance, status):
-        for account in execute_all(plans, warning(notes), begin=begin, advance=advance, status=status):
+        more = lambda _, trials: advance(trials)  # noqa: E731
+        for account in execute_all(plans, warning(notes), begin=begin, advance=more, status=status):
             plan, result = account.plan, account.result
             run = replace(plan.run, seconds=time.perf_counter() - began[plan.run.name])
             total.computed += result.computed

@@ -18,6 +18,8 @@ from dpbench.errors import Failed
 from dpbench.results.folder import sweep
 from dpbench.results.store import Store
 
+Advance = Callable[[Plan, int], None]
+
 
 @dataclass
 class Account:
@@ -36,19 +38,20 @@ def execute_all(
     say: Say = lambda _: None,
     *,
     begin: Callable[[Plan], object] = lambda _: None,
-    advance: Callable[[int], None] = lambda _: None,
+    advance: Advance = lambda _plan, _trials: None,
     status: Say = lambda _: None,
 ) -> Iterator[Account]:
     """Compute what is missing of all plans. Each is returned as soon as it is done, while the workers continue.
 
-    `begin` is called for each plan before its first trial is stored.
+    `begin` is called for each plan before its first trial is stored; `advance` with a plan and the number of its trials that
+    are done, stored ones first.
     """
     for _, alike in itertools.groupby(plans, key=lambda plan: (plan.config.runner, plan.run.results)):
         yield from _execute([*alike], say, begin, advance, status)
 
 
 def _execute(
-    plans: list[Plan], say: Say, begin: Callable[[Plan], object], advance: Callable[[int], None], status: Say
+    plans: list[Plan], say: Say, begin: Callable[[Plan], object], advance: Advance, status: Say
 ) -> Iterator[Account]:
     store = _Ahead(plans[0].run.results, say)
     sweep(store.results)
@@ -58,7 +61,7 @@ def _execute(
     sharing: dict[str, list[Account]] = {}
     for account in accounts:
         chunks, account.result.found = todo(account.plan, store)
-        advance(account.result.found)
+        advance(account.plan, account.result.found)
         for setting, repetitions in account.plan.run.repetitions_by_id().items():
             sharing.setdefault(setting, []).append(account)
             account.waiting |= store.awaited(setting, repetitions)
@@ -88,7 +91,7 @@ def _execute(
             begin(owner.plan)
         setting = outcome.chunk.setting.id
         fresh = keep(outcome, store.stored[setting], store, owner.result)
-        advance(fresh)
+        advance(owner.plan, fresh)
         for account in sharing[setting]:
             if name not in account.waiting:
                 continue

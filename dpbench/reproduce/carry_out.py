@@ -16,7 +16,7 @@ from dpbench.config.compose import compose
 from dpbench.config.words import Value
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.engine.suite import QUIET
-from dpbench.engine.together import execute_all
+from dpbench.engine.together import Advance, execute_all
 from dpbench.errors import UserError, unknown
 from dpbench.figures.draw import CannotDraw, draw, save
 from dpbench.reproduce.costs import Meter
@@ -83,7 +83,7 @@ def _plan(name: str, scale: str, words: Mapping[str, Value], say: Say) -> Plan |
 
 
 def carry_out(
-    plans: Sequence[Plan], *, say: Say, advance: Callable[[int], None], evidence: Sequence[Plan] = ()
+    plans: Sequence[Plan], *, say: Say, advance: Advance, evidence: Sequence[Plan] = ()
 ) -> Iterator[Reproduced]:
     """Compute what is missing of all plans; shared settings are computed once. Each experiment is drawn as soon as it is done.
 

@@ -1,12 +1,16 @@
-"""What a run costs: the memory of a process with all its workers, and the disk space of its files. Imported by `carry_out`."""
+"""What a run costs: the memory of a process with all its workers, the disk space of its files, and the time to expect.
+
+Imported by `carry_out` and the verbs that use it.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dpbench.results.record import read
 from dpbench.results.run import Run
 from dpbench.results.store import Store
 
@@ -83,3 +87,21 @@ def disk_of(run: Run, data: list[Path]) -> int:
     store = Store(run.results)
     trials = [store.folder(name) for name in {setting.id for setting in run.settings}]
     return sum(file.stat().st_size for folder in (*trials, *data) for file in folder.rglob("*") if file.is_file())
+
+
+def trial_costs(runs: Sequence[Run]) -> dict[str, float]:
+    """The expected cost of one trial of each run, by label: the seconds of a release on record, at the same scale.
+
+    A run that is not on record counts like the average of the others. Without any record, all trials count the same.
+    """
+    most: dict[str, int] = {}  # of one experiment, the run on all its datasets: the record is of that one
+    for run in runs:
+        most[run.name] = max(most.get(run.name, 0), run.planned)
+    known = {
+        name: (record.costs.computing / trials, trials)
+        for name, trials in most.items()
+        if (record := read(name)) is not None and record.scale == runs[0].scale and record.costs.computing > 0
+    }
+    total = sum(trials for _, trials in known.values())
+    mean = sum(cost * trials for cost, trials in known.values()) / total if total else 1.0
+    return {run.label: known[run.name][0] if run.name in known else mean for run in runs}

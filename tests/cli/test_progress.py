@@ -32,6 +32,17 @@ def test_few_slow_trials_do_not_make_an_estimate():
     assert said == ["3 experiments: 20 of 100,000 trials"]
 
 
+def test_the_time_left_follows_what_trials_cost():
+    """A thousand trials of two seconds first, then 100,000 of a millisecond: after half of the slow ones, half is done."""
+    said: list[str] = []
+    now = 0.0
+    lines = Lines("2 experiments", 101_000, said.append, lambda: now, cost=2100.0)
+    for step in range(1, 501):
+        now = 2.0 * step
+        lines.advance(1, 2.0)
+    assert said[-1] == "2 experiments: 480 of 101,000 trials, about 19 minutes left at this rate"
+
+
 def test_a_short_run_says_nothing():
     out = io.StringIO()
     with progress_bar("gs/fig9", 100, Console(file=out)) as (advance, status):
@@ -50,3 +61,11 @@ def test_a_terminal_has_a_bar():
         advance(100)
     assert "gs/fig9, two workers" in out.getvalue()
     assert "100/100" in out.getvalue()
+
+
+def test_a_bar_counts_trials_and_fills_by_cost():
+    out = io.StringIO()
+    notes = Console(file=out, force_terminal=True, width=120)
+    with progress_bar("2 experiments", 10, notes, cost=50.0) as (advance, _):
+        advance(3, 50.0)
+    assert "3/10" in out.getvalue()
