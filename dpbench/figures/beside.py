@@ -27,7 +27,7 @@ def with_files(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
             found = found[found["dataset"].isin(names)]
             parts.append(found.assign(dataset=found["dataset"] + style.FILES))
             shown = ", ".join(f"{name}{style.FILES}" for name in sorted(names))
-            told.append(f"{shown}: original files, {other.repetitions} trials per setting")
+            told.append(f"{shown}: original files, {other.trials_told()}")
     return pd.concat(parts, ignore_index=True), told
 
 

@@ -183,7 +183,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     """
     from dpbench.figures.style import MARK, name
 
-    trials = f"{_trials(run.repetitions)} per setting"
+    trials = run.trials_told()
     trials += " and draw of the data" if len(run.data_seeds) > 1 else ""
     noise = f", {run.noise} noise" if run.noise != FLOAT else ""
     counted = run.repetitions == 1 and {setting.task.cls for setting in run.settings} <= COUNTING

@@ -28,8 +28,10 @@ class RunFacts:
     experiment: str
     title: str
     scale: str
-    trials: int
-    """Trials planned per setting."""
+    trials: str
+    """How many trials a setting has: "200", or "10 to 200"."""
+    trials_told: str
+    """The same in words."""
     seed: int
     settings: int
     written: str
@@ -45,7 +47,8 @@ def run_facts(run: Run) -> RunFacts:
         experiment=run.name,
         title=text(run.title),
         scale=text(run.scale),
-        trials=run.repetitions,
+        trials=run.trial_range(),
+        trials_told=run.trials_told(),
         seed=run.seed,
         settings=len(run.settings),
         written=text(run.written)[:16].replace("T", " "),

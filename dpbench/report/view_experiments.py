@@ -165,9 +165,8 @@ def experiment_view(
 
 
 def _facts(run: RunFacts) -> tuple[str, ...]:
-    trials = f"{run.trials} trial{'s' * (run.trials != 1)} per setting"
     settings = f"{run.settings} setting{'s' * (run.settings != 1)}"
-    return (f"scale {run.scale}", settings, trials, f"noise seed {run.seed}", *origins(run.datasets))
+    return (f"scale {run.scale}", settings, run.trials_told, f"noise seed {run.seed}", *origins(run.datasets))
 
 
 def _record_facts(kept: Record, recorded: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def page(run: Run) -> str:
     told = "".join(f"<br>{_marked_up(note)}" for note in (*run.origins(), *caveats, *run.remarks()))
     title = html.escape(run.title or run.name)
     return (
-        f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.repetitions} trials per setting</p>"
+        f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.trials_told()}</p>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}<p>{told[4:]}</p>"
     )
 

@@ -136,6 +136,17 @@ class Run:
             found[setting.id] = max(found.get(setting.id, 0), self.repetitions_of(setting))
         return found
 
+    def trial_range(self) -> str:
+        """How many trials a setting has: "200", or "10 to 200" if not all settings have the same number."""
+        counts = {self.repetitions_of(setting) for setting in self.settings} or {self.repetitions}
+        least, most = min(counts), max(counts)
+        return f"{f'{least} to ' * (least < most)}{most}"
+
+    def trials_told(self) -> str:
+        """The same in words: "200 trials per setting"."""
+        found = self.trial_range()
+        return f"{found} trial{'s' * (found != '1')} per setting"
+
     def origins(self) -> list[str]:
         """Where the data comes from: datasets grouped by origin, with the seeds of generated ones."""
         return origins(setting.dataset for setting in self.settings)

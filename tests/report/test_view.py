@@ -79,7 +79,7 @@ def test_the_facts_name_the_reasons() -> None:
 
 def test_original_files_are_told_from_generated_data() -> None:
     datasets = (DatasetUse("netflix", "incidence", "x", original=True), DatasetUse("kos", "incidence", "y", seed=4))
-    run = RunFacts("gs/fig9", "", "paper", 1, 7, 1, "", datasets, (), ())
+    run = RunFacts("gs/fig9", "", "paper", "1", "1 trial per setting", 7, 1, "", datasets, (), ())
     (view,) = paper_view("gs", [Experiment("gs/fig9", "t", "c", run)]).done
     facts = view.facts
     assert facts[-2:] == ("netflix: original files", "kos: generated, seed 4")
