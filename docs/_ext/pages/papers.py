@@ -20,7 +20,9 @@ from dpbench.results import record
 from pages.markdown import page, plain, table, toctree
 
 ABOUT = Path(__file__).resolve().parents[2] / "about"
-NOTHING = "Nothing here is on record yet: no figure at paper size can be shown, and claims that need one are not testable."
+NOTHING = (
+    "Nothing here is on record yet: no figure at paper size can be shown, and claims that need one are not testable."
+)
 
 
 def pages(folder: Path) -> dict[str, str]:
