@@ -197,7 +197,7 @@ def test_the_papers_own_files_are_evidence_where_they_are_here(tmp_path, monkeyp
     on_files = list(plans_on_files(["analytics/table4"], **facts))
     assert not [str(plan) for plan in (*plans, *on_files) if isinstance(plan, UserError)]
     assert [plan.run.original_datasets for plan in (*plans, *on_files)] == [(), ("movielens",)]
-    done = list(carry_out(plans, say=print, advance=lambda _: None, evidence=on_files))
+    done = list(carry_out(plans, say=print, advance=lambda _plan, _trials: None, evidence=on_files))
     assert [(one.run.original_datasets, one.record is None, one.problem) for one in done] == [
         (("movielens",), True, ""),
         ((), False, ""),
