@@ -90,7 +90,7 @@ class Region:
         if np.isinf(value):
             return "∞" if value > 0 else "-∞"
         if 1e3 <= abs(value) < 1e6:
-            return f"{value:.0f}"  # a size, whose last digit may be the point
+            return f"{value:,.0f}"  # a size, whose last digit may be the point
         if 1e-3 <= abs(value) < 1e3 or value == 0:
             return f"{value:.4g}"
         if np.isnan(value):

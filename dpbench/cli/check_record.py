@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dpbench.cli import common
-from dpbench.cli.progress import plans_bar, preparing
+from dpbench.cli.progress import plans_bar, preparing, told
 from dpbench.cli.record_tables import print_comparison
 from dpbench.cli.run import check_folder, warning
 from dpbench.config.words import Value
@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
         check_folder(folder, notes)
         with preparing(notes) as say:
             plans = [_plan(record, folder, args, seed, say) for record in records.values()]
-        with plans_bar(plans, f"{len(plans)} experiments", notes) as advance:
+        with plans_bar(plans, told(plans), notes) as advance:
             for done in carry_out(plans, say=warning(notes), advance=advance):
                 if done.record is None or done.numbers is None:
                     problems.append(f"{done.run.name}: {done.problem}")

@@ -68,6 +68,11 @@ def progress_bar(
         yield advance, lambda text: progress.update(task, description=f"{name}, {text}")
 
 
+def told(plans: Sequence[Plan]) -> str:
+    """What several plans are called: "54 experiments"; a single one has its own name."""
+    return plans[0].run.name if len(plans) == 1 else f"{len(plans)} experiments"
+
+
 @contextmanager
 def plans_bar(plans: Sequence[Plan], name: str, notes: Console) -> Iterator[Advance]:
     """The bar of several plans. Their trials may take milliseconds or minutes: what they took on record gives the time left."""

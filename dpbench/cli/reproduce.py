@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from dpbench.cli import common
-from dpbench.cli.progress import plans_bar, preparing
+from dpbench.cli.progress import plans_bar, preparing, told
 from dpbench.cli.run import check_folder, warning
 from dpbench.config.schema import SCALES
 from dpbench.config.words import Value
@@ -69,7 +69,7 @@ class _Session:
         plans, on_files = self._plans(experiments)
         pairs: list[Pair] = []
         finished: list[Reproduced] = []
-        with plans_bar([*plans, *on_files], f"{len(plans)} experiments", self.notes) as advance:
+        with plans_bar([*plans, *on_files], told(plans), self.notes) as advance:
             for done in carry_out(plans, say=warning(self.notes), advance=advance, evidence=on_files):
                 self._tell(done)
                 if done.record is not None and done.numbers is not None:
@@ -84,7 +84,7 @@ class _Session:
             self._artifact(experiments)
         same = self._compare(pairs, [plan.run.name for plan in plans])
         minutes = (time.perf_counter() - began) / 60
-        self.console.print(f"{len(plans)} experiments in {minutes:.1f} minutes", highlight=False)
+        self.console.print(f"{told(plans)} in {minutes:.1f} minutes", highlight=False)
         for problem in self.problems:
             self.notes.print(f"[red]problem[/]: {escape(problem)}", soft_wrap=True)
         return 0 if same and not self.problems else 1

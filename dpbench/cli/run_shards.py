@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from dpbench.cli.progress import told
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Plan
 from dpbench.engine.shards import overview, progress, trials_of
@@ -62,8 +63,7 @@ def print_overview(console: Console, plans: Sequence[Plan]) -> None:
     shard = plans[0].config.runner.part if plans else None
     if shard is None:
         return
-    name = plans[0].run.name if len(plans) == 1 else f"{len(plans)} experiments"
-    table = Table(title=f"The {shard.count} parts of {name}")
+    table = Table(title=f"The {shard.count} parts of {told(plans)}")
     for column in ("shard", "trials", "done"):
         table.add_column(column, justify="right")
     parts = [overview(plan, Store(plan.run.results), shard.count) for plan in plans]

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from dpbench.cli import common, run_shards
 from dpbench.cli import run_tables as tables
-from dpbench.cli.progress import preparing, progress_bar
+from dpbench.cli.progress import preparing, progress_bar, told
 from dpbench.cli.run import check_folder, counts, finish, warning
 from dpbench.config.schema import RunConfig
 from dpbench.engine.plan import Plan, make_plan, require_settings
@@ -76,8 +76,7 @@ def _carry_out(plans: list[Plan], problems: dict[str, str], consoles: tuple[Cons
         began[plan.run.name] = time.perf_counter()
         plan.run.save()
 
-    name = f"{len(plans)} experiments"
-    with progress_bar(name, sum(run_shards.planned(plan) for plan in plans), notes) as (advance, status):
+    with progress_bar(told(plans), sum(run_shards.planned(plan) for plan in plans), notes) as (advance, status):
         more = lambda _, trials: advance(trials)  # noqa: E731
         for account in execute_all(plans, warning(notes), begin=begin, advance=more, status=status):
             plan, result = account.plan, account.result

@@ -44,7 +44,7 @@ def test_numbers_are_shown_in_the_papers_unit() -> None:
     assert [plain.show(x) for x in (0.0, 0.97514, 12345.6, 1.654e9, 2e-9, math.nan)] == [
         "0",
         "0.9751",
-        "12346",
+        "12,346",
         "1.65e9",
         "2.00e-9",
         "unknown",
