@@ -74,12 +74,25 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _commit() -> str:
-    """The checkout's commit, with a plus if files differ from it."""
+    """The checkout's commit, with a plus if files differ from it. Those in `results` do not count: they are written by runs."""
     if not (PACKAGE.parent / ".git").exists():
         return ""
-    try:
-        words = ["git", "-C", str(PACKAGE.parent), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=5)
-    except (OSError, subprocess.SubprocessError):
+    found = git("rev-parse", "--short=12", "HEAD")
+    if found is None or found.returncode:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return found.stdout.strip() + "+" * differs(":(exclude)results")
+
+
+def differs(*paths: str) -> bool:
+    """Whether files of the checkout differ from its commit: all files, or those that these patterns of git allow."""
+    found = git("diff", "--quiet", "HEAD", "--", ".", *paths)
+    return found is None or found.returncode != 0
+
+
+def git(*words: str, seconds: float = 10) -> subprocess.CompletedProcess[str] | None:
+    """A command of git in the checkout. None if there is no git, or if it takes longer."""
+    command = ["git", "-C", str(PACKAGE.parent), *words]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import tarfile
-from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -83,12 +82,11 @@ def test_the_source_is_that_of_the_commit(tmp_path, monkeypatch):
     from dpbench.reproduce import source
     from dpbench.results.environment import Environment
 
-    here = Environment.here()
-    monkeypatch.setattr(source.Environment, "here", lambda: replace(here, commit=f"{here.commit.rstrip('+')}+"))
-    assert source.write_source(tmp_path) is None, "local changes are in no commit"
-    if not here.commit:
+    if not Environment.here().commit:
         pytest.skip("no checkout")
-    monkeypatch.setattr(source.Environment, "here", lambda: replace(here, commit=here.commit.rstrip("+")))
+    monkeypatch.setattr(source, "differs", lambda: True)
+    assert source.write_source(tmp_path) is None, "local changes are in no commit"
+    monkeypatch.setattr(source, "differs", lambda: False)
     path = source.write_source(tmp_path)
     with tarfile.open(path) as archive:
         names = archive.getnames()
