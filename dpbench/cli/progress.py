@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
     from dpbench.engine.plan import Plan
@@ -21,7 +21,9 @@ FOUND = 2.0
 """Trials counted in the first seconds were mostly found finished: they say nothing about the time that the rest takes."""
 
 ENOUGH = 0.02
-"""The time left is told once this share of the cost of the trials that had to be computed is done."""
+"""Without an expectation, the time left is told once this share of the cost of the trials to compute is done."""
+TRUST = 0.25
+"""An expected duration counts as much as this share of it, measured. The first trials of a run are often its slowest."""
 
 
 class More(Protocol):
@@ -42,28 +44,30 @@ def preparing(notes: Console) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar(
-    name: str, total: int, notes: Console, cost: float | None = None
+    name: str, total: int, notes: Console, left: Left | None = None
 ) -> Iterator[tuple[More, Callable[[str], None]]]:
     """A bar on a terminal, one line per minute elsewhere. Yields the functions that advance it and that show which workers are
-    at work. `cost`: the expected cost of all trials together, for the time left (default: each trial costs the same)."""
-    whole = float(total) if cost is None else cost
+    at work. `left` estimates the time left (default: each trial costs the same)."""
+    left = left or Left(total)
     if not notes.is_terminal:
         say = lambda text: notes.print(escape(text), soft_wrap=True)  # noqa: E731
-        yield Lines(name, total, say, cost=whole).advance, lambda _: None
+        yield Lines(name, total, say, left).advance, lambda _: None
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[trials]}/{task.fields[of]}", style="progress.download"),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}", style="progress.remaining"),
     )
     with Progress(*columns, console=notes) as progress:
-        task = progress.add_task(name, total=whole, trials=0, of=total)
+        task = progress.add_task(name, total=left.cost, trials=0, of=total, left="")
 
         def advance(trials: int, cost: float | None = None) -> None:
+            cost = trials if cost is None else cost
+            left.advance(cost)
             done = progress.tasks[0].fields["trials"] + trials
-            progress.update(task, advance=trials if cost is None else cost, trials=done)
+            progress.update(task, advance=cost, trials=done, left=left.told() if done < total else "")
 
         yield advance, lambda text: progress.update(task, description=f"{name}, {text}")
 
@@ -76,43 +80,57 @@ def told(plans: Sequence[Plan]) -> str:
 @contextmanager
 def plans_bar(plans: Sequence[Plan], name: str, notes: Console) -> Iterator[Advance]:
     """The bar of several plans. Their trials may take milliseconds or minutes: what they took on record gives the time left."""
+    import joblib
+
     from dpbench.reproduce.costs import trial_costs
 
     costs = trial_costs([plan.run for plan in plans])
-    cost = sum(costs[plan.run.label] * plan.run.planned for plan in plans)
-    with progress_bar(name, sum(plan.run.planned for plan in plans), notes, cost) as (advance, _):
-        yield lambda plan, trials: advance(trials, trials * costs[plan.run.label])
+    cost = sum(costs.get(plan.run.label, 1.0) * plan.run.planned for plan in plans)
+    jobs = plans[0].config.runner.jobs
+    workers = joblib.cpu_count() if jobs == -1 else jobs
+    left = Left(cost, expected=cost / workers if costs else None)
+    with progress_bar(name, sum(plan.run.planned for plan in plans), notes, left) as (advance, _):
+        yield lambda plan, trials: advance(trials, trials * costs.get(plan.run.label, 1.0))
+
+
+class Left:
+    """Estimates the time left from the cost of the trials done and to do. `expected`: the seconds that all trials should take."""
+
+    def __init__(self, cost: float, expected: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.cost, self.expected, self.clock = float(cost), expected, clock
+        self.began = clock()
+        self.spent = self.found = 0.0
+
+    def advance(self, cost: float) -> None:
+        self.spent += cost
+        if self.clock() - self.began < FOUND:
+            self.found = self.spent
+
+    def told(self) -> str:
+        """The estimate in words; empty if it is too early for one."""
+        computed, seconds = self.spent - self.found, self.clock() - self.began
+        if self.expected:
+            seconds += TRUST * self.expected
+            computed += TRUST * self.cost
+        elif computed <= ENOUGH * (self.cost - self.found):
+            return ""
+        minutes = (self.cost - self.spent) * seconds / computed / 60
+        return f"about {minutes:,.0f} minutes left" if minutes >= 1.5 else "about a minute left"
 
 
 class Lines:
     """Progress in a log: what is done and an estimate of the time left, at most once per minute."""
 
-    def __init__(
-        self,
-        name: str,
-        total: int,
-        say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
-        cost: float | None = None,
-    ) -> None:
-        self.name, self.total, self.say, self.clock = name, total, say, clock
-        self.began = self.last = clock()
-        self.cost = float(total) if cost is None else cost
-        self.done, self.spent, self.found = 0, 0.0, 0.0
+    def __init__(self, name: str, total: int, say: Callable[[str], None], left: Left) -> None:
+        self.name, self.total, self.say, self.left = name, total, say, left
+        self.last = left.began
+        self.done = 0
 
     def advance(self, trials: int, cost: float | None = None) -> None:
-        now = self.clock()
+        now = self.left.clock()
         self.done += trials
-        self.spent += trials if cost is None else cost
-        if now - self.began < FOUND:
-            self.found = self.spent
+        self.left.advance(trials if cost is None else cost)
         if now - self.last >= EVERY and self.done < self.total:
             self.last = now
-            self.say(f"{self.name}: {self.done:,} of {self.total:,} trials{self._left(now - self.began)}")
-
-    def _left(self, seconds: float) -> str:
-        computed = self.spent - self.found
-        if computed < ENOUGH * (self.cost - self.found):
-            return ""
-        minutes = (self.cost - self.spent) * seconds / computed / 60
-        return f", about {minutes:,.0f} minutes left at this rate" if minutes >= 1.5 else ", about a minute left"
+            parts = (f"{self.done:,} of {self.total:,} trials", self.left.told())
+            self.say(f"{self.name}: {', '.join(filter(None, parts))}")

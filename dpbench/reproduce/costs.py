@@ -92,7 +92,7 @@ def disk_of(run: Run, data: list[Path]) -> int:
 def trial_costs(runs: Sequence[Run]) -> dict[str, float]:
     """The expected cost of one trial of each run, by label: the seconds of a release on record, at the same scale.
 
-    A run that is not on record counts like the average of the others. Without any record, all trials count the same.
+    A run that is not on record counts like the average of the others. Without any record, there are no costs.
     """
     most: dict[str, int] = {}  # of one experiment, the run on all its datasets: the record is of that one
     for run in runs:
@@ -102,6 +102,7 @@ def trial_costs(runs: Sequence[Run]) -> dict[str, float]:
         for name, trials in most.items()
         if (record := read(name)) is not None and record.scale == runs[0].scale and record.costs.computing > 0
     }
-    total = sum(trials for _, trials in known.values())
-    mean = sum(cost * trials for cost, trials in known.values()) / total if total else 1.0
+    if not known:
+        return {}
+    mean = sum(cost * trials for cost, trials in known.values()) / sum(trials for _, trials in known.values())
     return {run.label: known[run.name][0] if run.name in known else mean for run in runs}

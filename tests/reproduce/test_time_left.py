@@ -30,7 +30,7 @@ def recorded(run: Run, computing: float, folder: Path, monkeypatch: pytest.Monke
 
 def test_without_a_record_all_trials_count_the_same(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "read", lambda name: record.read(name, tmp_path))
-    assert costs.trial_costs([run]) == {run.label: 1.0}
+    assert costs.trial_costs([run]) == {}
 
 
 def test_a_trial_costs_what_it_cost_on_record(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,4 +42,4 @@ def test_a_trial_costs_what_it_cost_on_record(run: Run, tmp_path: Path, monkeypa
 
 def test_the_cost_at_another_scale_says_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(run, 12.0, tmp_path, monkeypatch)
-    assert costs.trial_costs([replace(run, scale="paper")]) == {replace(run, scale="paper").label: 1.0}
+    assert costs.trial_costs([replace(run, scale="paper")]) == {}
