@@ -115,7 +115,9 @@ class Left:
         elif computed <= ENOUGH * (self.cost - self.found):
             return ""
         minutes = (self.cost - self.spent) * seconds / computed / 60
-        return f"about {minutes:,.0f} minutes left" if minutes >= 1.5 else "about a minute left"
+        if minutes >= 1.5:
+            return f"about {minutes:,.0f} minutes left"
+        return "about a minute left" if minutes >= 0.5 else "less than a minute left"
 
 
 class Lines:

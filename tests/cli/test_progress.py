@@ -57,6 +57,10 @@ def test_finished_trials_shorten_what_was_expected():
     left = Left(100.0, expected=12_000.0, clock=lambda: 0.0)
     left.advance(75)
     assert left.told() == "about 50 minutes left"
+    left.advance(24.5)
+    assert left.told() == "about a minute left"
+    left.advance(0.3)
+    assert left.told() == "less than a minute left"
 
 
 def test_a_short_run_says_nothing():
