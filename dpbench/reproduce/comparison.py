@@ -15,7 +15,7 @@ import pandas as pd
 from dpbench.check.closeness import ERROR
 from dpbench.check.measure import is_time
 from dpbench.reproduce.take import is_label
-from dpbench.results.record import Record, as_recorded
+from dpbench.results.record import RELEASED, Record, as_recorded
 
 TOLERANCE = 1e-9
 """Relative tolerance for numbers that the same code computes from the same seed."""
@@ -76,7 +76,8 @@ def compare(pairs: Iterable[Pair]) -> Comparison:
         if run.scale != record.scale:
             found.problems.append(f"{name}: run at scale {run.scale}, recorded at scale {record.scale}")
             continue
-        one, other = _aligned(as_recorded(pair.numbers)), _aligned(pair.recorded)
+        same = run.identity == record.identity
+        one, other = _aligned(as_recorded(pair.numbers), same), _aligned(pair.recorded, same)
         rows = other.index.intersection(one.index)
         gone = len(other.index.difference(one.index))
         if gone:
@@ -109,8 +110,11 @@ def _repeated(pair: Pair, one: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
     return pd.Series((run.identity, run.trials) == (record.identity, record.trials), index=one.index)
 
 
-def _aligned(numbers: pd.DataFrame) -> pd.DataFrame:
-    """The numeric columns, indexed by the labels and, if rows share them, by their order."""
+def _aligned(numbers: pd.DataFrame, same: bool) -> pd.DataFrame:
+    """The numeric columns, indexed by the labels and, if rows share them, by their order. Released words are labels only if
+    seed, data and code are the `same`, so that they must be equal too."""
+    if not same:
+        numbers = numbers[[column for column in numbers.columns if not str(column).startswith(RELEASED)]]
     labels = [str(column) for column in numbers.columns if is_label(str(column))]
     labels += [c for c in numbers.columns if c not in labels and not pd.api.types.is_numeric_dtype(numbers[c])]
     shown = pd.DataFrame({label: numbers[label].map(_label) for label in labels}, index=numbers.index)

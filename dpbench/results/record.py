@@ -27,6 +27,8 @@ DIGITS = 12
 """Significant digits of the numbers: two runs of the same code agree in nine."""
 MISSING = "nan"
 """What a missing number is written as; an empty word stays an empty word."""
+RELEASED = "released."
+"""Begins the names of columns with words that a mechanism has released. Other noise releases other words: they name no row."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import captions, shapes, style
+from dpbench.results.record import RELEASED
 
 K = 10
 STATED = {"sra": (3, "analytics/sra-recommends"), "hpa": (8, "analytics/hpa-recommends")}
@@ -23,7 +24,7 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     table["rank"] = [f"{K}=" if tied and n == counts[K - 1] else str(i) for i, n in enumerate(counts, 1)]
     for _, row in first.iterrows():
         named = [row[f"diagnostic.top_{i}"] for i in range(1, K + 1)]
-        table[row["mechanism"]] = [*named, *[""] * (listed - K)]
+        table[f"{RELEASED}{row['mechanism']}"] = [*named, *[""] * (listed - K)]
         table[f"{row['mechanism']}_right"] = [name in raw for name in named] + [False] * (listed - K)
     for mechanism, hits in trials.groupby("mechanism", sort=False)["metric.right_first"]:
         table[f"{mechanism}_hits"], table[f"{mechanism}_hits_se"] = hits.mean(), hits.sem()
@@ -32,10 +33,10 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     shown = pd.DataFrame({"": numbers["rank"], "Raw data": numbers["raw"], "Records": numbers["records"]})
-    for name in numbers.columns:
-        if f"{name}_right" in numbers:
-            marks = numbers[f"{name}_right"].map({True: "  ✓", False: ""})
-            shown[f"{style.name(name)} output"] = numbers[name] + marks
+    for column in (column for column in numbers.columns if column.startswith(RELEASED)):
+        name = column.removeprefix(RELEASED)
+        marks = numbers[f"{name}_right"].map({True: "  ✓", False: ""})
+        shown[f"{style.name(name)} output"] = numbers[column] + marks
     figure = shapes.table(shown)
     captions.tell(figure, "one release, the first trial; a tick (✓) marks a movie among the ten of the raw data")
     for name, (found, claim) in STATED.items():

@@ -44,6 +44,16 @@ def test_ranks_written_as_words_are_compared_with_those_read_as_numbers():
     assert (found.problems, found.differences, found.exact) == ([], [], 6)
 
 
+def test_released_words_name_no_row():
+    """Another seed releases other movies. With the same seed, another movie is a difference."""
+    table = pd.DataFrame({"rank": [1, 2], "released.sra": ["a", "b"], "hits": [2.0, 2.0], "hits_se": [0.5, 0.5]})
+    moved = table.assign(**{"released.sra": ["c", "d"]})
+    found = compare([Pair(dataclasses.replace(RECORD, seed=1, identity="other"), moved, RECORD, table)])
+    assert (found.problems, found.differences, found.tested) == ([], [], 2)
+    (told,) = compare([Pair(RECORD, moved, RECORD, table)]).problems
+    assert "2 of 2 recorded rows are not among its numbers" in told
+
+
 def test_more_trials_of_the_same_settings_are_tested():
     """The first ten rows have twice the trials: they are other numbers, of the same distribution."""
     one, other = (numbers(np.random.default_rng(seed)) for seed in (1, 2))
