@@ -9,12 +9,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.table import Table
 from matplotlib.text import Text
 
 from dpbench.figures.style import LAST, MARK, settle
@@ -150,8 +151,10 @@ def told(figure: Figure) -> list[str]:
 
 
 def shows(figure: Figure, sign: str) -> bool:
-    """Whether any text of a figure contains a sign."""
-    return any(sign in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
+    """Whether any text of a figure contains a sign, also in the cells of a table."""
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
+    texts += [cell.get_text() for found in figure.findobj(Table) for cell in cast(Table, found).get_celld().values()]
+    return any(sign in text.get_text() for text in texts)
 
 
 def note(figure: Figure, lines: Iterable[str]) -> None:

@@ -190,3 +190,9 @@ def test_a_number_of_one_series_says_whose_it_is() -> None:
     assert text.get_text() == "Netflix: 73 %"
     assert text.get_va() == "bottom", "it stands above the cross"
     plt.close(figure)
+
+
+def test_a_mark_in_a_table_is_explained_with_the_mark() -> None:
+    figure = shapes.table(pd.DataFrame({f"HPA{style.MARK} output": ["a movie"]}))
+    captions.note(figure, [f"{style.MARK} not private as run: HPA"])
+    assert f"{style.MARK} not private as run: HPA" in [text.get_text() for text in figure.texts]
