@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,10 +109,20 @@ class Record:
         return self.environment.commit or self.environment.versions.get("dpbench-repro", "an unknown version")
 
     def after(self, earlier: Record | None) -> Record:
-        """The same with the costs of an earlier record of the same trials, when this run found them finished."""
+        """The same with the costs of an earlier record of the same settings, when this run found trials finished.
+
+        What all releases took is known from the trials. The time that passed is kept only if no trial has been added.
+        """
         if earlier is None or self.costs.seconds is not None or earlier.identity != self.identity:
             return self
-        return dataclasses.replace(self, costs=earlier.costs)
+        now, before = self.costs, earlier.costs
+        costs = dataclasses.replace(
+            now,
+            seconds=before.seconds if math.isclose(now.computing, before.computing) else None,
+            memory=max((one.memory for one in (now, before) if one.memory is not None), default=None),
+            disk=max(now.disk, before.disk),
+        )
+        return dataclasses.replace(self, costs=costs)
 
     def numbers(self) -> pd.DataFrame:
         """The numbers of its figure, as its script gave them; long curves are thinned. UserError when damaged."""

@@ -83,6 +83,15 @@ def test_trials_that_were_found_finished_keep_their_costs():
     assert record(costs=Costs(3.0)).after(record()).costs == Costs(3.0), "computed anew"
 
 
+def test_trials_that_were_added_count():
+    """The time that passed is unknown then: it would be that of the earlier trials, or of the new ones only."""
+    before = record(costs=Costs(12.0, 20.0, 10**9, 10**7))
+    more = record(costs=Costs(None, 50.0, 10**8, 2 * 10**7))
+    assert more.after(before).costs == Costs(None, 50.0, 10**9, 2 * 10**7)
+    unknown = record(costs=Costs(12.0, 20.0, None, 10**7))
+    assert record(costs=Costs(None, 50.0)).after(unknown).costs.memory is None
+
+
 def test_a_record_knows_whether_the_code_is_still_the_same():
     assert is_current(record())
     assert not is_current(record(code="ab"))
