@@ -131,8 +131,8 @@ def _label(value: object) -> str:
 def _unequal(name: str, one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> Iterator[Difference]:
     for column in columns:
         x, y = one[column].to_numpy(), other[column].to_numpy()
-        # Values near zero by cancellation are compared relative to the largest of their column.
-        size = max(np.nanmax(np.abs(y), initial=0.0), 0.0)
+        # Values near zero by cancellation are compared relative to the largest finite one of their column.
+        size = np.max(np.abs(y[np.isfinite(y)]), initial=0.0)
         close = np.isclose(x, y, rtol=TOLERANCE, atol=TOLERANCE * size * 1e-3, equal_nan=True)
         for place in np.flatnonzero(~close):
             yield Difference(name, str(one.index[place][0]), column, float(y[place]), float(x[place]))

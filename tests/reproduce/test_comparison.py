@@ -44,6 +44,17 @@ def test_ranks_written_as_words_are_compared_with_those_read_as_numbers():
     assert (found.problems, found.differences, found.exact) == ([], [], 6)
 
 
+def test_an_infinite_number_does_not_hide_the_others():
+    one, other = (numbers(np.random.default_rng(1)) for _ in range(2))
+    for table in (one, other):
+        table.loc[[0, 1], "best"] = [np.inf, np.nan]
+    assert compare([Pair(RECORD, one, RECORD, other)]).differences == []
+    other.loc[7, "best"] *= 2
+    one.loc[0, "best"] = 5.0
+    found = compare([Pair(RECORD, one, RECORD, other)]).differences
+    assert [(d.column, d.where.split(",")[0]) for d in found] == [("best", "d0"), ("best", "d7")]
+
+
 def test_released_words_name_no_row():
     """Another seed releases other movies. With the same seed, another movie is a difference."""
     table = pd.DataFrame({"rank": [1, 2], "released.sra": ["a", "b"], "hits": [2.0, 2.0], "hits_se": [0.5, 0.5]})
