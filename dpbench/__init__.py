@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from dpbench import code_reader  # noqa: F401 (notes when modules are loaded, so it comes first)
 from dpbench.data import Catalogue, Contingency, Counts, Data, History, Incidence, Records, Release, Summary, TopK
 from dpbench.mechanisms import Bounded, Mechanism, mechanism
 from dpbench.privacy import Noise
@@ -10,10 +11,10 @@ from dpbench.sources import Source
 from dpbench.tasks import Task
 
 if TYPE_CHECKING:
-    from dpbench import audit
+    from dpbench.api.compare import compare
+    from dpbench.api.lookup import audit, dataset, task
     from dpbench.api.run import run
-    from dpbench.api.shelf import dataset, task
-    from dpbench.results.run import load
+    from dpbench.model.run import load
 
 __version__ = "0.1.0"
 
@@ -44,12 +45,13 @@ __all__ = [
 
 # The engine is large; importing a mechanism does not need it, so it is imported on first use.
 _LAZY = {
-    "dataset": ("dpbench.api.shelf", "dataset"),
-    "load": ("dpbench.results.run", "load"),
+    "audit": ("dpbench.api.lookup", "audit"),
+    "compare": ("dpbench.api.compare", "compare"),
+    "dataset": ("dpbench.api.lookup", "dataset"),
+    "load": ("dpbench.model.run", "load"),
     "run": ("dpbench.api.run", "run"),
-    "task": ("dpbench.api.shelf", "task"),
+    "task": ("dpbench.api.lookup", "task"),
 }
-_PACKAGES = ("audit", "compare")  # packages that can also be called
 
 
 def __dir__() -> list[str]:
@@ -57,8 +59,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(f"dpbench.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'dpbench' has no attribute {name!r}")
     module, attribute = _LAZY[name]

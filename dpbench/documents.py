@@ -15,7 +15,7 @@ import yaml
 
 from dpbench.errors import UserError
 
-Place = Callable[..., str]
+Locate = Callable[..., str]
 """Gives the file and line of a nested key; empty if it is in no file."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import traceback
 from collections.abc import Iterable
 from numbers import Real
@@ -106,3 +107,13 @@ def output_folder(option: str, path: Path) -> None:
         if os.path.lexists(place):
             which = "it" if place == path.absolute() else str(place)
             raise UserError(f"{option}{path} is not valid: {which} is a file, expected a folder")
+
+
+NUMBER = r"(?<![^\W_])[-+]?\d(?:[\d,.]*\d)?(?:e[-+]?\d+)?"
+"""A number in a message, not the digits of a name."""
+
+
+def without_numbers(refusal: str, parameters: Iterable[str]) -> str:
+    """A refusal without the numbers that may come from the data: only parameters keep theirs, as in `bound=3`."""
+    kept = "|".join(map(re.escape, (*parameters, "epsilon")))
+    return re.sub(rf"\b(?:{kept})=\S+|{NUMBER}", lambda part: part[0] if "=" in part[0] else "...", refusal)

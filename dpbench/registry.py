@@ -2,6 +2,7 @@
 
 Imported by the base modules of the three families and by the engine; knows none of them by name. Each family names the
 method that its classes must have (`release`, `score`, `build`). Nothing else is ever called, whatever a YAML file says.
+Figures may not import a family; they look up the labels of installed classes with `registry_of`.
 """
 
 from __future__ import annotations
@@ -27,20 +28,26 @@ class Unusable(UserWarning):
     """An installed plugin that cannot be used. Everything else works without it."""
 
 
+_REGISTRIES: dict[str, Registry[Any]] = {}
+"""The registry of each package."""
+
+
 class Registry(Generic[C]):
     """Classes by name. The modules of `package` are imported at the first lookup, not before. Thread-safe."""
 
     def __init__(self, what: str, package: str, *, method: str) -> None:
         self.what, self.package, self.method = what, package, method
         self._classes: dict[str, C] = {}
+        self._unlisted: set[str] = set()
         self._shared: dict[tuple[type, str], Any] = {}
         self._loaded = False
         self._loading = threading.RLock()
         # A second lock: while one thread loads, another thread that imports a module must be able to register a class.
         self._adding = threading.Lock()
+        _REGISTRIES.setdefault(package, self)
 
-    def add(self, name: str, cls: C) -> None:
-        """Take a class in under a name."""
+    def add(self, name: str, cls: C, *, listed: bool = True) -> None:
+        """Register a class under a name. What is not listed, such as an adapter of another library, is only found by `get`."""
         self._require(name, cls)
         with self._adding:
             known = self._classes.get(name)
@@ -48,6 +55,8 @@ class Registry(Generic[C]):
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise UserError(f"{self.what} {name!r} is taken by {known.__module__}.{known.__qualname__}")
             self._classes[name] = cls
+            if not listed:
+                self._unlisted.add(name)
 
     def _load(self) -> None:
         if self._loaded:
@@ -66,14 +75,18 @@ class Registry(Generic[C]):
             self._loaded = True  # set last: a thread that sees it finds everything loaded
 
     def names(self) -> list[str]:
-        """All names, in order."""
-        self._load()
-        return sorted(self._classes)
+        """All listed names, in order."""
+        return [name for name, _ in self.items()]
 
     def items(self) -> list[tuple[str, C]]:
-        """All names with their classes, in order."""
+        """All listed names with their classes, in order."""
         self._load()
-        return sorted(self._classes.items())
+        return sorted((name, cls) for name, cls in self._classes.items() if name not in self._unlisted)
+
+    def installed(self, name: str) -> C | None:
+        """The class registered under a name, listed or not; None if there is none. A dotted path is never imported."""
+        self._load()
+        return self._classes.get(name)
 
     def get(self, name: str) -> C:
         """The class behind a registered name or a dotted path `package.module.Class`."""
@@ -162,6 +175,12 @@ class Registry(Generic[C]):
                 self._shared.clear()
             self._shared[key] = made
         return made
+
+
+def registry_of(package: str) -> Registry[Any]:
+    """The registry of a package such as `dpbench.mechanisms`, for modules that may not import the package itself."""
+    importlib.import_module(f"{package}.base")
+    return _REGISTRIES[package]
 
 
 def _import_problem(error: Exception) -> str:

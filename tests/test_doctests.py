@@ -10,14 +10,14 @@ import pytest
 MODULES = (
     "dpbench.api.compare",
     "dpbench.api.run",
-    "dpbench.api.shelf",
+    "dpbench.api.lookup",
     "dpbench.data.catalogue",
     "dpbench.data.contingency",
     "dpbench.data.incidence",
     "dpbench.data.records",
     "dpbench.mechanisms.base",
     "dpbench.privacy.budget",
-    "dpbench.results.run",
+    "dpbench.model.run",
 )
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

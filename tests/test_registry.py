@@ -218,11 +218,11 @@ class Loose:
 def test_a_mechanism_is_made_once_for_configuration_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To check the run, to see how it differs from its experiment, and to plan it for each dataset and epsilon."""
     monkeypatch.setitem(sys.modules, "counted", sys.modules[__name__])
-    (tmp_path / "mechanism").mkdir()
-    (tmp_path / "mechanism" / "counted.yaml").write_text("counted: {class: counted.Counted}\n")
-    words = {"mechanism": ["counted"], "mechanism.counted.step": [2.0, 3.0], "dry": True, "results": tmp_path}
+    (tmp_path / "conf" / "mechanism").mkdir(parents=True)
+    (tmp_path / "conf" / "mechanism" / "counted.yaml").write_text("counted: {class: counted.Counted}\n")
+    words = {"mechanism": ["counted"], "mechanism.counted.step": [2.0, 3.0], "dry": True, "results": tmp_path / "r"}
     MADE.clear()
-    plan = make_plan(compose("gs/fig9", "smoke", words, [tmp_path]))
+    plan = make_plan(compose("gs/fig9", "smoke", words, [tmp_path / "conf"]))
     assert len(plan.run.settings) > 2
     assert MADE == [2.0, 3.0]
 

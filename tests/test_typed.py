@@ -34,7 +34,7 @@ class Mine(dpbench.Mechanism):
 reveal_type(Mine().release(data, epsilon=1.0, rng=np.random.default_rng(1)).published())
 Mine(stpe=1.0)
 """
-REVEALED = ["signedinteger", "dpbench.results.run.Run", "dpbench.results.run.Run", "float64", "float64"]
+REVEALED = ["signedinteger", "dpbench.model.run.Run", "dpbench.model.run.Run", "float64", "float64"]
 
 
 @pytest.mark.slow  # mypy reads numpy and everything that dpbench imports

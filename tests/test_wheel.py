@@ -31,6 +31,9 @@ def test_the_wheel_runs_from_another_folder(tmp_path: Path, data_cache: Path) ->
 
     call("run", "experiment=gs/fig9", "scale=smoke", "dataset=[trajectory]", "mechanism=[lpa]", "tracking=none")
     assert (home / "results" / "figures" / "gs" / "fig9.png").is_file()
+    call("new", "experiment", "mine/sweep")
+    assert "experiment=mine/sweep" in (home / "conf" / "experiment" / "mine" / "sweep.yaml").read_text()
+    call("completion", "zsh")  # its script travels like the templates of `new`
     call("report")  # its templates, style and script travel too
     assert "<table" in (home / "results" / "report.html").read_text()
     where = [sys.executable, "-c", "import dpbench; print(dpbench.__file__)"]

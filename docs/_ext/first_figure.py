@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dpbench
 from dpbench.figures.draw import save_record
-from dpbench.results.record import read
+from dpbench.storage.record import read
 
 STATIC = Path(__file__).resolve().parents[1] / "_static"
 

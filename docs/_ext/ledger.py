@@ -7,10 +7,10 @@ from pathlib import Path
 from pages.markdown import table
 from pages.papers import verdicts
 
-from dpbench.claims.ledger import VERDICTS
 from dpbench.claims.verdicts import tally
+from dpbench.model.claim import VERDICTS
 from dpbench.paths import RECORD
-from dpbench.report.gather import PAPERS
+from dpbench.report.papers import PAPERS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- ledger: written by `python docs/_ext/ledger.py` -->\n", "<!-- end of ledger -->\n"

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.api import objects
-from dpbench.compare.newcomer import Comparison, Where
-from dpbench.compare.newcomer import compare as compared
 from dpbench.config import catalogue
-from dpbench.config.folders import own_folders
-from dpbench.config.words import Value
+from dpbench.config.catalogue import own_folders
+from dpbench.config.overrides import OverrideValue
 from dpbench.data import Data
+from dpbench.engine.progress import display
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.ranking.entry import Comparison, Where
+from dpbench.ranking.entry import compare as compared
 
 
 def compare(
@@ -29,13 +30,14 @@ def compare(
     results: Path | str = "results",
     jobs: int = -1,
     audit: bool = True,
-    overrides: Mapping[str, Value] | None = None,
+    overrides: Mapping[str, OverrideValue] | None = None,
+    progress: bool | None = None,
 ) -> Comparison:
     """Your mechanism among those with its guarantee, on all datasets of the board, on some by name, or on your own data.
 
     Without a mechanism: all mechanisms of all boards on `dataset`, to find out which one to use there. `bound` declares how
     many columns one row of a data object may hold. `.numbers()` of the result has one row per board, setting and mechanism;
-    `.figure()` draws the board.
+    `.figure()` draws the board. `progress` shows a bar (default: in a terminal or a notebook).
     """
     named, given = [], []
     for name, one in [] if dataset is None else objects.named("dataset", dataset):
@@ -48,10 +50,8 @@ def compare(
     if bound is not None and not given:
         raise UserError(f"bound={bound} has no effect without a data object: give dataset=your_data")
     catalogue.use(*own_folders())
-    variant = mechanism if mechanism is None or isinstance(mechanism, str) else _variant(mechanism)
+    named_or_none = mechanism is None or isinstance(mechanism, str)
+    variant = mechanism if named_or_none else objects.variant("", mechanism, MECHANISMS)
     where = Where(scale, named or None, tuple(given), epsilon, experiment, Path(results), jobs, overrides or {})
-    return compared(variant, where, audit=audit)
-
-
-def _variant(mechanism: Any) -> Any:
-    return objects.variant("", mechanism, MECHANISMS)
+    with display(progress) as shown:
+        return compared(variant, where, audit=audit, progress=shown)

@@ -13,15 +13,15 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dpbench import fingerprints
-from dpbench.codes.live import MAIN
+from dpbench import identity
+from dpbench.code_reader import MAIN
 from dpbench.data import Data
 from dpbench.errors import Damaged, UserError
+from dpbench.model.run import VALID_NAME, valid_name
+from dpbench.model.setting import Dataset, Value, Variant
 from dpbench.registry import Registry
-from dpbench.results.run import VALID_NAME, valid_name
-from dpbench.results.setting import GIVEN, DatasetUse, Value, Variant
-from dpbench.sources import asides, cache, stored
-from dpbench.sources.spec import DatasetSpec
+from dpbench.sources import cache, stored
+from dpbench.storage.files import set_folder_aside
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -41,26 +41,25 @@ def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
             yield (one[0], one[1]) if pair else ("", one)
 
 
-def dataset(name: str, data: Any) -> DatasetUse:
+def dataset(name: str, data: Any) -> Dataset:
     """A data object as a dataset of a run: stored once under its content."""
     if not isinstance(data, Data):
         expected = "expected a name, or data such as dpbench.Incidence.from_pandas(frame, user=..., item=...)"
         raise UserError(f"dataset={data!r} is not valid: {expected}")
     _check_name(name, "dataset")
-    spec, fingerprint = data.memo(("kept", name), lambda: _kept(data, name))
-    return DatasetUse(spec.name, data.kind, GIVEN, dict(spec.params), fingerprint=fingerprint)
+    return data.memo(("kept", name), lambda: _kept(data, name))
 
 
-def _kept(data: Data, name: str) -> tuple[DatasetSpec, str]:
+def _kept(data: Data, name: str) -> Dataset:
     """The data in the cache. What is there already may be damaged, and nobody can build it later: then it is written again."""
-    spec, fingerprint = cache.keep(data, name)
+    dataset = cache.keep(data, name)
     try:
-        stored.load(cache.folder(spec), verify=True)
-    except stored.Damaged as problem:
-        asides.set_aside(cache.folder(spec))
+        stored.load(cache.folder(dataset), verify=True)
+    except stored.DamagedFolder as problem:
+        set_folder_aside(cache.folder(dataset))
         cache.keep(data, name)
-        warnings.warn(f"{spec.name}: cached data is damaged ({problem}) and written again", Damaged, stacklevel=2)
-    return spec, fingerprint
+        warnings.warn(f"{dataset.name}: cached data is damaged ({problem}) and written again", Damaged, stacklevel=2)
+    return dataset
 
 
 def variant(name: str, thing: Any, registry: Registry[Any]) -> Variant:
@@ -71,7 +70,7 @@ def variant(name: str, thing: Any, registry: Registry[Any]) -> Variant:
     if not callable(getattr(thing, registry.method, None)):
         raise UserError(f"{what}={thing!r} is not valid: expected a name, or an object with `{registry.method}`")
     cls = type(thing)
-    path = _registered(cls, registry) or fingerprints.class_path(cls)
+    path = _registered(cls, registry) or identity.class_path(cls)
     _check_name(name, what)
     name = name or getattr(cls, "name", "") or cls.__name__
     params = _parameters(thing)

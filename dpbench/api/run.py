@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.api import objects
-from dpbench.api.progress import progress as shown
+from dpbench.config.catalogue import own_folders
 from dpbench.config.compose import compose
-from dpbench.config.folders import own_folders
 from dpbench.config.origins import Objects
-from dpbench.config.words import Value
-from dpbench.engine.plan import make_plan, require_settings
-from dpbench.engine.runner import execute
-from dpbench.engine.suite import QUIET
+from dpbench.config.overrides import OverrideValue
+from dpbench.engine.execute import execute_one
+from dpbench.engine.plan import QUIET, make_plan, require_settings
+from dpbench.engine.progress import display
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.results.run import Run
-from dpbench.results.store import Store
+from dpbench.model.run import Run
 from dpbench.tasks.base import TASKS
 
 
@@ -32,10 +30,10 @@ def run(
     name: str | None = None,
     results: Path | str = "results",
     jobs: int = -1,
-    overrides: Mapping[str, Value] | None = None,
+    overrides: Mapping[str, OverrideValue] | None = None,
     config_dir: Path | str | Sequence[Path | str] | None = None,
     progress: bool | None = None,
-    **settings: Value,
+    **settings: OverrideValue,
 ) -> Run:
     """Run an experiment, or your own choice of datasets and mechanisms, and return the finished `Run`.
 
@@ -66,12 +64,12 @@ def run(
     8
     >>> folder.cleanup()
     """
-    words: dict[str, Value] = {}
+    words: dict[str, OverrideValue] = {}
     found: dict[str, list[Any]] = {"dataset": [], "mechanism": [], "task": []}
     for group, given in (("dataset", dataset), ("mechanism", mechanism), ("task", task)):
         if given is None:
             continue
-        names: list[Value] = []
+        names: list[OverrideValue] = []
         for own_name, one in objects.named(group, given):
             if isinstance(one, str):
                 names.append(one)
@@ -82,16 +80,14 @@ def run(
         words[group] = names
     given_objects = Objects(*(tuple(found[group]) for group in ("dataset", "mechanism", "task")))
     chosen = {"results": Path(results), "runner.jobs": jobs, **QUIET, **settings, **(overrides or {}), **words}
-    with shown(progress) as bar:
+    with display(progress) as shown:
         config = compose(
             experiment, scale, {**chosen, **({"name": name} if name else {})}, own_folders(config_dir), given_objects
         )
-        plan = make_plan(config, say=bar.say)
+        plan = make_plan(config, say=shown.prepare)
         require_settings(plan)
-        plan.run.save()
-        bar.begin(plan.run.name, plan.run.planned)
-        result = execute(plan, Store(plan.run.results), bar.advance, bar.say)
+        result = execute_one(plan, shown)
     if result.failed:
         first = next(iter(result.failures.values()))[0].error
         warnings.warn(f"{result.failed} trials of {plan.run.name} failed: {first}", stacklevel=2)
-    return plan.run
+    return result.run

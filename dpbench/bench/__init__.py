@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from dpbench.bench import counts, harness, noise, records, sparse
-from dpbench.bench.base import Row
+from dpbench.bench.base import FloorRow
 
-BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
+BENCHES: dict[str, Callable[[], Iterator[FloorRow]]] = {
     "gs": counts.gs,
     "column_sampling": counts.column_sampling,
     "hpa": records.hpa,
@@ -15,4 +15,4 @@ BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
     "startup": harness.startup,
 }
 
-__all__ = ["BENCHES", "Row"]
+__all__ = ["BENCHES", "FloorRow"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Row:
+class FloorRow:
     """What was measured, the floor, and whether it holds; None: it could not be measured."""
 
     what: str

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpbench.bench.base import Row, seconds
+from dpbench.bench.base import FloorRow, seconds
 from dpbench.data import Incidence
 
 
-def gs() -> Iterator[Row]:
+def gs() -> Iterator[FloorRow]:
     """GS tuning against the direct O(d²) evaluation, and a whole release at the size of Checkin against a sort."""
     from dpbench.mechanisms.gs._tuning import tuning_curve, tuning_curve_direct
     from dpbench.mechanisms.gs.grouping import GS
@@ -24,7 +24,7 @@ def gs() -> Iterator[Row]:
     direct = seconds(lambda: tuning_curve_direct(estimate, scale, rng), repeat=1)
     ratio = direct / fast
     text = f"{ratio:.0f} x ({1e3 * fast:.1f} ms against {direct:.2f} s)"
-    yield Row("GS tuning, every w, d = 17,770, against the O(d²) loop", text, "at least 300 x", ratio >= 300)
+    yield FloorRow("GS tuning, every w, d = 17,770, against the O(d²) loop", text, "at least 300 x", ratio >= 300)
     checkin, mechanism = _checkin(rng), GS(bound=2175)
     mechanism.release(checkin, epsilon, rng)  # a first release, so that the counts are already computed
     release = seconds(lambda: mechanism.release(checkin, epsilon, rng), repeat=3)
@@ -32,7 +32,7 @@ def gs() -> Iterator[Row]:
     sort = seconds(lambda: np.argsort(values), repeat=3)
     text = f"{release / sort:.1f} x ({release:.1f} s against {sort:.2f} s)"
     what = "GS release with its tuning, d = 5,977,758, against np.argsort"
-    yield Row(what, text, "at most 5 x", release <= 5 * sort)
+    yield FloorRow(what, text, "at most 5 x", release <= 5 * sort)
 
 
 def _checkin(rng: np.random.Generator) -> Incidence:
@@ -43,7 +43,7 @@ def _checkin(rng: np.random.Generator) -> Incidence:
     return Incidence(np.concatenate([[0], np.cumsum(sizes)]), places, columns)
 
 
-def column_sampling() -> Iterator[Row]:
+def column_sampling() -> Iterator[FloorRow]:
     """One random 1 per row against a random gather of n elements from the same array."""
     from dpbench.mechanisms.gs._sampling import sample_columns
 
@@ -56,4 +56,6 @@ def column_sampling() -> Iterator[Row]:
     sample = seconds(lambda: sample_columns(indptr, indices, rng))
     gather = seconds(lambda: indices[places])
     text = f"{sample / gather:.2f} x ({1e3 * sample:.1f} ms)"
-    yield Row("column sampling, n = 1,000,000 rows, against a random gather", text, "at most 3 x", sample <= 3 * gather)
+    yield FloorRow(
+        "column sampling, n = 1,000,000 rows, against a random gather", text, "at most 3 x", sample <= 3 * gather
+    )

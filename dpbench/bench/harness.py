@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpbench.bench.base import Row
+from dpbench.bench.base import FloorRow
 
 
-def harness() -> Iterator[Row]:
+def harness() -> Iterator[FloorRow]:
     """600 trivial trials through the command line, and the time of each further trial."""
     times = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -21,13 +21,13 @@ def harness() -> Iterator[Row]:
             times[trials] = _command(folder, "run", *TRIVIAL, f"trials={trials // 2}", f"results={folder}/{trials}")
         each = 1e3 * (times[10_200] - times[200]) / 10_000
         total = _command(folder, "run", *TRIVIAL, "trials=300", f"results={folder}/600")
-    yield Row("harness, one more trivial trial", f"{each:.3f} ms", "under 1 ms", each < 1)
+    yield FloorRow("harness, one more trivial trial", f"{each:.3f} ms", "under 1 ms", each < 1)
     theirs = _benchopt_seconds()
     if theirs is None:
-        yield Row(TRIALS, f"{total:.2f} s (benchopt is not installed here)", FLOOR, None)
+        yield FloorRow(TRIALS, f"{total:.2f} s (benchopt is not installed here)", FLOOR, None)
     else:
         text = f"{total:.2f} s, {total / theirs:.2f} x benchopt's {theirs:.2f} s"
-        yield Row(TRIALS, text, FLOOR, total < theirs / 3)
+        yield FloorRow(TRIALS, text, FLOOR, total < theirs / 3)
 
 
 TRIALS, FLOOR = "harness, 600 trivial trials, start-up included", "below a third of benchopt's time"
@@ -95,7 +95,7 @@ class Dataset(BaseDataset):
 }
 
 
-def startup() -> Iterator[Row]:
+def startup() -> Iterator[FloorRow]:
     """The light verbs against a bare interpreter that imports numpy."""
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import numpy"], check=True)
@@ -104,4 +104,4 @@ def startup() -> Iterator[Row]:
         for words in (("list", "mechanisms"), ("run", "--help")):
             took = min(_command(folder, *words) for _ in range(3))
             text = f"{took:.2f} s ({took / bare:.1f} x an interpreter with numpy)"
-            yield Row(f"start-up of `{' '.join(words)}`", text, "under 1 s, or 8 x", took < 1 or took < 8 * bare)
+            yield FloorRow(f"start-up of `{' '.join(words)}`", text, "under 1 s, or 8 x", took < 1 or took < 8 * bare)

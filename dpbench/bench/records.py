@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpbench.bench.base import Row, seconds
+from dpbench.bench.base import FloorRow, seconds
 from dpbench.data import Records
 from dpbench.mechanisms import mechanism
 
 
-def hpa() -> Iterator[Row]:
+def hpa() -> Iterator[FloorRow]:
     """100 million records with Netflix's numbers of users and items, both skewed; the smallest user has 1 record (so d = 1)."""
     rng = np.random.default_rng(0)
     users, items, total = 480_189, 17_770, 100_000_000
@@ -30,7 +30,7 @@ def hpa() -> Iterator[Row]:
     release = seconds(lambda: method.release(data, 1.0, rng), repeat=3)
     count = seconds(lambda: np.bincount(chosen, minlength=items), repeat=3)
     text = f"{release / count:.2f} x ({release:.2f} s)"
-    yield Row(
+    yield FloorRow(
         f"HPA release, {n / 1e6:.0f} million records, against np.bincount of them",
         text,
         "at most 1 x",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.bench.base import Row, seconds
+from dpbench.bench.base import FloorRow, seconds
 from dpbench.data import Contingency
 from dpbench.mechanisms import mechanism
 
@@ -20,7 +20,7 @@ SUMMARIES: dict[str, dict[str, Any]] = {
 }
 
 
-def sparse() -> Iterator[Row]:
+def sparse() -> Iterator[FloorRow]:
     """Each summary at m = 10^12 against m = 10^8, and at density 0.1 % against the dense geometric mechanism."""
     small, huge = _table(10**8, 10**5), _table(10**12, 10**5)
     thin = _table(2 * 10**7, 2 * 10**4)
@@ -29,10 +29,10 @@ def sparse() -> Iterator[Row]:
         method = mechanism(name, **parameters)
         ratio = _time(method, huge) / _time(method, small)
         text = f"{ratio:.2f} x"
-        yield Row(f"{name}, n = 10^5, m = 10^12 against m = 10^8", text, "at most 1.5 x", ratio <= 1.5)
+        yield FloorRow(f"{name}, n = 10^5, m = 10^12 against m = 10^8", text, "at most 1.5 x", ratio <= 1.5)
         took = _time(method, thin)
         text = f"{dense / took:.0f} x ({1e3 * took:.1f} ms against {dense:.2f} s)"
-        yield Row(f"{name}, density 0.1 %, against geometric", text, "at least 100 x", dense >= 100 * took)
+        yield FloorRow(f"{name}, density 0.1 %, against geometric", text, "at least 100 x", dense >= 100 * took)
 
 
 def _table(size: int, nonzeros: int) -> Contingency:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbench.claims import laws
-from dpbench.claims.laws import DRAWS, Law
+from dpbench.claims.laws import DRAWS, ConfidenceDistribution
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpbench.tasks.base import Metric
+    from dpbench.model.metric import Metric
 
 PART = "part"
 TOLD = ("chosen.", "diagnostic.")
@@ -29,7 +29,7 @@ BATCHES = 32
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellTrials:
     """The trials of one setting: its labels, and the values of each metric; empty if none is stored yet."""
 
     id: str
@@ -54,7 +54,7 @@ class Cell:
     def data_seeds(self) -> int:
         return 1 if self.seeds is None else len(np.unique(self.seeds))
 
-    def law(self, metric: str, certain: bool = False) -> Law:
+    def law(self, metric: str, certain: bool = False) -> ConfidenceDistribution:
         """Where the mean of a metric may lie. `certain`: values that are equal in all trials have no noise."""
         values = self.values[metric]
         if len(values) == 1:
@@ -119,28 +119,28 @@ def _generator(name: str) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
-def cells_of(frame: pd.DataFrame) -> list[Cell]:
+def cells_of(frame: pd.DataFrame) -> list[CellTrials]:
     """The cells of a frame of trials. Metrics have their plain names, parameters of a release `chosen.NAME` and so on."""
-    from dpbench.results.frame import DATA_SEED, METRIC, SECONDS, SETTING, TRIAL, metric_names
+    from dpbench.storage.frame import DATA_SEED, METRIC, SECONDS, SETTING, TRIAL, metric_names
 
-    told = [c for c in frame.columns if c.startswith(TOLD)]
-    columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *told)}
+    released = [c for c in frame.columns if c.startswith(TOLD)]
+    columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *released)}
     numeric = list(frame[list(columns)].select_dtypes("number").columns)
     apart = {*columns, SETTING, TRIAL, DATA_SEED}
     labels = [c for c in frame.columns if c not in apart and not c.startswith(METRIC)]
     several = DATA_SEED in frame and frame[DATA_SEED].nunique() > 1
-    found = []
+    cells = []
     for _, rows in frame.groupby(labels if several else SETTING, sort=False, dropna=False):
         first = rows.iloc[0]
         values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
         values[SECONDS] = _warm(values[SECONDS])
         stored = {str(name): len(trials) for name, trials in rows.groupby(SETTING, sort=False)}
         given = {c: _plain(first[c]) for c in labels if _given(first[c])}
-        cell = Cell(next(iter(stored)), given, values)
+        cell = CellTrials(next(iter(stored)), given, values)
         if len(stored) > 1:
             cell = replace(cell, seeds=rows[DATA_SEED].to_numpy(), on_draws=stored)
-        found += [cell, *_parts(cell)]
-    return found
+        cells += [cell, *_parts(cell)]
+    return cells
 
 
 def _plain(label: Any) -> Any:
@@ -148,14 +148,14 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _parts(cell: Cell) -> Iterator[Cell]:
+def _parts(cell: CellTrials) -> Iterator[CellTrials]:
     """The same trials once more for each size of query, as a separate cell. The largest size is the task's `upto`."""
     sized = {name: name.rpartition("/") for name in cell.values if name.rpartition("/")[2].isdigit()}
     sizes = sorted({int(size) for _, _, size in sized.values()})
     for size in sizes:
         part = float(f"{size / sizes[-1] * float(cell.labels.get('task.upto', 1)):.3g}")
         values = {metric: cell.values[name] for name, (metric, _, end) in sized.items() if int(end) == size}
-        yield Cell(cell.id, {**cell.labels, PART: part}, values, cell.seeds, cell.on_draws)
+        yield CellTrials(cell.id, {**cell.labels, PART: part}, values, cell.seeds, cell.on_draws)
 
 
 def _warm(seconds: np.ndarray) -> np.ndarray:

@@ -13,10 +13,11 @@ import numpy as np
 
 from dpbench.claims.expression import ERROR, Interval, evaluate_at
 from dpbench.claims.formulas import COMPUTATIONS
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
-from dpbench.claims.scope import Missing, Scope
-from dpbench.claims.verdicts import FIRM, RANK, Group, Verdict, describe
+from dpbench.claims.scope import MissingResults, Scope
+from dpbench.claims.verdicts import FIRM
 from dpbench.errors import UserError
+from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.model.verdict import RANK, Group, Verdict, describe
 
 ERRORS = (ERROR, 0.01, FIRM)
 """Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is."""
@@ -29,15 +30,15 @@ GENERATED = "on generated data, which was not made to show this"
 def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: bool = False) -> Verdict:
     """`lacking`: parts of the claim that could not be measured in this run."""
     try:
-        found, holes = _measure(claim, scope)
-    except Missing as problem:
+        measured, holes = _measure(claim, scope)
+    except MissingResults as problem:
         return Verdict(claim, UNTESTABLE, "; ".join([str(problem), *lacking]))
     except UserError as error:
         raise UserError(f"claim {claim.id}: {error}") from None
     used = scope.used.values()
     trials = min((cell.trials for cell in used), default=0)
     seeds = min((cell.data_seeds for cell in used), default=1)
-    verdicts = [_at(claim, found, place) for place in range(len(ERRORS))]
+    verdicts = [_at(claim, measured, level) for level in range(len(ERRORS))]
     verdict = replace(verdicts[0], trials=trials, data_seeds=seeds)
     if trials * seeds == 1 and not claim.exact:
         return replace(verdict, verdict=INCONCLUSIVE, reason="one trial gives no interval")
@@ -57,17 +58,17 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: b
 
 def by_computation(claim: Claim) -> Verdict:
     """The verdict of a computation: exact, so there is no interval."""
-    found = COMPUTATIONS[claim.compute]()
-    value = found.value
+    computed = COMPUTATIONS[claim.compute]()
+    value = computed.value
     for border in (claim.region.low, claim.region.high):
         value = border if abs(value - border) <= ROUNDING else value
     group = _group(claim.region, {}, Interval(value, value, value))
-    return Verdict(claim, group.verdict, "", (group,), group, evidence=f"computed over {found.cases} cases")
+    return Verdict(claim, group.verdict, "", (group,), group, evidence=f"computed over {computed.cases} cases")
 
 
-def _at(claim: Claim, found: list[tuple[dict[str, Any], list[Interval]]], place: int) -> Verdict:
+def _at(claim: Claim, measured: list[tuple[dict[str, Any], list[Interval]]], level: int) -> Verdict:
     """The verdict from the intervals at one error level."""
-    groups = tuple(_group(claim.region, labels, intervals[place]) for labels, intervals in found)
+    groups = tuple(_group(claim.region, labels, intervals[level]) for labels, intervals in measured)
     order: Callable[[Group], Any] = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
     decider = max(groups, key=order) if claim.some else min(groups, key=order)
     return Verdict(claim, decider.verdict, "", groups, decider)
@@ -84,20 +85,20 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], lis
     certain = frozenset(claim.certain)
     if not axes:
         return [({}, evaluate_at(claim.measure, scope, ERRORS, certain))], []
-    found, holes = [], []
+    measured, holes = [], []
     groups = list(scope.groups(axes))
     errors = [error / max(1, len(groups)) for error in ERRORS]
     for labels in groups:
         try:
-            found.append((labels, evaluate_at(claim.measure, scope.where(labels), errors, certain)))
-        except Missing as missing:
+            measured.append((labels, evaluate_at(claim.measure, scope.where(labels), errors, certain)))
+        except MissingResults as missing:
             holes.append(f"{describe(labels)}: {missing}")
-    if not found:
-        raise Missing(holes[0].partition(": ")[2] if holes else f"no cell has {' and '.join(axes)}")
-    return found, holes
+    if not measured:
+        raise MissingResults(holes[0].partition(": ")[2] if holes else f"no cell has {' and '.join(axes)}")
+    return measured, holes
 
 
-def _group(region: Region, labels: dict[str, Any], found: Interval) -> Group:
-    if not np.isfinite(found.value):
-        return Group(labels, found.value, -np.inf, np.inf, INCONCLUSIVE)
-    return Group(labels, found.value, found.low, found.high, region.judge(found.low, found.high))
+def _group(region: Region, labels: dict[str, Any], interval: Interval) -> Group:
+    if not np.isfinite(interval.value):
+        return Group(labels, interval.value, -np.inf, np.inf, INCONCLUSIVE)
+    return Group(labels, interval.value, interval.low, interval.high, region.judge(interval.low, interval.high))

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dpbench.claims.cells import PART
-from dpbench.claims.scope import Missing, Scope
-from dpbench.claims.values import Spending, Value, average, combine, extreme, folded, place
+from dpbench.claims.scope import MissingResults, Scope
+from dpbench.claims.values import Spending, UncertainNumber, average, combine, extreme, folded, place
 from dpbench.errors import UserError, unknown
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -84,7 +84,7 @@ def parse(text: str) -> ast.expr:
 
 
 def evaluate(text: str, scope: Scope, error: float = ERROR, certain: frozenset[str] = frozenset()) -> Interval:
-    """An expression's value with its interval. UserError: it is malformed. Missing: the results lack something.
+    """An expression's value with its interval. UserError: it is malformed. MissingResults: the results lack something.
 
     `certain`: the metrics that have no noise if they are equal in all trials.
     """
@@ -99,21 +99,21 @@ def evaluate_at(
     # Stored numbers may be infinite or undefined; such a number decides nothing.
     with np.errstate(all="ignore"):
         first = _Reading(Spending(errors[0]), set(), certain)
-        found = _value(tree, scope, first)
-        if not isinstance(found, Value):
-            return [Interval(found, found, found) for _ in errors]
+        value = _value(tree, scope, first)
+        if not isinstance(value, UncertainNumber):
+            return [Interval(value, value, value) for _ in errors]
         choices = first.spend.count
         intervals: list[Interval] = []
         for error in errors:
             if not intervals or choices:  # if the measure chooses nothing, the same draws serve every error
                 spend = Spending(error, max(1, choices))
-                found = _value(tree, scope, _Reading(spend, first.leaves, certain, final=True))
-            intervals.append(Interval(found.point, *found.interval(error)))
+                value = _value(tree, scope, _Reading(spend, first.leaves, certain, final=True))
+            intervals.append(Interval(value.point, *value.interval(error)))
         return intervals
 
 
 def _value(node: ast.expr, scope: Scope, reading: _Reading) -> Any:
-    """A plain number, or a `Value` if it depends on stored trials."""
+    """A plain number, or an `UncertainNumber` if it depends on stored trials."""
     if isinstance(node, ast.Constant):
         return _number(node)
     if isinstance(node, ast.Name):
@@ -121,12 +121,16 @@ def _value(node: ast.expr, scope: Scope, reading: _Reading) -> Any:
             raise unknown("number", node.id, scope.numbers)
         return float(scope.numbers[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = _value(node.operand, scope, reading)
-        return combine(operator.sub, Value.of(0.0), found, reading.spend) if isinstance(found, Value) else -found
+        operand = _value(node.operand, scope, reading)
+        return (
+            combine(operator.sub, UncertainNumber.of(0.0), operand, reading.spend)
+            if isinstance(operand, UncertainNumber)
+            else -operand
+        )
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         symbol = OPERATORS[type(node.op)]
         left, right = (_value(side, scope, reading) for side in (node.left, node.right))
-        if isinstance(left, Value) or isinstance(right, Value):
+        if isinstance(left, UncertainNumber) or isinstance(right, UncertainNumber):
             return combine(symbol, _as_value(left), _as_value(right), reading.spend)
         return _finite(node, lambda: symbol(left, right))
     if isinstance(node, ast.Call):
@@ -134,8 +138,8 @@ def _value(node: ast.expr, scope: Scope, reading: _Reading) -> Any:
     raise UserError(f"{_shown(node)} is not allowed in a measure")
 
 
-def _as_value(found: Any) -> Value:
-    return found if isinstance(found, Value) else Value.of(found)
+def _as_value(number: Any) -> UncertainNumber:
+    return number if isinstance(number, UncertainNumber) else UncertainNumber.of(number)
 
 
 def _number(node: ast.Constant) -> float:
@@ -150,7 +154,7 @@ def _finite(node: ast.expr, compute: Callable[[], Any]) -> Any:
         value = compute()
     except ArithmeticError as error:
         raise UserError(f"cannot compute {_shown(node)}: {error}") from None
-    if isinstance(value, Value):
+    if isinstance(value, UncertainNumber):
         return value
     if isinstance(value, complex) or not math.isfinite(value):
         raise UserError(f"cannot compute {_shown(node)}: it has no finite value")
@@ -168,13 +172,13 @@ def _call(node: ast.Call, scope: Scope, reading: _Reading) -> Any:
         raise UserError(f"{_shown(node)}: ** is not allowed in a measure")
     options = {str(k.arg): _word(k.value) for k in node.keywords}
     if (name in RISING or name == "abs") and len(node.args) == 1 and not options:
-        found = _value(node.args[0], scope, reading)
-        if not isinstance(found, Value):
-            return abs(found) if name == "abs" else RISING[name](found)
-        return folded(reading.spend.settle(found)) if name == "abs" else found.rising(RISING[name])
+        operand = _value(node.args[0], scope, reading)
+        if not isinstance(operand, UncertainNumber):
+            return abs(operand) if name == "abs" else RISING[name](operand)
+        return folded(reading.spend.settle(operand)) if name == "abs" else operand.rising(RISING[name])
     if name in EXTREMES and node.args and not options:
         values = [_value(argument, scope, reading) for argument in node.args]
-        if not any(isinstance(value, Value) for value in values):
+        if not any(isinstance(value, UncertainNumber) for value in values):
             return EXTREMES[name](values)
         return extreme(EXTREMES[name], [_as_value(value) for value in values], reading.spend)
     if name in OVER and len(node.args) == 1 and set(options) == {"over"}:
@@ -187,24 +191,24 @@ def _call(node: ast.Call, scope: Scope, reading: _Reading) -> Any:
     return _mean(name, scope.where(options), reading)
 
 
-def _mean(metric: str, scope: Scope, reading: _Reading) -> Value:
+def _mean(metric: str, scope: Scope, reading: _Reading) -> UncertainNumber:
     cell = scope.only(metric)
     reading.leaves.add((cell.id, cell.labels.get(PART), metric))
     law = cell.law(metric, metric in reading.certain)
     if law.certain:
-        return Value.of(law.mean)
+        return UncertainNumber.of(law.mean)
     if not reading.final:  # counting needs no draws
         row = law.points(2)
     else:
         together = sum(name == cell.id for name, _, _ in reading.leaves) > 1
         row = law.points()[cell.ranks(metric, together)]
-    return Value(law.mean, row, row, law)
+    return UncertainNumber(law.mean, row, row, law)
 
 
-def _over(name: str, argument: ast.expr, label: str, scope: Scope, reading: _Reading) -> Value:
+def _over(name: str, argument: ast.expr, label: str, scope: Scope, reading: _Reading) -> UncertainNumber:
     axis = scope.values(label)
     if name.startswith("arg") and isinstance(axis[0], str):
-        raise Missing(f"{label} has no numbers here")
+        raise MissingResults(f"{label} has no numbers here")
     values = [_as_value(_value(argument, scope.where({label: value}), reading)) for value in axis]
     if name == "average":
         return average(values, reading.spend)

@@ -33,13 +33,13 @@ def beta(epsilon: float, delta: float) -> float:
 
 
 def _largest(values: Iterator[float]) -> Computed:
-    found = list(values)
-    return Computed(max(found), len(found))
+    listed = list(values)
+    return Computed(max(listed), len(listed))
 
 
 def _least(values: Iterator[float]) -> Computed:
-    found = list(values)
-    return Computed(min(found), len(found))
+    listed = list(values)
+    return Computed(min(listed), len(listed))
 
 
 def _moves(d: int, delta: int, w: int) -> Iterator[float]:

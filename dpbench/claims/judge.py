@@ -12,19 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpbench.claims.at_hand import of_the_papers
-from dpbench.claims.cells import Cell, cells_of
+from dpbench.claims.cells import CellTrials, cells_of
 from dpbench.claims.decide import by_computation, decide
-from dpbench.claims.ledger import INCONCLUSIVE, UNTESTABLE, Claim
+from dpbench.claims.original_files import of_the_papers
 from dpbench.claims.privacy import by_audit
 from dpbench.claims.recorded import recorded
-from dpbench.claims.scope import Missing, Scope, choices, fits
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.scope import MissingResults, Scope, choices, fits
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
+from dpbench.model.claim import INCONCLUSIVE, UNTESTABLE, Claim
+from dpbench.model.run import Dataset, Run
+from dpbench.model.verdict import Verdict
 from dpbench.paths import RECORD
-from dpbench.results import commands, frame
-from dpbench.results.run import DatasetUse, Run
+from dpbench.storage import commands, frame
 
 
 class Judge:
@@ -38,7 +38,7 @@ class Judge:
         newest = sorted(self.each.values(), key=lambda run: run.written)
         self.runs = {run.name: run for run in newest if run.name == run.experiment}
         """The newest run of each experiment. Variations and ad-hoc runs have other names and decide no claim."""
-        self._cells: dict[str, list[Cell]] = {}
+        self._cells: dict[str, list[CellTrials]] = {}
 
     def run_for(self, claim: Claim) -> Run | None:
         """The run that decides a claim: the newest of its experiment, with the original files that the claim needs."""
@@ -48,19 +48,19 @@ class Judge:
         fits = [r for r in self.each.values() if r.name == run.name and claim.original in r.original_datasets]
         return max(fits, key=lambda r: r.written, default=run)
 
-    def cells(self, experiment: str) -> list[Cell]:
+    def cells(self, experiment: str) -> list[CellTrials]:
         """The cells of an experiment's newest run: with their trials, or without if none is stored yet."""
         return self._cells_of(self.runs[experiment])
 
-    def _cells_of(self, run: Run) -> list[Cell]:
+    def _cells_of(self, run: Run) -> list[CellTrials]:
         # `runs` by name, other runs of the experiment by label.
         key = run.name if self.runs.get(run.name) is run else run.label
         if key not in self._cells:
             trials = frame.trials(run)
-            found = cells_of(trials) if not trials.empty else []
-            known = {name for cell in found for name in cell.stored}
+            cells = cells_of(trials) if not trials.empty else []
+            known = {name for cell in cells for name in cell.stored}
             planned = {s.id: s.labels() for s in run.settings if s.id not in known}
-            self._cells[key] = [*found, *(Cell(name, labels, {}) for name, labels in planned.items())]
+            self._cells[key] = [*cells, *(CellTrials(name, labels, {}) for name, labels in planned.items())]
         return self._cells[key]
 
     def remarks(self, experiment: str) -> list[str]:
@@ -78,27 +78,27 @@ class Judge:
         stored = self._stored(experiment)
         for key, values in _axes(experiment).items():
             for value in values:
-                if not any(fits(Cell(s.id, s.labels(), {}), {key: value}) for s in run.settings):
+                if not any(fits(CellTrials(s.id, s.labels(), {}), {key: value}) for s in run.settings):
                     return True
         return any(stored.get(s.id, 0) < run.repetitions_of(s) for s in run.settings)
 
     def verdict(self, claim: Claim) -> Verdict:
         """The verdict of the strongest evidence, with the other verdicts beside it."""
-        found = replace(self._verdict(claim), results=self.results)
+        verdict = replace(self._verdict(claim), results=self.results)
         if not claim.experiment or claim.untestable:
-            return found
+            return verdict
         beside = self._on_files(claim, self.run_for(claim))
         others = [replace(other, results=self.results) for _, other in beside]
         # Original files of all the claim's datasets are better evidence than generated data. Files of only some of them are
         # shown beside the verdict. So are other experiments, unless they use the paper's own data of exactly these datasets.
-        concerned = _named(claim) or {str(g.labels["dataset"]) for g in found.groups if "dataset" in g.labels}
+        concerned = _named(claim) or {str(g.labels["dataset"]) for g in verdict.groups if "dataset" in g.labels}
         whole = [
             other
             for (name, _), other in zip(beside, others, strict=True)
             if (name == claim.experiment and concerned and concerned <= set(other.files))
             or (_named(claim) == set(other.files) and all(map(of_the_papers, other.files)))
         ]
-        if found.verdict == UNTESTABLE:  # files of the paper's datasets decide; others are only shown beside
+        if verdict.verdict == UNTESTABLE:  # files of the paper's datasets decide; others are only shown beside
             whole = whole or [
                 other for (name, _), other in zip(beside, others, strict=True) if name == claim.experiment
             ]
@@ -106,12 +106,12 @@ class Judge:
         kept = None if self.record is None else recorded(claim, self.record)
         if kept is not None:
             strongest, *beside_it = (replace(v, results=self.results, others=()) for v in (kept, *kept.others))
-            if found.verdict == UNTESTABLE and claim.experiment not in self.runs:
-                found = strongest
+            if verdict.verdict == UNTESTABLE and claim.experiment not in self.runs:
+                verdict = strongest
             else:  # the user's own run is shown instead
                 others.append(strongest)
             others += beside_it
-        ordered = [*whole, found, *(v for v in others if v not in whole)]
+        ordered = [*whole, verdict, *(v for v in others if v not in whole)]
         return replace(ordered[0], others=tuple(ordered[1:]))
 
     def _verdict(self, claim: Claim) -> Verdict:
@@ -143,9 +143,9 @@ class Judge:
             return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {run.scale}")
         if concerned & small:
             lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
-        found = decide(claim, Scope(large, claim.numbers), lacking, generated=_generated(run, concerned))
+        verdict = decide(claim, Scope(large, claim.numbers), lacking, generated=_generated(run, concerned))
         files = tuple(sorted(concerned)) if concerned and concerned <= set(run.original_datasets) else ()
-        return _as_defined(replace(found, files=files), run)
+        return _as_defined(replace(verdict, files=files), run)
 
     def _on_generated(self, claim: Claim) -> list[Verdict]:
         """The verdicts from generated data alone, if the deciding run read some of its datasets from original files."""
@@ -153,12 +153,12 @@ class Judge:
         if decider is None or not decider.original_datasets:
             return []
         same = [r for r in self.each.values() if r.name == decider.name and not r.original_datasets]
-        found = [replace(self._by_run(claim, run), scale=run.scale, results=self.results) for run in same]
-        return [verdict for verdict in found if verdict.verdict != UNTESTABLE]
+        verdicts = [replace(self._by_run(claim, run), scale=run.scale, results=self.results) for run in same]
+        return [verdict for verdict in verdicts if verdict.verdict != UNTESTABLE]
 
     def _on_files(self, claim: Claim, decider: Run | None) -> list[tuple[str, Verdict]]:
         """The verdicts from original files, by this experiment and by those in `claim.also`; the newest run of each counts."""
-        found: dict[tuple[str, ...], tuple[str, Verdict]] = {}
+        verdicts: dict[tuple[str, ...], tuple[str, Verdict]] = {}
         names = (claim.experiment, *claim.also)
         for run in sorted(self.each.values(), key=lambda run: run.written):
             files = set(run.original_datasets)
@@ -175,19 +175,19 @@ class Judge:
                 continue
             verdict = replace(decide(asked, Scope(cells, claim.numbers)), claim=claim)
             if verdict.verdict != UNTESTABLE:
-                found[about] = (run.name, _as_defined(replace(verdict, files=about, scale=run.scale), run))
-        return list(found.values())
+                verdicts[about] = (run.name, _as_defined(replace(verdict, files=about, scale=run.scale), run))
+        return list(verdicts.values())
 
 
-def _as_defined(found: Verdict, run: Run) -> Verdict:
+def _as_defined(verdict: Verdict, run: Run) -> Verdict:
     """A run with other parameters than the experiment's decides nothing."""
-    if not run.altered or found.verdict == UNTESTABLE:
-        return found
-    reason = f"{found.verdict} by a run that is not as defined ({'; '.join(run.altered)})"
-    return replace(found, verdict=INCONCLUSIVE, reason=reason)
+    if not run.altered or verdict.verdict == UNTESTABLE:
+        return verdict
+    reason = f"{verdict.verdict} by a run that is not as defined ({'; '.join(run.altered)})"
+    return replace(verdict, verdict=INCONCLUSIVE, reason=reason)
 
 
-def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str]]:
+def _of_the_paper(claim: Claim, cells: list[CellTrials]) -> tuple[list[CellTrials], list[str]]:
     """The cells on the experiment's own datasets and budgets, and which of those that the claim covers were not run.
 
     Without the restriction, a claim about every dataset would also cover datasets that a user added. Without the list, a run
@@ -212,8 +212,8 @@ def _of_the_paper(claim: Claim, cells: list[Cell]) -> tuple[list[Cell], list[str
 def _axes(experiment: str) -> dict[str, list[Any]]:
     """The datasets and budgets of an experiment, from its YAML and from the YAMLs that it is based on."""
     own = catalogue.axes(experiment)
-    found: dict[str, list[Any]] = {"dataset": list(own.datasets), "epsilon": list(own.epsilons)}
-    return {key: values for key, values in found.items() if values}
+    axes: dict[str, list[Any]] = {"dataset": list(own.datasets), "epsilon": list(own.epsilons)}
+    return {key: values for key, values in axes.items() if values}
 
 
 def _named(claim: Claim) -> set[str]:
@@ -227,11 +227,11 @@ def _generated(run: Run, datasets: set[str]) -> bool:
     return any(not dataset.original for name, dataset in run.datasets.items() if name in datasets)
 
 
-def _about(claim: Claim, cells: list[Cell]) -> list[Cell]:
+def _about(claim: Claim, cells: list[CellTrials]) -> list[CellTrials]:
     """The cells that a claim is about."""
     try:
         return Scope(cells).any_of(claim.alternatives).cells if cells else []
-    except Missing:
+    except MissingResults:
         return []
 
 
@@ -244,7 +244,7 @@ def _too_small(run: Run, claim: Claim) -> set[str]:
     }
 
 
-def _has_size(dataset: DatasetUse, scale: str) -> bool:
+def _has_size(dataset: Dataset, scale: str) -> bool:
     if dataset.name not in catalogue.options("dataset"):
         return False
     sizes = catalogue.dataset(dataset.name).sizes.get(scale, {})

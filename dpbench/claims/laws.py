@@ -22,7 +22,7 @@ SKEWNESS = 1.5
 
 
 @dataclass(frozen=True)
-class Law:
+class ConfidenceDistribution:
     """Where a mean may lie: maps the level of a confidence limit to the limit."""
 
     mean: float
@@ -35,17 +35,17 @@ class Law:
         return self.quantile((np.arange(draws) + 0.5) / draws)
 
 
-def known(value: float) -> Law:
+def known(value: float) -> ConfidenceDistribution:
     """A number without noise."""
-    return Law(value, lambda levels: np.full(len(levels), value), certain=True)
+    return ConfidenceDistribution(value, lambda levels: np.full(len(levels), value), certain=True)
 
 
-def unbounded(value: float) -> Law:
+def unbounded(value: float) -> ConfidenceDistribution:
     """The same value in all trials, of a number that could have had any other value."""
-    return Law(value, lambda levels: np.where(levels < 0.5, -np.inf, np.inf))
+    return ConfidenceDistribution(value, lambda levels: np.where(levels < 0.5, -np.inf, np.inf))
 
 
-def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool = False) -> Law:
+def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool = False) -> ConfidenceDistribution:
     """Confidence limits of a mean of independent values, between 0 and `largest` if that is known.
 
     `averaged`: each value is itself a mean over trials, and therefore less skewed.
@@ -69,7 +69,7 @@ def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool 
         ends = mean - error * widest
         return ends if largest is None else np.clip(ends, 0.0, largest)
 
-    return Law(mean, quantile)
+    return ConfidenceDistribution(mean, quantile)
 
 
 @functools.lru_cache(maxsize=256)
@@ -88,7 +88,7 @@ def _hall(t: np.ndarray, skewness: float, n: int) -> np.ndarray:
     return 3 * root / skewness * (np.cbrt(1 + skewness * (t - skewness / (6 * root)) / root) - 1)
 
 
-def of_steps(values: np.ndarray, largest: float) -> Law:
+def of_steps(values: np.ndarray, largest: float) -> ConfidenceDistribution:
     """Confidence limits of the mean of a metric between 0 and `largest`, for any distribution (Gaffke 2005).
 
     Between the sorted values, and between them and the two ends, an unknown share of the probability may lie: the spacings of
@@ -101,7 +101,7 @@ def of_steps(values: np.ndarray, largest: float) -> Law:
         at = np.minimum((levels * DRAWS).astype(int), DRAWS - 1)
         return largest * np.where(levels < 0.5, low[at], high[at])
 
-    return Law(float(values.mean()), quantile)
+    return ConfidenceDistribution(float(values.mean()), quantile)
 
 
 @functools.lru_cache(maxsize=64)
@@ -125,11 +125,11 @@ def coarse(values: np.ndarray) -> bool:
     return len(points) == 1 or float(values.std(ddof=1)) < float(np.diff(points).min())
 
 
-def hull(one: Law, other: Law) -> Law:
+def hull(first: ConfidenceDistribution, other: ConfidenceDistribution) -> ConfidenceDistribution:
     """The wider of both limits."""
 
     def quantile(levels: np.ndarray) -> np.ndarray:
-        ends = one.quantile(levels), other.quantile(levels)
+        ends = first.quantile(levels), other.quantile(levels)
         return np.where(levels < 0.5, np.minimum(*ends), np.maximum(*ends))
 
-    return Law(one.mean, quantile)
+    return ConfidenceDistribution(first.mean, quantile)

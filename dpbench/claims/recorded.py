@@ -1,26 +1,61 @@
-"""Recorded verdicts, for claims whose experiment was not run here. Imported by the judge."""
+"""Recorded verdicts, for claims whose experiment was not run here, and whether a record was made by the current code.
+
+Imported by the judge and by `reproduce`.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from dpbench.claims.ledger import Claim
-from dpbench.claims.verdicts import Group, Verdict
-from dpbench.engine.recorded import told
-from dpbench.results.record import Record, RecordedVerdict, read
+from dpbench import identity
+from dpbench.errors import UserError
+from dpbench.identity import digest
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.claim import Claim
+from dpbench.model.record import Record, RecordedVerdict
+from dpbench.model.verdict import Group, Verdict
+from dpbench.registry import Registry
+from dpbench.sources.base import SOURCES
+from dpbench.storage.record import read
+from dpbench.tasks.base import TASKS
+
+OURS = "dpbench"
+
+
+def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
+    """One digest of the code of sources, mechanisms and tasks as installed; library versions do not count.
+
+    Empty when one of them is not here any more, or is neither registered nor ours: what a record names is never imported.
+    """
+    if not all("." not in name or name.startswith(f"{OURS}.") for names in classes.values() for name in names):
+        return ""
+    registries: dict[str, Registry[Any]] = {"source": SOURCES, "mechanism": MECHANISMS, "task": TASKS}
+    try:
+        installed = [registries[kind].get(name) for kind, names in classes.items() for name in names]
+    except (UserError, KeyError):
+        return ""
+    return digest(dict(identity.setting_code(installed, (), ()).modules))
+
+
+def is_current(record: Record) -> bool:
+    """Whether the installed code is the code that computed a record."""
+    return code_digest(record.classes) == record.code != ""
 
 
 def source_of(record: Record) -> str:
     """Where recorded numbers come from, as text."""
-    return told(record)
+    changed = "" if is_current(record) else ", the code has changed since"
+    return f"recorded at {record.commit}{changed}"
 
 
 @functools.cache
 def _record(experiment: str, folder: Path) -> tuple[Record, str] | None:
-    found = read(experiment, folder)
-    return None if found is None else (found, source_of(found))
+    record = read(experiment, folder)
+    return None if record is None else (record, source_of(record))
 
 
 def recorded(claim: Claim, folder: Path) -> Verdict | None:
@@ -28,54 +63,54 @@ def recorded(claim: Claim, folder: Path) -> Verdict | None:
 
     None if there is none, or if the claim's expectation has changed since.
     """
-    found = _record(claim.experiment, folder) if claim.experiment else None
-    if found is None:
+    read_record = _record(claim.experiment, folder) if claim.experiment else None
+    if read_record is None:
         return None
-    record, where = found
+    record, where = read_record
     kept = [
         _verdict(claim, v, record, where) for v in record.verdicts if (v.claim, v.expect) == (claim.id, claim.expect)
     ]
     return replace(kept[0], others=tuple(kept[1:])) if kept else None
 
 
-def _verdict(claim: Claim, one: RecordedVerdict, record: Record, where: str) -> Verdict:
+def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) -> Verdict:
     decider = None
-    if one.value is not None:
-        low, high = (one.value if end is None else end for end in (one.low, one.high))
-        decider = Group({}, one.value, low, high, one.verdict)
+    if kept.value is not None:
+        low, high = (kept.value if end is None else end for end in (kept.low, kept.high))
+        decider = Group({}, kept.value, low, high, kept.verdict)
     return Verdict(
         claim,
-        one.verdict,
-        one.reason,
+        kept.verdict,
+        kept.reason,
         decider=decider,
         scale=record.scale,
-        trials=one.trials,
-        evidence=one.where,
-        files=one.files,
+        trials=kept.trials,
+        evidence=kept.where,
+        files=kept.files,
         data_seeds=max(1, len(record.data_seeds)),
-        error=one.error,
+        error=kept.error,
         recorded=where,
     )
 
 
-def all_of(found: Verdict) -> tuple[RecordedVerdict, ...]:
+def all_of(verdict: Verdict) -> tuple[RecordedVerdict, ...]:
     """A verdict and those of the other evidence, in the form of the record, the strongest first."""
-    return tuple(of(one) for one in (found, *found.others))
+    return tuple(of(each) for each in (verdict, *verdict.others))
 
 
-def of(found: Verdict) -> RecordedVerdict:
+def of(verdict: Verdict) -> RecordedVerdict:
     """A verdict in the form of the record."""
-    group = found.decider
+    group = verdict.decider
     return RecordedVerdict(
-        claim=found.claim.id,
-        verdict=found.verdict,
-        expect=found.claim.expect,
+        claim=verdict.claim.id,
+        verdict=verdict.verdict,
+        expect=verdict.claim.expect,
         value=None if group is None else group.value,
         low=None if group is None else group.low,
         high=None if group is None else group.high,
-        where=found.where,
-        reason=found.reason,
-        files=found.files,
-        trials=found.trials,
-        error=found.error,
+        where=verdict.where,
+        reason=verdict.reason,
+        files=verdict.files,
+        trials=verdict.trials,
+        error=verdict.error,
     )

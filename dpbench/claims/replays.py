@@ -14,18 +14,16 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-from dpbench.claims.kept import kept
+from dpbench.auditing.cache import cached
 from dpbench.errors import UserError, one_of, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
+from dpbench.model.claim import Choice, Parameters, Quantity, Replay
 
-Quantity = Literal["loss", "sensitivity"]
 QUANTITIES = ("loss", "sensitivity")
 KEYS = ("mechanism", "parameters", "epsilon", "pairs", "step", "quantity", "kind")
 MOST_PAIRS = 100_000
-
-Parameters = tuple[tuple[str, Any], ...]
 
 
 class BadAudit(UserError):
@@ -34,32 +32,6 @@ class BadAudit(UserError):
     def __init__(self, key: str, message: object) -> None:
         super().__init__(str(message))
         self.key = key
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One mechanism with its parameters."""
-
-    mechanism: str
-    parameters: Parameters
-
-    @property
-    def labels(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism, **dict(self.parameters)}
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What to audit for a claim."""
-
-    choices: tuple[Choice, ...]
-    epsilon: float
-    pairs: int
-    """Random pairs of neighbours per choice."""
-    step: str = ""
-    quantity: Quantity = "loss"
-    kind: str = ""
-    """Kind of data, if a mechanism accepts several; all of them by default."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +97,10 @@ def read_audit(entry: Mapping[str, Any]) -> Replay:
 
 
 def _several(value: Any) -> list[Any]:
-    found = value if isinstance(value, list) else [value]
-    if not found:
+    listed = value if isinstance(value, list) else [value]
+    if not listed:
         raise UserError("[] is not valid: expected at least one")
-    return found
+    return listed
 
 
 def _parameters(way: Any) -> Parameters:
@@ -142,7 +114,10 @@ def _parameters(way: Any) -> Parameters:
 
 def replayed(asked: Replay) -> list[Replayed]:
     """What the audit finds about each choice. UserError if there is no such step."""
-    return [_replayed(one, asked.epsilon, asked.pairs, asked.step, asked.quantity, asked.kind) for one in asked.choices]
+    return [
+        _replayed(choice, asked.epsilon, asked.pairs, asked.step, asked.quantity, asked.kind)
+        for choice in asked.choices
+    ]
 
 
 @functools.cache
@@ -156,15 +131,15 @@ def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Q
         return found
 
     asked = [choice.labels, epsilon, pairs, step, quantity, *([kind] if kind else [])]
-    found = kept(asked, (mechanism, "dpbench.audit.replay", "dpbench.audit.steps", __name__), audit)
+    found = cached(asked, mechanism, audit)
     return Replayed(choice, **found)
 
 
 def _audited(
     choice: Choice, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str
 ) -> Replayed:
-    from dpbench.audit.replay import TOLERANCE, audit_by_replay, cannot_replay
-    from dpbench.audit.steps import step_on_pairs
+    from dpbench.auditing.replay import TOLERANCE, audit_by_replay, cannot_replay
+    from dpbench.auditing.steps import step_on_pairs
 
     if reason := cannot_replay(mechanism):
         return Replayed(choice, 0.0, 0, "replay", undecided=reason)
@@ -172,13 +147,20 @@ def _audited(
         alone = step_on_pairs(mechanism, epsilon, pairs, step, quantity, kind=kind)
         why = "" if alone.pairs else alone.reason
         return Replayed(choice, alone.value, alone.pairs, "replay", alone.pair, step, alone.reason, why)
-    found = audit_by_replay(mechanism, epsilon, pairs, name=choice.mechanism)
-    if found is None:
+    finding = audit_by_replay(mechanism, epsilon, pairs, name=choice.mechanism)
+    if finding is None:
         return Replayed(
             choice, 0.0, 0, "replay", undecided="it has another source of randomness, which cannot be replayed"
         )
-    undecided = found.reason if found.verdict == "inconclusive" else ""
-    differs = found.reason if math.isinf(found.loss) or found.loss > epsilon + TOLERANCE else ""
+    undecided = finding.reason if finding.verdict == "inconclusive" else ""
+    differs = finding.reason if math.isinf(finding.loss) or finding.loss > epsilon + TOLERANCE else ""
     return Replayed(
-        choice, found.loss, found.pairs, found.method, found.pair, found.step.replace("'", ""), differs, undecided
+        choice,
+        finding.loss,
+        finding.pairs,
+        finding.method,
+        finding.pair,
+        finding.step.replace("'", ""),
+        differs,
+        undecided,
     )

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.claims.cells import PART, Cell
+from dpbench.claims.cells import PART, CellTrials
 from dpbench.errors import UserError, nearest
 from dpbench.mechanisms.base import parse_epsilon
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-class Missing(Exception):
+class MissingResults(Exception):
     """The results lack what the expression needs."""
 
 
@@ -29,9 +29,9 @@ class Missing(Exception):
 class Scope:
     """The context of an expression: the remaining cells, named numbers, and a record of what was used."""
 
-    cells: list[Cell]
+    cells: list[CellTrials]
     numbers: Mapping[str, float] = field(default_factory=dict)
-    used: dict[str, Cell] = field(default_factory=dict)
+    used: dict[str, CellTrials] = field(default_factory=dict)
 
     def where(self, selectors: Mapping[str, Any]) -> Scope:
         """The same with fewer cells; the record of what was used is shared."""
@@ -43,17 +43,17 @@ class Scope:
         if not left:
             for key in dict.fromkeys(key for choice in alternatives for key in choice):
                 if self.cells and all(_label(cell, key) is None for cell in self.cells):
-                    raise Missing(f"no cell has a parameter {key!r}")
-            raise Missing("no trials of " + " or ".join(map(_spelled, alternatives)))
+                    raise MissingResults(f"no cell has a parameter {key!r}")
+            raise MissingResults("no trials of " + " or ".join(map(_spelled, alternatives)))
         return Scope(left, self.numbers, self.used)
 
     def values(self, axis: str) -> list[Any]:
         """The distinct values of a label among the cells, in the plan's order; only numbers if there are any."""
-        found = {label: None for cell in self.cells if (label := _label(cell, axis)) is not None}
-        if not found:
-            raise Missing(f"no cell has a parameter {axis!r}")
-        numbers = [v for v in found if not isinstance(v, str)]
-        return numbers or list(found)
+        labels = {label: None for cell in self.cells if (label := _label(cell, axis)) is not None}
+        if not labels:
+            raise MissingResults(f"no cell has a parameter {axis!r}")
+        numbers = [v for v in labels if not isinstance(v, str)]
+        return numbers or list(labels)
 
     def groups(self, axes: Iterable[str]) -> Iterator[dict[str, Any]]:
         """The distinct combinations of some labels among the cells."""
@@ -65,14 +65,14 @@ class Scope:
         for values in seen:
             yield dict(zip(axes, values, strict=True))
 
-    def only(self, metric: str) -> Cell:
+    def only(self, metric: str) -> CellTrials:
         """The only remaining cell that has a metric."""
         with_it = [cell for cell in self.cells if metric in cell.values]
         if not with_it and any(not cell.values for cell in self.cells):
-            raise Missing("planned, and no trial is stored yet")
+            raise MissingResults("planned, and no trial is stored yet")
         if not with_it:
             known = {name for cell in self.cells for name in cell.values}
-            raise Missing(f"no metric {metric!r} was stored: {nearest(metric, known)}")
+            raise MissingResults(f"no metric {metric!r} was stored: {nearest(metric, known)}")
         with_it = [cell for cell in with_it if PART not in cell.labels] or with_it
         if len(with_it) > 1:
             raise UserError(f"{metric}: {len(with_it)} cells are left, which differ in {', '.join(_differ(with_it))}")
@@ -86,15 +86,15 @@ def _is(short: str, name: str) -> bool:
     return name == short or name.partition(".")[2] == short
 
 
-def _label(cell: Cell, key: str) -> Any:
+def _label(cell: CellTrials, key: str) -> Any:
     """A label, or a metric that is equal in all trials: a fact about the data, such as `items`."""
-    found = next((value for name, value in cell.labels.items() if _is(key, name)), None)
-    if found is None and key in cell.values and np.ptp(cell.values[key]) == 0:
+    label = next((value for name, value in cell.labels.items() if _is(key, name)), None)
+    if label is None and key in cell.values and np.ptp(cell.values[key]) == 0:
         return float(cell.values[key][0])
-    return found
+    return label
 
 
-def fits(cell: Cell, selectors: Mapping[str, Any]) -> bool:
+def fits(cell: CellTrials, selectors: Mapping[str, Any]) -> bool:
     """Whether a cell has all these labels; if a list is given for a label, one value of the list is enough."""
     return all(_matches(cell, key, value) for key, value in selectors.items())
 
@@ -108,7 +108,7 @@ def _spelled(selectors: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in selectors.items())
 
 
-def _matches(cell: Cell, key: str, wanted: Any) -> bool:
+def _matches(cell: CellTrials, key: str, wanted: Any) -> bool:
     label = _label(cell, key)
     if key == PART and not cell.values:
         return True  # a cell without trials is not yet split into parts
@@ -120,12 +120,12 @@ def _matches(cell: Cell, key: str, wanted: Any) -> bool:
 
 def _fits(label: Any, wanted: Any) -> bool:
     """Whether a label equals a value or, for `>= 0.05` and similar, satisfies it."""
-    if isinstance(wanted, str) and (found := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
+    if isinstance(wanted, str) and (match := re.fullmatch(r"(<=|>=|<|>) *([-+.\de]+)", wanted)):
         try:
-            bound = float(found[2])
+            bound = float(match[2])
         except ValueError:
-            raise UserError(f"{wanted!r} is not valid: expected a number after {found[1]}") from None
-        return not isinstance(label, str) and COMPARE[found[1]](float(label), bound)
+            raise UserError(f"{wanted!r} is not valid: expected a number after {match[1]}") from None
+        return not isinstance(label, str) and COMPARE[match[1]](float(label), bound)
     return same(label, wanted)
 
 
@@ -136,6 +136,6 @@ def same(a: Any, b: Any) -> bool:
     return math.isclose(float(a), float(b), rel_tol=1e-9)
 
 
-def _differ(cells: list[Cell]) -> list[str]:
+def _differ(cells: list[CellTrials]) -> list[str]:
     names = dict.fromkeys(name for cell in cells for name in cell.labels)
     return [name for name in names if len({str(cell.labels.get(name)) for cell in cells}) > 1]

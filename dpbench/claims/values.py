@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.claims.laws import Law
+from dpbench.claims.laws import ConfidenceDistribution
 
 Operator = Callable[[float, float], float]
 
 
 @dataclass(frozen=True)
-class Value:
+class UncertainNumber:
     """An uncertain number: `low` and `high` are the same array of draws, or the two ends of an interval."""
 
     point: float
     low: np.ndarray
     high: np.ndarray
-    law: Law | None = None
+    law: ConfidenceDistribution | None = None
     """Set if it is a plain mean, whose limits need no draws."""
 
     @classmethod
-    def of(cls, number: float) -> Value:
+    def of(cls, number: float) -> UncertainNumber:
         return cls(number, np.asarray(number, dtype=float), np.asarray(number, dtype=float))
 
     @property
@@ -54,10 +54,10 @@ class Value:
         low = np.nanquantile(self.low, error / 2, method="lower")
         return float(low), float(np.nanquantile(self.high, 1 - error / 2, method="higher"))
 
-    def rising(self, function: Callable[[np.ndarray], np.ndarray]) -> Value:
+    def rising(self, function: Callable[[np.ndarray], np.ndarray]) -> UncertainNumber:
         """The value of an increasing function of this number."""
         point, low = float(function(np.asarray(self.point))), function(self.low)
-        return Value(point, low, function(self.high) if self.settled else low)
+        return UncertainNumber(point, low, function(self.high) if self.settled else low)
 
 
 class Spending:
@@ -71,15 +71,15 @@ class Spending:
         self.shares = shares
         self.count = 0
 
-    def settle(self, value: Value) -> Value:
+    def settle(self, value: UncertainNumber) -> UncertainNumber:
         if value.settled:
             return value
         self.count += 1
         low, high = value.interval(self.error / self.shares)
-        return Value(value.point, np.asarray(low), np.asarray(high))
+        return UncertainNumber(value.point, np.asarray(low), np.asarray(high))
 
 
-def combine(symbol: Operator, left: Value, right: Value, spend: Spending) -> Value:
+def combine(symbol: Operator, left: UncertainNumber, right: UncertainNumber, spend: Spending) -> UncertainNumber:
     """Two values added, subtracted, multiplied or divided, or one raised to a fixed power."""
     if left.settled != right.settled and not (left.certain or right.certain):
         left, right = spend.settle(left), spend.settle(right)
@@ -87,11 +87,11 @@ def combine(symbol: Operator, left: Value, right: Value, spend: Spending) -> Val
     if symbol is operator.pow:
         return _power(point, left, right, spend)
     if symbol is operator.truediv and right.settled and right.low <= 0 <= right.high and not right.certain:
-        return Value(point, np.asarray(-np.inf), np.asarray(np.inf))
-    return Value(point, *_corners(symbol, left, right))
+        return UncertainNumber(point, np.asarray(-np.inf), np.asarray(np.inf))
+    return UncertainNumber(point, *_corners(symbol, left, right))
 
 
-def _corners(symbol: Operator, left: Value, right: Value) -> tuple[np.ndarray, np.ndarray]:
+def _corners(symbol: Operator, left: UncertainNumber, right: UncertainNumber) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the result lie at corners: each of these operators is monotone in both arguments."""
     if not (left.settled and right.settled):
         row = np.asarray(symbol(left.low, right.low))  # type: ignore[arg-type]
@@ -100,31 +100,33 @@ def _corners(symbol: Operator, left: Value, right: Value) -> tuple[np.ndarray, n
     return np.min(corners, axis=0), np.max(corners, axis=0)
 
 
-def _power(point: float, base: Value, exponent: Value, spend: Spending) -> Value:
+def _power(point: float, base: UncertainNumber, exponent: UncertainNumber, spend: Spending) -> UncertainNumber:
     if not base.certain and bool(np.any(base.low < 0)):
         base = spend.settle(base)  # an even power folds at 0 like an absolute value
         if exponent.certain and float(exponent.point) % 2 == 0:
             base = folded(base)
-    return Value(point, *_corners(operator.pow, base, exponent))
+    return UncertainNumber(point, *_corners(operator.pow, base, exponent))
 
 
-def folded(value: Value) -> Value:
+def folded(value: UncertainNumber) -> UncertainNumber:
     """The absolute value of a settled value."""
     ends = np.abs([value.low, value.high])
     low = 0.0 if value.low <= 0 <= value.high else float(ends.min())
-    return Value(abs(value.point), np.asarray(low), np.asarray(float(ends.max())))
+    return UncertainNumber(abs(value.point), np.asarray(low), np.asarray(float(ends.max())))
 
 
-def extreme(choose: Callable[[Sequence[float]], Any], values: Sequence[Value], spend: Spending) -> Value:
+def extreme(
+    choose: Callable[[Sequence[float]], Any], values: Sequence[UncertainNumber], spend: Spending
+) -> UncertainNumber:
     """The least or the largest (`choose`) of some values."""
     settled = [spend.settle(value) for value in values]
     point, low, high = (
         float(choose([float(getattr(value, end)) for value in settled])) for end in ("point", "low", "high")
     )
-    return Value(point, np.asarray(low), np.asarray(high))
+    return UncertainNumber(point, np.asarray(low), np.asarray(high))
 
 
-def place(least: bool, values: Sequence[Value], axis: np.ndarray, spend: Spending) -> Value:
+def place(least: bool, values: Sequence[UncertainNumber], axis: np.ndarray, spend: Spending) -> UncertainNumber:
     """Where on an axis the least (or the largest) value may be: every position that no other value certainly beats."""
     settled = [spend.settle(value) for value in values]
     sign = 1 if least else -1
@@ -134,11 +136,11 @@ def place(least: bool, values: Sequence[Value], axis: np.ndarray, spend: Spendin
     if not len(possible):  # undefined numbers cannot be compared
         possible = axis
     chosen = axis[int(np.argmin([sign * value.point for value in settled]))]
-    return Value(float(chosen), np.asarray(float(possible.min())), np.asarray(float(possible.max())))
+    return UncertainNumber(float(chosen), np.asarray(float(possible.min())), np.asarray(float(possible.max())))
 
 
-def average(values: Sequence[Value], spend: Spending) -> Value:
+def average(values: Sequence[UncertainNumber], spend: Spending) -> UncertainNumber:
     total = values[0]
     for value in values[1:]:
         total = combine(operator.add, total, value, spend)
-    return combine(operator.truediv, total, Value.of(len(values)), spend)
+    return combine(operator.truediv, total, UncertainNumber.of(len(values)), spend)

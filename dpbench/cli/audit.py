@@ -15,56 +15,20 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench.cli.common import PRINTED, add_json, console, notes, write_json
+from dpbench.cli.common import PRINTED, add_json, console, notes, parser_of, write_json
 from dpbench.errors import UserError, output_folder, positive
-from dpbench.results.commands import RESULTS
+from dpbench.model.finding import Finding
+from dpbench.storage.commands import RESULTS
 
 OWN_PAIRS = 8
 """How many pairs --data makes, each by leaving out one user, if --pairs is not given."""
+COLUMNS = ("user", "item", "context")
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench audit", description=__doc__)
-    add = parser.add_argument
-    add(
-        "mechanism",
-        nargs="*",
-        help="names, or dotted paths of your own classes; parameters as in lpa(bound=3) (default: all)",
-    )
-    add("--epsilon", default="1", help="the stated budget, such as 0.5 or ln2 (default: 1)")
-    add("--delta", type=float, help="the δ for classes that state no guarantee (default: 0)")
-    add(
-        "--pairs",
-        type=int,
-        help="neighbouring pairs per mechanism (default: 200, or 24 for mechanisms whose releases are tested)",
-    )
-    add(
-        "--seconds",
-        type=float,
-        help="time limit per mechanism whose releases are tested (default: 20, and 60 for all together)",
-    )
-    add("--seed", type=int, default=0)
-    add_json(parser, "all findings")
-    add(
-        "--data",
-        type=Path,
-        help="make the pairs from this CSV, TSV or Parquet file, with columns for user, item and optionally context",
-    )
-    for column in ("user", "item", "context"):
-        add(
-            f"--{column}",
-            default="",
-            metavar="COLUMN",
-            help=f"the column of --data with the {column}s (default: {column})",
-        )
-    add(
-        "--results",
-        type=Path,
-        help="folder where the findings are stored for the report (default: results; not with --data, which only shows them)",
-    )
-    args = parser.parse_args(argv)
+    args = _arguments(argv)
 
-    from dpbench.audit.judge import Options, findings, named
+    from dpbench.auditing.judge import Options, named
     from dpbench.config.catalogue import options
     from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
     from dpbench.paths import CONF
@@ -72,30 +36,55 @@ def main(argv: list[str]) -> int:
     chosen_options = Options(parse_epsilon(args.epsilon), args.delta, args.pairs, args.seconds, args.seed)
     _check(args)
     names = MECHANISMS.names()
-    own = [name for name in options("mechanism") if name not in names]
-    asked = []
     # Presets and mechanisms of other libraries are audited only if they are named.
-    mine = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
-    for text in args.mechanism or [*names, *mine]:
-        asked += named(text)
-    if args.delta is not None and all(one.guarantee for one in asked):
-        stated = ", ".join(dict.fromkeys(f"{one.name} states {one.guarantee}" for one in asked[:3]))
+    own = [name for name in options("mechanism") if name not in names]
+    own = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
+    subjects = [subject for text in args.mechanism or [*names, *own] for subject in named(text)]
+    if args.delta is not None and all(subject.guarantee for subject in subjects):
+        stated = ", ".join(dict.fromkeys(f"{subject.name} states {subject.guarantee}" for subject in subjects[:3]))
         raise UserError(f"--delta has no effect: {stated}")
+    findings = []
     with notes().status("auditing ...") as status:
-        found = []
-        for number, finding in enumerate(_found(asked, chosen_options, args, findings), 1):
-            found.append(finding)
-            status.update(f"auditing ... {number} of {len(asked)} done")
+        for finding in _findings(subjects, chosen_options, args):
+            findings.append(finding)
+            status.update(f"auditing ... {len(findings)} of {len(subjects)} done")
     if args.json is not None:
-        write_json(args.json, as_json(found, args.seed))
+        write_json(args.json, as_json(findings, args.seed))
     out = console(stderr=args.json == PRINTED)
-    out.print(_table(found, chosen_options.epsilon))
+    out.print(_table(findings, chosen_options.epsilon))
     if args.data is None:
-        from dpbench.audit.stored import store
+        from dpbench.auditing.cache import store
 
-        store(args.results or RESULTS, found, args.seed, anew=not args.mechanism)
-    out.print(_summary(found))
-    return 1 if any(one.verdict == "violated" or not one.pairs for one in found) else 0
+        store(args.results or RESULTS, findings, args.seed, anew=not args.mechanism)
+    verdicts = [finding.verdict for finding in findings]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    out.print(f"{len(findings)} audited: {counts}.")
+    return 1 if any(finding.verdict == "violated" or not finding.pairs for finding in findings) else 0
+
+
+def _arguments(argv: list[str]) -> argparse.Namespace:
+    parser = parser_of("audit", __doc__)
+    add = parser.add_argument
+    what = "names, or dotted paths of your own classes; parameters as in lpa(bound=3) (default: all)"
+    add("mechanism", nargs="*", help=what)
+    add("--epsilon", default="1", help="the stated budget, such as 0.5 or ln2 (default: 1)")
+    add("--delta", type=float, help="the δ for classes that state no guarantee (default: 0)")
+    pairs = "neighbouring pairs per mechanism (default: 200, or 24 for mechanisms whose releases are tested)"
+    add("--pairs", type=int, help=pairs)
+    limit = "time limit per mechanism whose releases are tested (default: 20, and 60 for all together)"
+    add("--seconds", type=float, help=limit)
+    add("--seed", type=int, default=0)
+    add_json(parser, "all findings")
+    data = "make the pairs from this CSV, TSV or Parquet file, with columns for user, item and optionally context"
+    add("--data", type=Path, help=data)
+    for name in COLUMNS:
+        text = f"the column of --data with the {name}s (default: {name})"
+        add(f"--{name}", default="", metavar="COLUMN", help=text)
+    folder = (
+        "folder where the findings are stored for the report (default: results; not with --data, which only shows them)"
+    )
+    add("--results", type=Path, help=folder)
+    return parser.parse_args(argv)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -108,77 +97,71 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError(f"delta={args.delta!r} is not valid: expected a number from 0 to below 1")
     if args.seed < 0:
         raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
-    if args.data is not None and args.results is not None:
-        raise UserError("--results has no effect with --data: only findings on random pairs are stored")
-    for column in ("user", "item", "context"):
-        if args.data is None and getattr(args, column):
-            raise UserError(f"--{column} has no effect without --data")
     if args.data is None:
+        for name in COLUMNS:
+            if getattr(args, name):
+                raise UserError(f"--{name} has no effect without --data")
         output_folder("--results ", args.results or RESULTS)
+    elif args.results is not None:
+        raise UserError("--results has no effect with --data: only findings on random pairs are stored")
 
 
-def _found(asked: Sequence[Any], options: Any, args: argparse.Namespace, findings: Any) -> Iterator[Any]:
+def _findings(subjects: Sequence[Any], options: Any, args: argparse.Namespace) -> Iterator[Finding]:
     """The findings, on random pairs or on pairs from a file."""
+    from dpbench.auditing.judge import findings
+
     if args.data is None:
-        yield from findings(asked, options)
+        yield from findings(subjects, options)
         return
-    from dpbench.audit.tables import read_table, table_pairs
+    from dpbench.auditing.tables import read_table, table_pairs
 
     table = read_table(args.data, args.user, args.item, args.context)
-    for one in asked:
-        kinds = getattr(one.mechanism, "kinds", ("incidence",))
-        fitting = [kind for kind in table.kinds if kind in kinds]
-        if not fitting:
-            raise UserError(
-                f"{one.name} takes {' or '.join(kinds)} data: --data makes incidence, or records with a context"
-            )
-        yield from findings([one], options, table_pairs(table, fitting[0], options.pairs or OWN_PAIRS, options.seed))
+    for subject in subjects:
+        kinds = getattr(subject.mechanism, "kinds", ("incidence",))
+        kind = next((kind for kind in table.kinds if kind in kinds), None)
+        if kind is None:
+            takes = f"{subject.name} takes {' or '.join(kinds)} data"
+            raise UserError(f"{takes}: --data makes incidence, or records with a context")
+        yield from findings([subject], options, table_pairs(table, kind, options.pairs or OWN_PAIRS, options.seed))
 
 
-def as_json(found: Sequence[Any], seed: int) -> str:
+def as_json(findings: Sequence[Finding], seed: int) -> str:
     """A list of findings with all their fields. An infinite loss is null: JSON has no number for it."""
     from dpbench import __version__
 
     rows = []
-    for one in found:
-        row = dataclasses.asdict(one) | {"violated": one.verdict == "violated", "seed": seed, "version": __version__}
+    for finding in findings:
+        row = dataclasses.asdict(finding)
+        row |= {"violated": finding.verdict == "violated", "seed": seed, "version": __version__}
         rows.append({key: None if value == math.inf else value for key, value in row.items()})
     return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _table(found: Sequence[Any], epsilon: float) -> Table:
+def _table(findings: Sequence[Finding], epsilon: float) -> Table:
     table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}", box=box.SIMPLE_HEAD, pad_edge=False)
+    # A dotted path may be as wide as the terminal and must wrap; short texts stay on one line.
+    short = ["method", "states", "loss"]
+    short += [] if any("." in finding.mechanism for finding in findings) else ["mechanism"]
     for head in ("mechanism", "parameters", "method", "states", "loss", "verdict"):
-        # A dotted path may be as wide as the terminal and must wrap; short texts stay on one line.
-        short = head in ("method", "states", "loss") or (
-            head == "mechanism" and not any("." in o.mechanism for o in found)
-        )
-        table.add_column(head, overflow="fold", no_wrap=short)
-    for one in found:
-        states = f"(ε, {one.delta:.3g})" if one.delta else one.guarantee
-        sign = "≥ " if one.method == "sequential test" else "≤ " if one.at_most else ""
-        loss = "∞" if math.isinf(one.loss) else f"{sign}{one.loss:.4g}"
-        table.add_row(
-            *map(escape, (one.mechanism, one.parameters or "defaults", one.method, states, loss)), _verdict(one)
-        )
+        table.add_column(head, overflow="fold", no_wrap=head in short)
+    for finding in findings:
+        states = f"(ε, {finding.delta:.3g})" if finding.delta else finding.guarantee
+        sign = "≥ " if finding.method == "sequential test" else "≤ " if finding.at_most else ""
+        loss = "∞" if math.isinf(finding.loss) else f"{sign}{finding.loss:.4g}"
+        texts = (finding.mechanism, finding.parameters or "defaults", finding.method, states, loss)
+        table.add_row(*map(escape, texts), _verdict(finding))
     return table
 
 
-def _verdict(one: Any) -> str:
+def _verdict(finding: Finding) -> str:
     """The verdict with its details: how many pairs, which pair and step, or the reason."""
-    place = ": ".join(filter(None, [one.pair, one.step]))
-    if one.verdict == "holds":
-        return f"holds on {one.pairs} pairs"
-    if one.verdict == "violated":
-        return f"[red]VIOLATED[/red] {escape('; '.join(filter(None, [place, one.reason])))}"
-    if one.verdict == "declared not private":
+    if finding.verdict == "holds":
+        return f"holds on {finding.pairs} pairs"
+    if finding.verdict == "violated":
+        where = ": ".join(filter(None, [finding.pair, finding.step]))
+        return f"[red]VIOLATED[/red] {escape('; '.join(filter(None, [where, finding.reason])))}"
+    if finding.verdict == "declared not private":
         # The kind of pair is enough here; --json has its rows.
-        kind = ": ".join(filter(None, [one.pair.partition(" (pair ")[0], one.step]))
+        kind = ": ".join(filter(None, [finding.pair.partition(" (pair ")[0], finding.step]))
         return escape(f"declared not private, as found: {kind}")
-    return escape(f"inconclusive: {one.reason}")
-
-
-def _summary(found: Sequence[Any]) -> str:
-    verdicts = [one.verdict for one in found]
-    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts)]
-    return f"{len(found)} audited: {', '.join(parts)}."
+    return escape(f"inconclusive: {finding.reason}")

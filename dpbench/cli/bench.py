@@ -6,34 +6,29 @@ measured, neither held nor missed.
 
 from __future__ import annotations
 
-import argparse
-
 from rich.table import Table
 
 from dpbench.bench import BENCHES
-from dpbench.cli.common import console, notes
+from dpbench.cli import common
 from dpbench.errors import unknown
 
 SHOWN = {True: "yes", False: "[red]no", None: "[yellow]not measured"}
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench bench", description=__doc__)
+    parser = common.parser_of("bench", __doc__)
     parser.add_argument("row", nargs="*", help=f"some of: {', '.join(BENCHES)} (default: all)")
     args = parser.parse_args(argv)
     for name in args.row:
         if name not in BENCHES:
             raise unknown("bench", name, BENCHES)
-    table = Table(title="Speed, as ratios measured in one run")
-    for head in ("what", "measured", "floor", "held"):
-        table.add_column(head)
+    table = Table("what", "measured", "floor", "held", title="Speed, as ratios measured in one run")
     held: set[bool | None] = set()
-    told = notes()
     for name in args.row or BENCHES:
-        told.print(f"measuring {name} ...")
+        common.notes().print(f"measuring {name} ...")
         for row in BENCHES[name]():
             held.add(row.held)
             table.add_row(row.what, row.measured, row.floor, SHOWN[row.held])
-    console().print(table)
+    common.console().print(table)
     # A check that measured nothing must not pass.
     return 0 if True in held and False not in held else 1

@@ -2,7 +2,7 @@
 
 Exit status 1 if a number moved (even if it improved), if something is gone, or if nothing was measured. --allow-better lets
 numbers move as long as none gets worse; --strict also fails on numbers that have no baseline yet. With --record, chosen
-experiments are instead compared with the record, at paper size.
+experiments are instead run with fresh noise and compared with the record, at paper size.
 """
 
 from __future__ import annotations
@@ -12,114 +12,70 @@ import secrets
 import shlex
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from dpbench.check import baselines
-from dpbench.check.account import Account, failing, shown_change, shown_number
-from dpbench.check.baselines import Numbers
-from dpbench.check.closeness import TOLERANCE
-from dpbench.check.comparison import compare
-from dpbench.check.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, natures
-from dpbench.check.fresh import ALPHA, TIMES_AS_MANY
-from dpbench.check.measure import measure
 from dpbench.cli import common
-from dpbench.config.folders import HERE
-from dpbench.config.words import Value
+from dpbench.config.catalogue import HERE
+from dpbench.config.overrides import OverrideValue
+from dpbench.engine.progress import display
 from dpbench.errors import UserError, output_file, output_folder, unknown
+from dpbench.gate import baselines
+from dpbench.gate.baselines import ExperimentNumbers
+from dpbench.gate.closeness import TOLERANCE
+from dpbench.gate.comparison import compare
+from dpbench.gate.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, metrics_of_tasks
+from dpbench.gate.measure import measure
+from dpbench.gate.new_seed import ALPHA, TIMES_AS_MANY
+from dpbench.gate.outcome import GateOutcome, failing, shown_change, shown_number
 from dpbench.paths import BASELINES
-from dpbench.results.commands import RESULTS
+from dpbench.storage.commands import RESULTS
+from dpbench.storage.record import read, read_numbers
 
 WIDTH = 170  # characters per line of output into a pipe
 MOST_ROWS = 60
 COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
 HEAD = ("", "experiment", "mechanism", "column", "cells", "baseline", "now", "change", "p", "where")
 RIGHT = ("cells", "baseline", "now", "change", "p")
+ABOUT_BASELINES = ("update", "strict", "allow_better", "junit", "summary", "json", "baselines", "config_dir")
+"""Options that do not go with --record."""
 
 
 def main(argv: list[str]) -> int:
     args = _arguments(argv)
-    if args.record:
-        from dpbench.cli import check_record
-
-        return check_record.main(args)
-    args.own_baselines = args.baselines is not None
-    args.baselines = args.baselines or _baselines(args.update)
-    began = time.perf_counter()
-    notes = common.notes()
-    names = guarded_names(args)
-    old = _old(args, names, notes)
-    if not old and not args.update:
-        which = "baselines of " + ", ".join(args.experiment) if args.experiment else "baselines"
-        # --update writes into the user's current folder, never into the baselines that come with dpbench.
-        place = args.baselines if args.own_baselines else RESULTS / "baselines"
-        raise UserError(f"there are no {which} in {place}: {_update_command(args, args.experiment)} makes them")
-    seed = secrets.randbelow(2**31) if args.fresh == -1 else args.fresh
-    with ExitStack() as stack:
-        results = args.results or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpbench-check-")))
-        try:
-            new = _measure(names, results, args, seed, old, notes)
-        except KeyboardInterrupt as stop:
-            kept = (
-                f"finished trials are kept in {results}" if args.results else "--results FOLDER keeps finished trials"
-            )
-            raise type(stop)(f"nothing was compared; {kept}") from None
-    found = compare(old, new, natures(), same_seed=seed is None)
-    bad = failing(strict=args.strict, allow_better=args.allow_better)
-    account = Account(found, old, new, bad, seed, time.perf_counter() - began)
-    console = common.console(WIDTH, stderr=args.json == common.PRINTED)
-    _print(console, account)
-    status = _update(args, account, names, console) if args.update else _judge(args, account, console)
-    _write(args, account, notes)
-    return status
+    with tempfile.TemporaryDirectory(prefix="dpbench-check-") as temporary:
+        results = args.results or Path(temporary)
+        return _against_record(args, results) if args.record else _against_baselines(args, results)
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m dpbench check", description=__doc__)
-    parser.add_argument("experiment", nargs="*", help="ids such as gs/fig9 (default: all guarded experiments)")
-    parser.add_argument("--update", action="store_true", help="write the numbers as the new baselines")
-    parser.add_argument(
-        "--allow-better", action="store_true", help="numbers may move as long as none gets worse or is gone"
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="also fail on cells and columns that have no baseline yet"
-    )
-    parser.add_argument(
-        "--fresh",
-        nargs="?",
-        type=int,
-        const=-1,
-        metavar="SEED",
-        help="use other noise and compare statistically (default: a random seed)",
-    )
-    parser.add_argument(
-        "--trials",
-        type=int,
-        help=f"trials per cell with --fresh (default: {TIMES_AS_MANY} for each trial of the baselines)",
-    )
-    parser.add_argument(
-        "--record",
-        action="store_true",
-        help="compare papers or experiments with the record, with fresh noise and at the record's scale",
-    )
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
-    parser.add_argument("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
+    parser = common.parser_of("check", __doc__)
+    add = parser.add_argument
+    add("experiment", nargs="*", help="ids such as gs/fig9 (default: all guarded experiments)")
+    add("--update", action="store_true", help="write the numbers as the new baselines")
+    add("--allow-better", action="store_true", help="numbers may move as long as none gets worse or is gone")
+    add("--strict", action="store_true", help="also fail on cells and columns that have no baseline yet")
+    fresh = "use other noise and compare statistically (default: a random seed)"
+    add("--fresh", nargs="?", type=int, const=-1, metavar="SEED", help=fresh)
+    trials = f"trials per cell with --fresh (default: {TIMES_AS_MANY} for each trial of the baselines)"
+    add("--trials", type=int, help=trials)
+    record = "compare papers or experiments with the record, with fresh noise and at the record's scale"
+    add("--record", action="store_true", help=record)
+    add("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
+    add("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
     common.add_json(parser, "all results")
-    parser.add_argument(
-        "--baselines", type=Path, help="folder of the baselines (default: ./results/baselines, or else dpbench's own)"
-    )
-    parser.add_argument("--results", type=Path, help="keep the trials in this folder (default: a temporary one)")
-    parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
-    parser.add_argument("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
+    folder = "folder of the baselines (default: ./results/baselines, or else dpbench's own)"
+    add("--baselines", type=Path, help=folder)
+    add("--results", type=Path, help="keep the trials in this folder (default: a temporary one)")
+    common.add_jobs(parser)
+    add("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
     args = parser.parse_args(argv)
     if args.trials is not None and args.fresh is None and not args.record:
-        raise UserError(
-            "--trials goes with --fresh only: with the same seed there are as many trials as in the baselines"
-        )
+        why = "with the same seed there are as many trials as in the baselines"
+        raise UserError(f"--trials goes with --fresh only: {why}")
     if args.update and args.fresh is not None:
         raise UserError("--update does not go with --fresh: baselines hold the numbers of the experiments' own seed")
     if args.strict and args.allow_better:
@@ -131,11 +87,90 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     return args
 
 
-def _baselines(update: bool) -> Path:
-    """The folder of baselines: the one in the current folder or, for comparison only, the one that comes with dpbench. The
-    latter is never written from elsewhere."""
+# With the record.
+
+
+def _against_record(args: argparse.Namespace, results: Path) -> int:
+    """Run experiments again with fresh noise and compare them with the record, for a nightly job."""
+    from dpbench.cli.reproduce import print_comparison
+    from dpbench.reproduce.carry_out import carry_out, experiments_of, plans_of
+    from dpbench.reproduce.comparison import Pair
+    from dpbench.reproduce.comparison import compare as compare_with_record
+
+    for option in ABOUT_BASELINES:
+        if getattr(args, option):
+            raise UserError(f"--{option.replace('_', '-')} goes without --record: it is about baselines")
+    if not args.experiment:
+        raise UserError("--record needs papers or experiments: all of them at paper size take hours")
+    names = experiments_of(args.experiment)
+    records = {name: record for name in names if (record := read(name)) is not None}
+    if missing := [name for name in names if name not in records]:
+        how = "`python -m dpbench reproduce ... --record` puts it there"
+        raise UserError(f"{', '.join(missing)}: not on record; {how}")
+    seed = secrets.randbelow(2**31) if args.fresh in (None, -1) else args.fresh
+    overrides = {"seed": seed} | ({} if args.trials is None else {"trials": args.trials})
+    console, notes = common.console(), common.notes()
+    common.check_folder(results, notes)
+    problems: list[str] = []
+    pairs: list[Pair] = []
+    plans = []
+    with display(console=notes) as progress:
+        options = {"results": results, "jobs": args.jobs, "overrides": overrides, "say": progress.prepare}
+        for name, record in records.items():
+            for plan in plans_of([name], scale=record.scale, **options):
+                if isinstance(plan, UserError):
+                    raise plan
+                plans.append(plan)
+        for done in carry_out(plans, progress=progress):
+            if done.record is None or done.numbers is None:
+                problems.append(f"{done.run.name}: {done.problem}")
+                continue
+            recorded = records[done.run.name]
+            pairs.append(Pair(done.record, done.numbers, recorded, read_numbers(recorded)))
+    comparison = compare_with_record(pairs)
+    console.print(f"Fresh seed {seed}")
+    print_comparison(console, comparison)
+    for problem in problems:
+        notes.print(f"problem: {problem}", markup=False)
+    if not comparison.compared:
+        console.print("The check fails: nothing could be compared.")
+        return 1
+    passes = not (comparison.differences or comparison.problems or problems)
+    console.print("The check passes." if passes else "The check fails.")
+    return 0 if passes else 1
+
+
+# With baselines.
+
+
+def _against_baselines(args: argparse.Namespace, results: Path) -> int:
+    began = time.perf_counter()
+    notes = common.notes()
+    args.own_baselines = args.baselines is not None
     here = RESULTS / "baselines"
-    return here if here.is_dir() or update else BASELINES
+    if args.baselines is None:
+        # The baselines that come with dpbench are for comparison only: --update writes into the user's current folder.
+        args.baselines = here if here.is_dir() or args.update else BASELINES
+    names = guarded_names(args)
+    old = _old(args, names, notes)
+    if not old and not args.update:
+        which = "baselines of " + ", ".join(args.experiment) if args.experiment else "baselines"
+        folder = args.baselines if args.own_baselines else here
+        raise UserError(f"there are no {which} in {folder}: {_update_command(args, args.experiment)} makes them")
+    seed = secrets.randbelow(2**31) if args.fresh == -1 else args.fresh
+    try:
+        new = _measure(names, results, args, seed, old, notes)
+    except KeyboardInterrupt as stop:
+        kept = f"finished trials are kept in {results}" if args.results else "--results FOLDER keeps finished trials"
+        raise type(stop)(f"nothing was compared; {kept}") from None
+    comparison = compare(old, new, metrics_of_tasks(), same_seed=seed is None)
+    bad = failing(strict=args.strict, allow_better=args.allow_better)
+    outcome = GateOutcome(comparison, old, new, bad, seed, time.perf_counter() - began)
+    console = common.console(WIDTH, stderr=args.json == common.PRINTED)
+    _print(console, outcome)
+    status = _update(args, outcome, names, console) if args.update else _judge(args, outcome, console)
+    _write(args, outcome, notes)
+    return status
 
 
 def guarded_names(args: argparse.Namespace) -> list[str]:
@@ -143,7 +178,7 @@ def guarded_names(args: argparse.Namespace) -> list[str]:
     baselines there; elsewhere, all of dpbench's."""
     from dpbench.config.catalogue import guarded, options
 
-    folders = [args.config_dir] if args.config_dir else []
+    folders = _folders(args)
     known, ours = options("experiment", *folders), set(options("experiment"))
     for name in args.experiment:
         if name not in known:
@@ -159,19 +194,23 @@ def guarded_names(args: argparse.Namespace) -> list[str]:
     return [name for name in candidates if name in stored or name not in ours] or candidates
 
 
-def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, Numbers]:
+def _folders(args: argparse.Namespace) -> list[Path]:
+    return [args.config_dir] if args.config_dir else []
+
+
+def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, ExperimentNumbers]:
     """The baselines to compare with; for `--update`, an unreadable one counts as missing."""
-    found = {}
+    old = {}
     for name in baselines.names(args.baselines):
         if args.experiment and name not in names:
             continue
         try:
-            found[name] = baselines.load_one(args.baselines, name)
+            old[name] = baselines.load_one(args.baselines, name)
         except UserError as error:
             if not args.update:
                 raise
-            notes.print(f"{error}; it is rewritten now", markup=False, soft_wrap=True)
-    return found
+            notes.print(f"{error}; it is rewritten now", markup=False)
+    return old
 
 
 def _measure(
@@ -179,88 +218,74 @@ def _measure(
     results: Path,
     args: argparse.Namespace,
     seed: int | None,
-    old: dict[str, Numbers],
+    old: dict[str, ExperimentNumbers],
     notes: Console,
-) -> dict[str, Numbers]:
-    overrides: dict[str, Value] = {} if seed is None else {"seed": seed}
+) -> dict[str, ExperimentNumbers]:
+    overrides: dict[str, OverrideValue] = {} if seed is None else {"seed": seed}
     trials = {}
     if args.trials is not None:
         overrides["trials"] = args.trials
     elif seed is not None:
         trials = {name: TIMES_AS_MANY * old[name].trials for name in names if name in old}
-    folders = [args.config_dir] if args.config_dir else []
-    new: dict[str, Numbers] = {}
+    options = {"jobs": args.jobs, "overrides": overrides, "trials": trials, "folders": _folders(args)}
+    new: dict[str, ExperimentNumbers] = {}
     began = time.perf_counter()
-    for found in measure(
-        names, results, jobs=args.jobs, overrides=overrides, trials=trials, folders=folders, say=notes.print
-    ):
-        new[found.experiment] = found
-        notes.print(f"{found.experiment}: {len(found.cells)} cells, {time.perf_counter() - began:.1f} s")
+    with display(console=notes) as progress:
+        for numbers in measure(names, results, **options, progress=progress):
+            new[numbers.experiment] = numbers
+            seconds = time.perf_counter() - began
+            notes.print(f"{numbers.experiment}: {len(numbers.cells)} cells, {seconds:.1f} s")
     return {name: new[name] for name in names}
 
 
-# Output.
-
-
-def _print(console: Console, account: Account) -> None:
-    if account.moves:
-        table = Table(title="What moved, by experiment, mechanism and column")
-        for head in HEAD:
-            table.add_column(head, justify="right" if head in RIGHT else "left")
-        for group in account.moves[:MOST_ROWS]:
+def _print(console: Console, outcome: GateOutcome) -> None:
+    if outcome.moves:
+        heads = [Column(head, justify="right" if head in RIGHT else "left") for head in HEAD]
+        table = Table(*heads, title="What moved, by experiment, mechanism and column")
+        for group in outcome.moves[:MOST_ROWS]:
             words = (f"[{COLOURS[group.status]}]{group.status}[/]", group.experiment, group.mechanism, group.metric)
             numbers = (shown_number(group.old), shown_number(group.new), shown_change(group))
             p = f"{group.p:.1g}" if group.p < 1 else ""
-            table.add_row(*words, str(group.cells or ""), *numbers, p, escape(account.extreme(group)))
-        if len(account.moves) > MOST_ROWS:
-            table.caption = f"and {len(account.moves) - MOST_ROWS} more"
+            table.add_row(*words, str(group.cells or ""), *numbers, p, escape(outcome.extreme(group)))
+        if len(outcome.moves) > MOST_ROWS:
+            table.caption = f"and {len(outcome.moves) - MOST_ROWS} more"
         console.print(table)
     for status in (GONE, NEW):
-        for line in account.listed(status):
-            console.print(f"[{COLOURS[status]}]{status}[/]: {escape(line)}", soft_wrap=True)
-    console.print(account.counted, soft_wrap=True)
-    if account.seed is None:
-        rule = (
-            f"Same seed: numbers count as equal up to a relative {TOLERANCE:g}, as last digits depend on the machine."
-        )
-    else:
-        rule = (
-            f"Fresh seed {account.seed} (--fresh {account.seed} repeats it): exact permutation tests over the cells of a "
-            f"mechanism; unchanged code fails with a probability of at most {ALPHA:g}."
-        )
-    console.print(rule, soft_wrap=True)
-    console.print(
-        f"Worse and better need significance and a move of {MIN_EFFECT:.0%}. {account.seconds:.0f} s.", soft_wrap=True
+        for line in outcome.listed(status):
+            console.print(f"[{COLOURS[status]}]{status}[/]: {escape(line)}")
+    console.print(outcome.counted)
+    same = f"Same seed: numbers count as equal up to a relative {TOLERANCE:g}, as last digits depend on the machine."
+    fresh = (
+        f"Fresh seed {outcome.seed} (--fresh {outcome.seed} repeats it): exact permutation tests over the cells of a "
+        f"mechanism; unchanged code fails with a probability of at most {ALPHA:g}."
     )
+    console.print(same if outcome.seed is None else fresh)
+    console.print(f"Worse and better need significance and a move of {MIN_EFFECT:.0%}. {outcome.seconds:.0f} s.")
 
 
-def _judge(args: argparse.Namespace, account: Account, console: Console) -> int:
-    if BETTER in account.found.moved:
-        console.print(
-            "[yellow]Errors fell[/]: if no change was meant to do that, is the noise still what the privacy budget requires?"
-        )
-    if account.passes:
+def _judge(args: argparse.Namespace, outcome: GateOutcome, console: Console) -> int:
+    if BETTER in outcome.comparison.moved:
+        question = "if no change was meant to do that, is the noise still what the privacy budget requires?"
+        console.print(f"[yellow]Errors fell[/]: {question}")
+    if outcome.passes:
         console.print("[green]The check passes.")
         return 0
-    console.print(f"[red]{escape(account.verdict)}")
-    if account.wrong:
-        allow = "" if args.allow_better or {WORSE, GONE} & {*account.wrong} else "--allow-better lets it pass once. "
-        update = _update_command(args, _moved_names(args, account))
-        console.print(
-            f"{allow}If this is intended: {update}, and say why in the commit.",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-        )
+    console.print(f"[red]{escape(outcome.verdict)}")
+    if outcome.wrong:
+        allow = "" if args.allow_better or {WORSE, GONE} & {*outcome.wrong} else "--allow-better lets it pass once. "
+        update = _update_command(args, _moved_names(args, outcome))
+        console.print(f"{allow}If this is intended: {update}, and say why in the commit.", markup=False)
     return 1
 
 
-def _moved_names(args: argparse.Namespace, account: Account) -> list[str]:
+def _moved_names(args: argparse.Namespace, outcome: GateOutcome) -> list[str]:
     """The experiments to update: those in which something fails; all requested ones if it is not known which fail."""
-    failed = [e for e in (*account.found.entries, *account.found.groups) if e.status in account.bad]
-    names = [name for name in account.new if any(entry.experiment == name for entry in failed)]
-    known = {entry.experiment for entry in failed} <= {*account.new}
-    return names if known and len(names) < max(len(account.new), 2) else list(args.experiment)
+    failed = {
+        e.experiment for e in (*outcome.comparison.entries, *outcome.comparison.groups) if e.status in outcome.bad
+    }
+    names = [name for name in outcome.new if name in failed]
+    known = failed <= {*outcome.new}
+    return names if known and len(names) < max(len(outcome.new), 2) else list(args.experiment)
 
 
 def _update_command(args: argparse.Namespace, names: list[str]) -> str:
@@ -271,31 +296,31 @@ def _update_command(args: argparse.Namespace, names: list[str]) -> str:
     return shlex.join([*words, "--update"])
 
 
-def _update(args: argparse.Namespace, account: Account, names: list[str], console: Console) -> int:
-    if failed := {name: body.failures for name, body in account.new.items() if body.failures}:
+def _update(args: argparse.Namespace, outcome: GateOutcome, names: list[str], console: Console) -> int:
+    if failed := {name: numbers.failures for name, numbers in outcome.new.items() if numbers.failures}:
         reason = next(iter(next(iter(failed.values())).values()))
         raise UserError(f"the baselines stay as they are: trials of {', '.join(failed)} failed ({reason})")
-    if not any(body.cells for body in account.new.values()):
+    if not any(numbers.cells for numbers in outcome.new.values()):
         raise UserError("the baselines stay as they are: nothing was measured")
-    for body in account.new.values():
-        baselines.save(args.baselines, body)
+    for numbers in outcome.new.values():
+        baselines.save(args.baselines, numbers)
     removed = [] if args.experiment else baselines.forget(args.baselines, set(names))
-    which = next(iter(account.new)) if len(account.new) == 1 else f"{len(account.new)} experiments"
-    done = f"\nWrote the baselines of {which} to {args.baselines}. For the commit message:\n"
-    console.print(done, highlight=False, soft_wrap=True)
-    for line in account.message(removed):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    which = next(iter(outcome.new)) if len(outcome.new) == 1 else f"{len(outcome.new)} experiments"
+    console.print(f"\nWrote the baselines of {which} to {args.baselines}. For the commit message:\n")
+    for line in outcome.message(removed):
+        console.print(line, markup=False)
     return 0
 
 
-def _write(args: argparse.Namespace, account: Account, notes: Console) -> None:
-    from dpbench.check import as_json, junit, summary
+def _write(args: argparse.Namespace, outcome: GateOutcome, notes: Console) -> None:
+    from dpbench.gate import as_json, junit, summary
 
     if args.json is not None:
-        common.write_json(args.json, as_json.text(account))
-    for option, write in (("junit", junit.write), ("summary", summary.write), ("json", None)):
-        path = getattr(args, option)
-        if path is not None and write is not None:
-            write(path, account)
+        common.write_json(args.json, as_json.text(outcome))
+    if args.junit is not None:
+        junit.write(args.junit, outcome)
+    if args.summary is not None:
+        summary.write(args.summary, outcome)
+    for path in (args.junit, args.summary, args.json):
         if path is not None and path != common.PRINTED:
-            notes.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+            notes.print(f"wrote {path}", markup=False)

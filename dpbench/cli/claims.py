@@ -9,20 +9,23 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from dpbench.claims.at_hand import runs_on_files
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, VERDICTS, Claim, ledger
-from dpbench.claims.verdicts import Verdict, tally
+from dpbench.claims.ledger import ledger
+from dpbench.claims.original_files import runs_on_files
+from dpbench.claims.verdicts import tally
 from dpbench.cli import common
 from dpbench.cli.claims_show import NARROW, WIDTH, as_json, line, listing, table
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError, output_folder, unknown
-from dpbench.results.commands import RESULTS
+from dpbench.model.claim import CONTRADICTED, VERDICTS, Claim
+from dpbench.model.verdict import Verdict
+from dpbench.storage.commands import RESULTS
 
 MOST_NAMED = 6
 """How many of the experiments that were not run are named."""
@@ -119,9 +122,12 @@ def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> N
 
 
 def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: int) -> None:
-    from dpbench.engine.suite import run_experiments
+    from dpbench.engine.execute import execute
+    from dpbench.engine.plan import plan_experiment
+    from dpbench.engine.progress import display
 
     notes = common.notes()
+    plans = []
     have = Judge(results, scale)
     asked = dict.fromkeys(c.experiment for c in claims if c.experiment and not c.untestable)
     missing = [experiment for experiment in asked if have.unfinished(experiment)]
@@ -130,18 +136,21 @@ def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: in
         on_files.setdefault(dataset, []).append(experiment)
     if missing:
         notes.print(f"running at scale {scale or 'laptop'}: {', '.join(missing)}", soft_wrap=True)
-    # Runs on files come first, so that the newest run of an experiment is the one on the data of its definition.
-    for dataset, experiments in [*on_files.items(), *([("", missing)] if missing else [])]:
-        if dataset != "":
-            of = f" of {dataset}" if dataset else ""
-            notes.print(f"on the original files{of} that are here: {', '.join(experiments)}", soft_wrap=True)
-        words = {f"dataset.{dataset}.source": "files"} if dataset else {}
-        for plan, result in run_experiments(
-            experiments, results=results, scale=scale or "laptop", jobs=jobs, overrides=words, say=notes.print
-        ):
-            notes.print(f"{plan.run.name}: {result.computed} trials computed, {result.found} found finished")
+    with display(console=notes) as progress:
+        # Runs on files come first, so that the newest run of an experiment is the one on the data of its definition.
+        for dataset, experiments in [*on_files.items(), *([("", missing)] if missing else [])]:
+            if dataset != "":
+                of = f" of {dataset}" if dataset else ""
+                notes.print(f"on the original files{of} that are here: {', '.join(experiments)}", soft_wrap=True)
+            words = {f"dataset.{dataset}.source": "files"} if dataset else {}
+            plan = partial(plan_experiment, scale=scale or "laptop", results=results, jobs=jobs, say=progress.prepare)
+            plans += [plan(name, overrides=words) for name in experiments]
+        for result in execute(plans, progress):
+            result.require_done()
+            name = result.plan.run.name
+            notes.print(f"{name}: {result.computed} trials computed, {result.found} found finished")
             if result.failed:
-                notes.print(f"[red]{result.failed} trials of {plan.run.name} failed")
+                notes.print(f"[red]{result.failed} trials of {name} failed")
 
 
 def _print_counts(console: Console, verdicts: list[Verdict], shown: int) -> None:

@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.verdicts import command
+from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
+from dpbench.model.verdict import Verdict
 
 WIDTH = 170  # characters per line of output into a pipe
 NARROW = 130  # below this width a table would break every word: claims are listed one after the other
@@ -64,7 +65,7 @@ def _about(v: Verdict) -> Text:
     lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
     behind = claim.note if v.verdict != UNTESTABLE else ""
     measure = f"Measure: {claim.measure}" if claim.measure else ""
-    texts = [v.reason, v.command, *(_other(other) for other in v.others), measure, _borders(v), behind]
+    texts = [v.reason, command(v), *(_other(other) for other in v.others), measure, _borders(v), behind]
     if claim.copy_of:
         texts.append(f"Repeats {claim.copy_of}; not counted.")
     lines += [Text(text, "dim") for text in texts if text]

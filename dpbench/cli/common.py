@@ -1,4 +1,4 @@
-"""What the verbs share: the two consoles, and JSON for programs. Imported by them."""
+"""What the verbs share: their parsers and common options, the two consoles, and JSON for programs. Imported by them."""
 
 from __future__ import annotations
 
@@ -11,33 +11,57 @@ from rich.text import Text
 
 from dpbench.cli.streams import writable
 from dpbench.errors import UserError, output_file
+from dpbench.storage.files import is_old
 
 WIDTH = 150  # characters per line of output into a pipe: enough that no row is wrapped
 PRINTED = Path("-")  # where --json prints instead of writing a file
 
 
+def parser_of(verb: str, description: str | None, **more: Any) -> argparse.ArgumentParser:
+    """The parser of a verb. `description`: what --help begins with."""
+    return argparse.ArgumentParser(prog=f"python -m dpbench {verb}", description=description, **more)
+
+
+def add_results(parser: argparse.ArgumentParser, what: str = "folder of the runs (default: results)") -> None:
+    from dpbench.storage.commands import RESULTS  # `list` needs no storage, and has to be fast
+
+    parser.add_argument("--results", type=Path, default=RESULTS, help=what)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
+
+
 class _Console(Console):
-    """A console that replaces characters that cannot be shown before it lays out a table, so that columns stay aligned."""
+    """A console that replaces characters that cannot be shown before it lays out a table, so that columns stay aligned.
+
+    Text is printed as it is: the terminal breaks long lines, so that commands can be copied, and numbers have no colours.
+    """
 
     def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
         return super().render_str(writable(text, self.encoding), **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if all(isinstance(part, str) for part in objects):
+            options = {"highlight": False, "soft_wrap": True} | options
+        super().print(*objects, **options)
 
 
 def console(width: int = WIDTH, *, stderr: bool = False) -> Console:
     """A console on standard output, or on standard error if standard output is reserved for programs. It is as wide as the
     terminal; in a pipe it has `width` characters."""
-    found = _Console(stderr=stderr)
-    return found if found.is_terminal else _Console(width=width, stderr=stderr)
+    terminal = _Console(stderr=stderr)
+    return terminal if terminal.is_terminal else _Console(width=width, stderr=stderr)
 
 
 def add_json(parser: argparse.ArgumentParser, what: str) -> None:
     """The option --json FILE of a verb. Without FILE, or with -, JSON is printed and the rest goes to standard error."""
-    told = f"write {what} to this file as JSON; without FILE, print it"
-    parser.add_argument("--json", nargs="?", const=PRINTED, type=Path, action=_JsonFile, metavar="FILE", help=told)
+    text = f"write {what} to this file as JSON; without FILE, print it"
+    parser.add_argument("--json", nargs="?", const=PRINTED, type=Path, action=_JsonFile, metavar="FILE", help=text)
 
 
 class _JsonFile(argparse.Action):
-    """Checks, before any work, that a file can be written at the given place."""
+    """Checks, before any work, that the file can be written."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
         output_file("--json", value)
@@ -59,3 +83,12 @@ def write_json(path: Path, text: str) -> None:
 def notes() -> Console:
     """Standard error: progress and warnings."""
     return _Console(stderr=True, highlight=False)
+
+
+def check_folder(results: Path, console: Console) -> None:
+    """UserError if results cannot be stored in this folder."""
+    parent = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.exists())
+    if not parent.is_dir():
+        raise UserError(f"results={results}: {parent} is a file: expected a folder")
+    if is_old(results):
+        console.print(f"{results} was written by an earlier version of dpbench: its trials are not read")

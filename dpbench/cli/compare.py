@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from dpbench.cli.common import console, notes
+from dpbench.cli.common import add_jobs, add_results, console, notes, parser_of
 from dpbench.config.catalogue import SCALES
 from dpbench.errors import Failed, UserError, one_of, output_folder, positive
-from dpbench.results.commands import RESULTS
-from dpbench.results.numbers import plain, with_error
+from dpbench.storage.numbers import plain, with_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpbench.compare.newcomer import Comparison
+    from dpbench.ranking.entry import Comparison
 
 FORMS = (".csv", ".tsv", ".parquet", ".gz")
 SETTING = {"dataset": "dataset", "place": "dataset", "epsilon": "ε", "share": "size", "K": "K"}
@@ -38,60 +37,48 @@ EXAMPLES = """examples:
 def main(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     one_of("--scale", args.scale, SCALES)
-    results = args.results or RESULTS
-    output_folder("--results ", results)
+    output_folder("--results ", args.results)
     datasets, overrides = _data(args)
     if args.trials is not None:
         positive("trials", args.trials, whole=True)
         overrides["trials"] = args.trials
     if args.data_seeds is not None:
         overrides["data_seeds"] = args.data_seeds
-    from dpbench.cli.run import carry_out
-    from dpbench.compare.newcomer import Where, compare
+    from dpbench.engine.progress import display
+    from dpbench.ranking.entry import Where, compare
 
-    where = Where(args.scale, datasets, (), args.epsilon, args.experiment, results, args.jobs, overrides)
-    found = compare(args.mechanism, where, audit=not args.no_audit, carry_out=carry_out)
-    numbers = found.numbers()
+    where = Where(args.scale, datasets, (), args.epsilon, args.experiment, args.results, args.jobs, overrides)
+    with display(console=notes()) as progress:
+        comparison = compare(args.mechanism, where, audit=not args.no_audit, progress=progress)
+    numbers = comparison.numbers()
     out = console()
-    if found.who:
-        _place(out, found, numbers)
-    else:
-        _advice(out, found, numbers)
-    _covered(out, found, numbers)
-    _save(found)
-    return 1 if any(one.verdict == "violated" for one in found.findings) else 0
+    (_print_rank if comparison.who else _print_advice)(out, comparison, numbers)
+    _print_coverage(out, comparison, numbers)
+    _save(comparison)
+    return 1 if any(finding.verdict == "violated" for finding in comparison.findings) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m dpbench compare",
-        description=__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = parser_of("compare", __doc__, epilog=EXAMPLES, formatter_class=raw)
     add = parser.add_argument
     add("mechanism", nargs="?", help="a name or the dotted path of your class; parameters as in mine.Rounded(step=5)")
     add("--scale", default="smoke", help="smoke (default), laptop or paper")
     add("--dataset", nargs="+", help="names of datasets, or one CSV, TSV or Parquet file of your own")
     add("--user", help="column of the users in your file (default: user)")
     add("--item", help="column of the items in your file (default: item)")
-    add(
-        "--bound",
-        type=int,
-        help="the largest number of items that one user of your file may have; chosen without looking at the data",
-    )
+    bound = "the largest number of items that one user of your file may have; chosen without looking at the data"
+    add("--bound", type=int, help=bound)
     add("--cell", help="columns of the cells in your file of a histogram, separated by commas")
     add("--count", help="column that says how many individuals a line of your histogram stands for (default: one)")
     add("--shape", help="number of cells of each attribute of your histogram, such as 100x24 (default: what occurs)")
     add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
-    add(
-        "--experiment",
-        help="the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)",
-    )
+    board = "the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)"
+    add("--experiment", help=board)
     add("--trials", type=int, help="trials per setting (default: by the scale)")
     add("--data-seeds", type=int, help="draws of generated data (default: by the scale)")
-    add("--results", type=Path, help="folder of the trials (default: results)")
-    add("--jobs", type=int, default=-1, help="worker processes (default: one per core)")
+    add_results(parser, "folder of the trials (default: results)")
+    add_jobs(parser)
     add("--no-audit", action="store_true", help="skip the audit, which takes up to 15 seconds")
     return parser
 
@@ -117,48 +104,44 @@ def _ratio(value: float, share: bool) -> str:
     return f"{100 * value:.1f} points" if share else plain(value, 3)
 
 
-def _place(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
     """Print how the newcomer ranks, setting by setting and against each of the others."""
-    from dpbench.compare.duels import duels
+    from dpbench.ranking.duels import duels
 
-    who = next((name for name in numbers["who"] if str(name).partition("[")[0] == found.who), None)
+    who = next((name for name in numbers["who"] if str(name).partition("[")[0] == comparison.who), None)
     if who is None:
-        errors = [failure.error for failures in found.result.failures.values() for failure in failures]
-        raise Failed(f"every trial of {found.who} failed{f': {errors[-1]}' if errors else ''}")
+        errors = [failure.error for failures in comparison.result.failures.values() for failure in failures]
+        raise Failed(f"every trial of {comparison.who} failed{f': {errors[-1]}' if errors else ''}")
     share = "precision" in numbers
     mine = numbers[numbers["who"] == who]
     if mine.empty or mine["regret"].isna().all():
         raise UserError(f"{who} has no numbers to compare: see `python -m dpbench run --verbose` for its failures")
-    one = mine.iloc[0]
+    row = mine.iloc[0]
     rivals = numbers.loc[numbers["rank"].notna(), "who"].nunique()
-    assert found.board is not None
-    out.print(f"[bold]{escape(who)}[/] is on the board {found.board.told}.", highlight=False)
-    out.print(f"Neighbours: {escape(str(one['neighbours']) or 'not stated')}.", highlight=False)
-    interval = f"{_ratio(one['regret_low'], share)} to {_ratio(one['regret_high'], share)}"
-    place = f"rank {one['rank']:.0f} of {rivals} ({one['rank_low']:.0f} to {one['rank_high']:.0f} over datasets)"
-    place = place if one["rank"] == one["rank"] else "no rank, because it was not run in every setting"
+    assert comparison.board is not None
+    out.print(f"[bold]{escape(who)}[/] is on the board {comparison.board.told}.")
+    out.print(f"Neighbours: {escape(str(row['neighbours']) or 'not stated')}.")
+    interval = f"{_ratio(row['regret_low'], share)} to {_ratio(row['regret_high'], share)}"
+    rank = f"rank {row['rank']:.0f} of {rivals} ({row['rank_low']:.0f} to {row['rank_high']:.0f} over datasets)"
+    rank = rank if row["rank"] == row["rank"] else "no rank, because it was not run in every setting"
     out.print(
-        f"{place}; regret {_ratio(one['regret'], share)} (95 %: {interval}); competitive in "
-        f"{one['times_competitive']:.0f} of {one['settings']:.0f} settings",
-        highlight=False,
+        f"{rank}; regret {_ratio(row['regret'], share)} (95 %: {interval}); competitive in "
+        f"{row['times_competitive']:.0f} of {row['settings']:.0f} settings"
     )
     out.print(_settings(mine, numbers, share))
     table = Table("against", "better in", "worse in", "of", "its error / theirs", box=box.SIMPLE_HEAD, pad_edge=False)
     for duel in duels(numbers, who, share=share):
-        table.add_row(
-            escape(duel.rival), *map(str, (duel.better, duel.worse, duel.settings)), _ratio(duel.ratio, share)
-        )
+        counts = map(str, (duel.better, duel.worse, duel.settings))
+        table.add_row(escape(duel.rival), *counts, _ratio(duel.ratio, share))
     out.print(table)
-    _split(out, found, numbers, who)
-    for finding in found.findings:
-        place = f"; {finding.pair}: {finding.step}" if finding.verdict == "violated" else ""
-        told = f" ({finding.reason})" if finding.reason else f" on {finding.pairs} pairs"
+    _print_split(out, comparison, numbers, who)
+    for finding in comparison.findings:
+        details = f" ({finding.reason})" if finding.reason else f" on {finding.pairs} pairs"
+        details += f"; {finding.pair}: {finding.step}" if finding.verdict == "violated" else ""
         colour = "red" if finding.verdict == "violated" else "default"
-        out.print(
-            f"Audit at ε = 1: [{colour}]{finding.verdict}[/]{escape(told + place)}", highlight=False, soft_wrap=True
-        )
-    if found.result.failed:
-        out.print(f"[red]{found.result.failed} trials failed[/]: they are left out of these numbers.", highlight=False)
+        out.print(f"Audit at ε = 1: [{colour}]{finding.verdict}[/]{escape(details)}")
+    if comparison.result.failed:
+        out.print(f"[red]{comparison.result.failed} trials failed[/]: they are left out of these numbers.")
 
 
 def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
@@ -166,9 +149,9 @@ def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
     from dpbench.figures.style import epsilon_name
 
     keys = [name for name in SETTING if name in mine]
-    table = Table(*(SETTING[name] for name in keys), box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("below the best by" if share else "times the best", "at least", "at most", "standing", "best"):
-        table.add_column(head)
+    distance = "below the best by" if share else "times the best"
+    heads = (*(SETTING[name] for name in keys), distance, "at least", "at most", "standing", "best")
+    table = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
     best = numbers[numbers["ratio"] == (0.0 if share else 1.0)]
     for _, row in mine.dropna(subset=["ratio"]).iterrows():
         same = (best[keys] == row[keys]).all(axis=1)
@@ -180,50 +163,47 @@ def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
     return table
 
 
-def _split(out: Console, found: Comparison, numbers: pd.DataFrame, who: str) -> None:
-    from dpbench.compare.tables import shares
+def _print_split(out: Console, comparison: Comparison, numbers: pd.DataFrame, who: str) -> None:
+    """Print how much of the newcomer's error comes from each stage of its release or, without stages, from bias and variance."""
+    from dpbench.ranking.tables import shares
 
-    assert found.board is not None
-    table = shares(numbers, found.board)
+    assert comparison.board is not None
+    table = shares(numbers, comparison.board)
     if table.empty or who not in set(table["who"]):
         return
     row = table.set_index("who").loc[who]
     if row.isna().all():
-        _bias(out, numbers[numbers["who"] == who])
+        _print_bias(out, numbers[numbers["who"] == who])
         return
     parts = ", ".join(f"{name} {100 * value:.0f} %" for name, value in row.items() if value > 0.0005)
     if parts:  # empty for a mechanism whose releases have no stages
-        out.print(f"Its mean squared error is: {parts}", highlight=False)
+        out.print(f"Its mean squared error is: {parts}")
 
 
-def _bias(out: Console, mine: pd.DataFrame) -> None:
-    """Print the split into bias and variance, which works without the stages of a release."""
+def _print_bias(out: Console, mine: pd.DataFrame) -> None:
     if "bias2" not in mine or not (known := mine.dropna(subset=["bias2", "variance"])).shape[0]:
         return
     # A few pairs of trials estimate an unbiased release as biased by some per cent: what may be chance does not count.
     chance = 2 * known["bias2_se"].fillna(0.0)
     bias = known["bias2"].where(known["bias2"] > chance, 0.0).clip(lower=0)
     share = (bias / (bias + known["variance"])).mean()
-    told = "a release with `stages` is split further; stages=() if its only step is noise"
-    out.print(
-        f"Its mean squared error is: bias {100 * share:.0f} %, variance {100 * (1 - share):.0f} % ({told})",
-        highlight=False,
-    )
+    hint = "a release with `stages` is split further; stages=() if its only step is noise"
+    out.print(f"Its mean squared error is: bias {100 * share:.0f} %, variance {100 * (1 - share):.0f} % ({hint})")
 
 
-def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+def _print_advice(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
     """Print which mechanism to use on this data, by board and ε."""
-    from dpbench.compare.boards import Board, present
     from dpbench.figures.style import epsilon_name
+    from dpbench.ranking.boards import Board, present
 
     metric = next(name for name in ("mae", "abs_error", "precision") if name in numbers)
     for board in present(numbers["board"]):
-        table = Table(title=board.told, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
         own = numbers[(numbers["board"] == str(board)) & numbers["ratio"].notna()]
         keys = [name for name in SETTING if name in own]
         best = "highest" if metric == "precision" else "lowest"
-        for head in (*(SETTING[name] for name in keys), best, metric, "not certainly worse", "competitive"):
-            table.add_column(head, overflow="fold")
+        heads = (*(SETTING[name] for name in keys), best, metric, "not certainly worse", "competitive")
+        columns = (Column(head, overflow="fold") for head in heads)
+        table = Table(*columns, title=board.told, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
         for key, group in own.groupby(keys, sort=False):
             first = group.loc[group["ratio"].idxmin()]
             shown = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
@@ -232,34 +212,34 @@ def _advice(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
             measured = with_error(first[metric], first[f"{metric}_se"])
             table.add_row(*map(escape, (*shown, first["who"], measured, rivals, sure)))
         if board is Board.READS:
-            out.print("For comparison only, because a release would not be private:", highlight=False)
+            out.print("For comparison only, because a release would not be private:")
         out.print(table)
     left_out: dict[str, list[str]] = {}
-    for place, reason in found.run.left_out:
-        left_out.setdefault(reason, []).append(place)
-    for reason, places in left_out.items():
-        notes().print(f"left out: {escape(', '.join(places))}: {escape(reason)}", soft_wrap=True)
+    for combination, reason in comparison.run.left_out:
+        left_out.setdefault(reason, []).append(combination)
+    for reason, combinations in left_out.items():
+        notes().print(f"left out: {escape(', '.join(combinations))}: {escape(reason)}")
     if any("bound is declared" in reason for reason in left_out):
         notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")
 
 
-def _covered(out: Console, found: Comparison, numbers: pd.DataFrame) -> None:
+def _print_coverage(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
     """Print what the intervals are about; with one draw of generated data, also how to have more."""
-    from dpbench.compare.tables import covered
+    from dpbench.ranking.tables import covered
 
-    more = " (--data-seeds 3 draws three)" if len(found.run.data_seeds) == 1 else ""
-    told = covered(numbers, generated=bool(found.run.data_seeds))
-    out.print(f"Intervals and verdicts are about {told}{more}.", highlight=False, soft_wrap=True)
+    more = " (--data-seeds 3 draws three)" if len(comparison.run.data_seeds) == 1 else ""
+    about = covered(numbers, generated=bool(comparison.run.data_seeds))
+    out.print(f"Intervals and verdicts are about {about}{more}.")
 
 
-def _save(found: Comparison) -> None:
+def _save(comparison: Comparison) -> None:
     """Save the figure of the board, with the newcomer highlighted."""
     from dpbench.figures.style import paper_style, plt
 
-    path = found.run.results / "figures" / f"{found.run.label}.png"
+    path = comparison.run.results / "figures" / f"{comparison.run.label}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure = found.figure()
+    figure = comparison.figure()
     with paper_style():
         figure.savefig(path, metadata={"Software": None})
     plt.close(figure)
-    notes().print(f"wrote {path}", soft_wrap=True)
+    notes().print(f"wrote {path}")

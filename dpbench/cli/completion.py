@@ -8,47 +8,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 
 from dpbench.cli.dispatch import VERBS
-from dpbench.config.catalogue import ENTRIES, GROUPS, options
+from dpbench.config.catalogue import ENTRIES, GROUPS, options, settings
 from dpbench.config.selection import ALL, papers
 
-BASH = """_dpbench() {
-  local IFS=$'\\n'
-  # `=` and `,` stay inside a word, so that experiment=gs/fi<TAB> completes.
-  local line="${COMP_LINE:0:COMP_POINT}"
-  local current="${line##* }"
-  COMPREPLY=($(python -m dpbench completion words "$line" 2>/dev/null))
-  local cut="${current%"${current##*[=:]}"}"
-  case "$current" in  # bash treats a quoted word as one word, without its quote
-    \\'*|\\"*) cut="${current:0:1}" ;;
-  esac
-  COMPREPLY=("${COMPREPLY[@]#"$cut"}")
-}
-_dpbench_python() {
-  if [[ "$COMP_LINE" =~ ^[^\\ ]+\\ +-m\\ +dpbench\\  ]]; then
-    compopt -o nospace
-    _dpbench
-  fi
-}
-complete -o nospace -F _dpbench dpbench
-complete -o default -o bashdefault -F _dpbench_python python python3
-"""
-ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + BASH
-
-RUN_KEYS = (
-    "name=",
-    "epsilon=",
-    "trials=",
-    "seed=",
-    "data_seed=",
-    "data_seeds=",
-    "noise=exact",
-    "results=",
-    "dry=true",
-    "figure=false",
-    "runner.jobs=",
-)
+SCRIPT = Path(__file__).parent / "templates" / "completion.bash"
 RUN_FLAGS = ("--cfg", "--config-dir", "--help", "--verbose", "-m")
 PREFIX = re.compile(r"^\S+\s+-m\s+dpbench(?=\s)")
 DATASET_KEYS = ("path", "source", "bound")
@@ -62,7 +28,9 @@ def main(argv: list[str]) -> int:
     if args.what == "words":
         print("\n".join(candidates(args.line)))
     else:
-        print(BASH if args.what == "bash" else ZSH)
+        if args.what == "zsh":
+            print("autoload -U +X bashcompinit && bashcompinit")
+        print(SCRIPT.read_text(encoding="utf-8"))
     return 0
 
 
@@ -107,32 +75,32 @@ def _run(current: str) -> list[str]:
         names = list(dict.fromkeys([*options(group), *([*papers(), ALL] if group == "experiment" else ())]))
         *before, last = value.lstrip("[").split(",")  # several experiments, datasets and so on are separated by commas
         start = bare[: len(bare) - len(last)]
-        found = [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
+        matching = [f"{start}{name}" for name in names if name.startswith(last) and name not in before]
         # Offer how the list can continue; otherwise the shell would close the quote.
-        if len(found) == 1 and value.startswith("["):
-            found = [f"{found[0]}{sign}" for sign in ("]", ",")]
+        if len(matching) == 1 and value.startswith("["):
+            matching = [f"{matching[0]}{sign}" for sign in ("]", ",")]
     elif not equals and bare.count(".") and bare.partition(".")[0] in ENTRIES:
-        found = [word for word in _parameters(*bare.split(".", 2)[:2]) if word.startswith(bare)]
+        matching = [word for word in _parameters(*bare.split(".", 2)[:2]) if word.startswith(bare)]
     else:
-        words = (*(f"{g}=" for g in GROUPS), *(f"{g}." for g in ENTRIES), *RUN_KEYS, *RUN_FLAGS)
-        found = [word for word in words if word.startswith(bare)]
-    return [quote + word for word in found]
+        words = (*(f"{g}=" for g in GROUPS), *(f"{g}." for g in ENTRIES))
+        words += (*(f"{key}=" for key in settings()), "runner.jobs=", *RUN_FLAGS)
+        matching = [word for word in words if word.startswith(bare)]
+    return [quote + word for word in matching]
 
 
 def _parameters(group: str, name: str) -> list[str]:
     """`mechanism.gs.w=` and so on; before the second dot, the names themselves."""
     names = options(group)
     if name not in names:
-        return [f"{group}.{one}." for one in names]
+        return [f"{group}.{known}." for known in names]
     from dpbench.config import catalogue
-    from dpbench.config.classes import REGISTRIES
+    from dpbench.config.entries import REGISTRIES
 
     if group == "dataset":
         entry = catalogue.dataset(name)
         classes = [cls for cls in (entry.generator, entry.files) if cls]
         more: tuple[str, ...] = DATASET_KEYS
     else:
-        document = catalogue.option(group, name)
-        classes, more = [str(document.mapping[name]["class"])] if document else [], ()
-    found = {parameter for cls in classes for parameter in REGISTRIES[group].parameters(cls) or ()}
-    return sorted(f"{group}.{name}.{parameter}=" for parameter in {*found, *more})
+        classes, more = [getattr(catalogue, group)(name).cls], ()
+    parameters = {parameter for cls in classes for parameter in REGISTRIES[group].parameters(cls) or ()}
+    return sorted(f"{group}.{name}.{parameter}=" for parameter in {*parameters, *more})

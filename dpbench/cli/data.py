@@ -3,69 +3,70 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from dpbench.cli import common, data_show
+from dpbench.cli import common
 from dpbench.config import catalogue
-from dpbench.config.catalogue import DatasetEntry
-from dpbench.errors import UserError, unknown
+from dpbench.config.catalogue import SCALES, DatasetEntry
+from dpbench.errors import UserError, one_of, unknown
 from dpbench.paths import cache
 from dpbench.sources import cards
+from dpbench.storage.numbers import plain, with_error
+
+if TYPE_CHECKING:
+    from dpbench.model.setting import Dataset
+    from dpbench.ranking.calibration import Measured
 
 ROOMY = 110  # smallest terminal width at which titles fit beside the other columns
 ORIGINAL = (
     "Originals: get = python -m dpbench data get NAME; own = your own files, by dataset.NAME.path=FOLDER; - = none."
 )
+BAR = 24  # characters of a full bar, if there is space
+SHARE = 8  # characters of the share after a bar
+MATCHED = "generator, files' sizes"
+"""The form of a dataset that is generated with the sizes of its original files."""
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench data", description=__doc__)
+    parser = common.parser_of("data", __doc__)
     verbs = parser.add_subparsers(dest="what", required=True, metavar="list | show NAME | get NAME | where")
     verbs.add_parser("list", help="every dataset: its kind, and what is stored here")
     show = verbs.add_parser("show", help="card, statistics beside the paper's, shape, generator against original")
-    show.add_argument("name")
-    show.add_argument("parameters", nargs="*", help="parameters of the generator or reader, such as ids=all")
-    show.add_argument("--path", help="the original files (default: what `data get` fetched)")
-    show.add_argument(
-        "--scale", default="laptop", help="scale of the generator: smoke, laptop or paper (default: laptop)"
-    )
-    show.add_argument("--epsilon", default="ln2", help="budget of the compared mechanisms (default: ln2)")
-    show.add_argument("--trials", type=int, default=5, help="trials per mechanism; 0: compare shapes only (default: 5)")
-    get = verbs.add_parser("get", help="fetch the original files from their official address")
-    get.add_argument("name")
-    get.add_argument("--from", dest="mirror", help="another address of the same files")
-    get.add_argument(
-        "--again", action="store_true", help="fetch again; the old files are kept until the new ones are complete"
-    )
+    add = show.add_argument
+    add("name")
+    add("parameters", nargs="*", help="parameters of the generator or reader, such as ids=all")
+    add("--path", help="the original files (default: what `data get` fetched)")
+    add("--scale", default="laptop", help="scale of the generator: smoke, laptop or paper (default: laptop)")
+    add("--epsilon", default="ln2", help="budget of the compared mechanisms (default: ln2)")
+    add("--trials", type=int, default=5, help="trials per mechanism; 0: compare shapes only (default: 5)")
+    add = verbs.add_parser("get", help="fetch the original files from their official address").add_argument
+    add("name")
+    add("--from", dest="mirror", help="another address of the same files")
+    again = "fetch again; the old files are kept until the new ones are complete"
+    add("--again", action="store_true", help=again)
     verbs.add_parser("where", help="the folders of downloads and of built data")
     args, rest = parser.parse_known_args(argv)
     if any(word.startswith("-") for word in rest) or (rest and args.what != "show"):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:  # parameters after an option
         args.parameters += rest
-    console = common.console()
     if getattr(args, "name", None) and args.name not in catalogue.options("dataset"):
         raise unknown("dataset", args.name, catalogue.options("dataset"))
-    verb: Callable[[argparse.Namespace, Console], int] = {
-        "list": _list,
-        "show": data_show.show,
-        "get": _get,
-        "where": _where,
-    }[args.what]
-    return verb(args, console)
+    return {"list": _list, "show": _show, "get": _get, "where": _where}[args.what](args, common.console())
 
 
 def _list(args: argparse.Namespace, console: Console) -> int:
-    table = Table(caption=ORIGINAL, caption_justify="left")
     heads = ["name", "kind", "here", "original", "what it is"]
     heads = heads if console.width >= ROOMY else heads[:-1]  # `show` also has the title
-    for head in heads:
-        table.add_column(head, no_wrap=head in ("name", "kind", "original"))
+    columns = [Column(head, no_wrap=head in ("name", "kind", "original")) for head in heads]
+    table = Table(*columns, caption=ORIGINAL, caption_justify="left")
     for name in catalogue.options("dataset"):
         entry, card = catalogue.dataset(name), cards.load(name)
         original = "fetched" if cards.fetched(name) else "get" if card.files else "own" if entry.files else "-"
@@ -77,24 +78,23 @@ def _list(args: argparse.Namespace, console: Console) -> int:
 
 def _here(entry: DatasetEntry) -> str:
     """Which forms of a dataset are already on this machine."""
-    from dpbench.config.catalogue import SCALES
     from dpbench.config.entries import dataset_of
     from dpbench.sources.cache import origins, peek
 
-    built = [s for s in SCALES if entry.generator and peek(dataset_of(entry.generated(), s).spec)]
+    built = [s for s in SCALES if entry.generator and peek(dataset_of(entry.generated(), s))]
     came = origins(entry.name)
     # Built data may also have another kind or other parameters than those of the scales.
-    found = [f"generated ({', '.join(built)})"] if built else ["generated"] if None in came else []
-    found += ["files"] if cards.fetched(entry.name) or came - {None} else []
-    return ", ".join(found) or "nothing"
+    forms = [f"generated ({', '.join(built)})"] if built else ["generated"] if None in came else []
+    forms += ["files"] if cards.fetched(entry.name) or came - {None} else []
+    return ", ".join(forms) or "nothing"
 
 
 def _where(args: argparse.Namespace, console: Console) -> int:
     for what, folder in (("built data", cache() / "data"), ("downloads", cards.downloads())):
         size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) if folder.is_dir() else 0
-        console.print(f"{what}: {folder} ({size / 1e6:,.1f} MB)", highlight=False, soft_wrap=True)
-    console.print(f"cards: {cards.CARDS}", highlight=False, soft_wrap=True)
-    console.print("DPBENCH_CACHE names another folder for the first two.", highlight=False)
+        console.print(f"{what}: {folder} ({size / 1e6:,.1f} MB)")
+    console.print(f"cards: {cards.CARDS}")
+    console.print("DPBENCH_CACHE names another folder for the first two.")
     return 0
 
 
@@ -105,52 +105,54 @@ def _get(args: argparse.Namespace, console: Console) -> int:
     notes = common.notes()
     before = (cards.downloads() / args.name).is_dir()
     if args.again or not before:
-        data_show.print_facts(card, console)
+        _print_facts(card, console)
         if not card.files:
             raise UserError(_no_address(card))
     try:
         with _progress(notes) as progress:
-            folder, found = fetch(card, mirror=args.mirror, again=args.again, progress=progress)
+            folder, sums = fetch(card, mirror=args.mirror, again=args.again, progress=progress)
     except FetchError as error:
         kept = "; the files fetched before are kept" if args.again and before else ""
-        notes.print(f"dpbench: {error}{kept}", soft_wrap=True, markup=False)
+        notes.print(f"dpbench: {error}{kept}", markup=False)
         return 1
     for file in card.files:
-        known, sha256 = file.checksum, f"sha256:{found[file.name]}"
+        known, sha256 = file.checksum, f"sha256:{sums[file.name]}"
         unpacked = before and not args.again and not (folder / file.name).is_file()
         holds = "held when it was unpacked, and its files are unchanged" if unpacked else "holds"
         sure = "the card has no checksum to compare with" if known == cards.UNKNOWN else f"checksum {known} {holds}"
-        more = f"; {sha256}" if known != sha256 else ""
-        console.print(f"{file.name}: {sure}{more}", highlight=False, soft_wrap=True)
+        console.print(f"{file.name}: {sure}{f'; {sha256}' if known != sha256 else ''}")
     state = "was fetched before" if before and not args.again else "is here now"
-    console.print(f"{args.name} {state}: {folder}", highlight=False, soft_wrap=True)
-    console.print(
-        f"Use it: python -m dpbench run ... dataset.{args.name}.source=files", highlight=False, soft_wrap=True
-    )
+    console.print(f"{args.name} {state}: {folder}")
+    console.print(f"Use it: python -m dpbench run ... dataset.{args.name}.source=files")
     return 0
+
+
+def _print_facts(card: cards.Card, console: Console) -> None:
+    """What the original is, its publisher, its licence, and where its files are."""
+    facts = {"what": card.title, "publisher": card.publisher, "page": card.page, "licence": card.licence}
+    for name, fact in facts.items():
+        if fact:
+            console.print(f"[bold]{name}[/]: ", end="")
+            console.print(str(fact), markup=False)
+    for file in card.files:
+        about = ", ".join(filter(None, (file.size, f"checksum {file.checksum}")))
+        console.print(f"[bold]file[/]: {file.address} ({about})")
 
 
 def _no_address(card: cards.Card) -> str:
     where = f" Its page is {card.page}." if card.page else ""
-    reads = catalogue.dataset(card.name).files
-    use = (
-        f"With the files: dataset.{card.name}.path=FOLDER" if reads else "It is generated, and no files of it are read"
-    )
+    with_files = f"With the files: dataset.{card.name}.path=FOLDER"
+    use = with_files if catalogue.dataset(card.name).files else "It is generated, and no files of it are read"
     return f"{card.name} has no address to fetch it from.{where} {use}"
 
 
 @contextmanager
 def _progress(notes: Console) -> Iterator[Callable[[str, int, int | None], None]]:
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich import progress as rich
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=notes, disable=not notes.is_terminal) as bars:
+    size = (rich.DownloadColumn(), rich.TransferSpeedColumn(), rich.TimeRemainingColumn())
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *size)
+    with rich.Progress(*columns, console=notes, disable=not notes.is_terminal) as bars:
         tasks: dict[str, Any] = {}
 
         def advance(name: str, have: int, total: int | None) -> None:
@@ -159,3 +161,154 @@ def _progress(notes: Console) -> Iterator[Callable[[str, int, int | None], None]
             bars.update(tasks[name], completed=have, total=total)
 
         yield advance
+
+
+# `show`
+
+
+def _show(args: argparse.Namespace, console: Console) -> int:
+    """The whole page of a dataset."""
+    from dpbench.mechanisms.base import parse_epsilon
+    from dpbench.ranking import calibration
+
+    epsilon = parse_epsilon(args.epsilon)  # before anything is built
+    card = cards.load(args.name)
+    console.rule(args.name)
+    _print_facts(card, console)
+    if card.text:
+        from rich.markdown import Markdown
+
+        console.print(Markdown(card.text))
+    if card.ratios:
+        console.print(f"[bold]{cards.RATIOS}[/]: {card.shown_ratios}")
+    forms = _forms(args, common.notes())
+    if not forms:
+        get = f", or python -m dpbench data get {args.name}" if card.files else ""
+        console.print(f"There is no data here: give --path FILE or FOLDER{get}")
+        return 0
+    console.print(_statistics(card, forms))
+    for table in _shapes(forms, console.width):
+        console.print(table)
+    if args.trials > 0:
+        kind = next(iter(forms.values())).kind
+        if MATCHED in forms:  # it replaces the form of the scale
+            forms.pop(f"generator, {args.scale}", None)
+        console.print(_errors(forms, calibration.MEASURES[kind], epsilon, args.trials))
+    return 0
+
+
+def _forms(args: argparse.Namespace, notes: Console) -> dict[str, Any]:
+    """The dataset in every available form: generated at a scale, from files, generated at the files' sizes."""
+    from dpbench import documents
+    from dpbench.config.entries import dataset_of
+    from dpbench.ranking import calibration
+    from dpbench.sources.cache import open_dataset
+
+    one_of("--scale", args.scale, SCALES)
+    given = {}
+    for word in args.parameters:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"cannot read {word!r}: expected a parameter such as ids=all")
+        given[key] = documents.value(value)
+    entry = catalogue.dataset(args.name).changed(given)
+    forms: dict[str, Any] = {}
+
+    def say(text: str) -> None:
+        notes.print(text, markup=False)
+
+    def add(form: str, dataset: Dataset) -> None:
+        forms[form] = open_dataset(dataset, say=lambda text: say(f"{form}: {text}")).data
+
+    if entry.generator:
+        add(f"generator, {args.scale}", dataset_of(entry.generated(), args.scale))
+    path = args.path or entry.path or cards.fetched(args.name)
+    if path and not entry.files:
+        raise UserError(f"{args.name} has no original files that dpbench reads: expected no --path")
+    if path:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            add("files", dataset_of(entry.from_files(path), args.scale))
+        for warning in caught:
+            say(f"warning: {warning.message}")
+        try:
+            matched = calibration.matched(args.name, forms["files"].kind, forms["files"])
+            if matched is not None:
+                add(MATCHED, matched)
+        except UserError as error:
+            say(f"The generator cannot use the files' sizes: {error}")
+    return forms
+
+
+def _side_by_side(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
+    """A table of numbers: one row for every key of any column."""
+    table = Table("", *(Column(head, justify="right") for head in columns), title=title)
+    for key in dict.fromkeys(key for values in columns.values() for key in values):
+        table.add_row(key.replace("_", " "), *(_number(values.get(key)) for values in columns.values()))
+    return table
+
+
+def _statistics(card: cards.Card, forms: Mapping[str, Any]) -> Table:
+    columns = {name: data.statistics() for name, data in forms.items()}
+    for facts, key, usual in ((card.original, "of", "original"), (card.paper, "table", "paper")):
+        if values := {name: value for name, value in facts.items() if name != key}:
+            columns = {str(facts.get(key, usual)): values} | columns
+    return _side_by_side("Statistics", columns)
+
+
+def _shapes(forms: Mapping[str, Any], width: int) -> list[Table]:
+    """For each shape a table of statistics and a plot, the forms side by side, within `width` characters."""
+    from dpbench.ranking import calibration
+
+    shapes = {name: calibration.shapes(data) for name, data in forms.items()}
+    tables = []
+    for shape in next(iter(shapes.values())):
+        title = f"{shape[0].upper()}{shape[1:]}"
+        parts = {name: values[shape] for name, values in shapes.items() if shape in values}
+        outlines = {name: calibration.outline(values) for name, values in parts.items()}
+        bars = {name: calibration.histogram(values) for name, values in parts.items()}
+        plot = Table(Column("", justify="right", no_wrap=True), *bars, title=title, box=None, padding=(0, 2))
+        steps = calibration.combined(bars)
+        room = (width - max(map(len, steps), default=0) - 4) // len(bars) - 4 - SHARE  # 4: the space around a column
+        full = max(1, min(BAR, room))
+        most = max((share for h in bars.values() for share in h.values()), default=1.0)
+        for step in steps:
+            plot.add_row(step, *(_bar(h.get(step, 0.0) / most, h.get(step, 0.0), full) for h in bars.values()))
+        tables += [_side_by_side(f"{title}: quantiles of the non-empty ones", outlines), plot]
+    return tables
+
+
+def _bar(length: float, share: float, full: int) -> str:
+    """A bar of this length, relative to `full` characters, and the share it represents."""
+    return f"{'█' * round(full * length) or '▏'} {100 * share:.2g} %" if share else ""
+
+
+def _errors(forms: Mapping[str, Any], measure: tuple[str, str], epsilon: float, trials: int) -> Table:
+    from dpbench.ranking.calibration import errors
+
+    how = f"mean of {trials} trials" if trials > 1 else "one trial"
+    heads = [*forms, "generator / files"] if {"files", MATCHED} <= {*forms} else [*forms]
+    columns = (Column(head, justify="right") for head in heads)
+    table = Table("mechanism", *columns, title=f"{measure[1]} of {measure[0]}, ε = {epsilon:.4g}, {how}")
+    measured = {form: errors(data, epsilon, trials) for form, data in forms.items()}
+    for name in next(iter(measured.values())):
+        values = [by_name[name] for by_name in measured.values()]
+        cells = [v if isinstance(v, str) else _measured(v, measure[1]) for v in values]
+        if len(heads) > len(forms):
+            ours, theirs = measured[MATCHED][name], measured["files"][name]
+            numbers = not isinstance(ours, str) and not isinstance(theirs, str) and theirs.mean
+            cells.append(f"{ours.mean / theirs.mean:.2f}" if numbers else "")  # type: ignore[union-attr]
+        table.add_row(name, *cells)
+    return table
+
+
+def _measured(value: Measured, usual: str) -> str:
+    """Mean and standard error, and the metric's name if it is not the one in the table's title."""
+    other = "" if value.metric == usual else f"{value.metric.replace('_', ' ')}: "
+    return f"{other}{with_error(value.mean, value.spread) if math.isfinite(value.spread) else plain(value.mean, 4)}"
+
+
+def _number(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"

@@ -95,20 +95,19 @@ def _with_own(verb: str, words: list[str]) -> list[str]:
     """
     if verb == "run":
         return words
-    from dpbench.config.folders import HERE, is_own, own_folders
+    from dpbench.config import catalogue
+    from dpbench.config.catalogue import HERE, is_own, own_folders
 
     if verb == "check":
-        given = any(word.partition("=")[0] == "--config-dir" for word in words)
-        return words if given or not is_own(Path(HERE)) else [*words, "--config-dir", HERE]
-    from dpbench.config import catalogue
-
+        named = any(word.partition("=")[0] == "--config-dir" for word in words)
+        return words if named or not is_own(Path(HERE)) else [*words, "--config-dir", HERE]
     parser = argparse.ArgumentParser(prog=f"python -m dpbench {verb}", add_help=False, allow_abbrev=False)
     parser.add_argument("--config-dir", action="append", default=[])
-    found, rest = parser.parse_known_args(words)
+    given, rest = parser.parse_known_args(words)
     if verb == "new":  # `new` creates the folder if it does not exist yet
-        catalogue.use(*own_folders([folder for folder in found.config_dir if Path(folder).is_dir()]))
+        catalogue.use(*own_folders([folder for folder in given.config_dir if Path(folder).is_dir()]))
         return words
-    catalogue.use(*own_folders(found.config_dir))
+    catalogue.use(*own_folders(given.config_dir))
     return rest
 
 
@@ -123,7 +122,7 @@ def _terminated(*_: Any) -> None:
 _plain_warning = warnings.formatwarning
 
 
-def _warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+def _warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
     """Show our own warnings as messages to the user, without the place in the code."""
     own = category.__module__.partition(".")[0] == "dpbench"
-    return f"dpbench: {message}\n" if own else _plain_warning(message, category, *place, **more)
+    return f"dpbench: {message}\n" if own else _plain_warning(message, category, *where, **more)

@@ -13,9 +13,9 @@ from pathlib import Path
 from dpbench.config.catalogue import options
 from dpbench.errors import unknown
 from dpbench.figures.metadata import EVERY_FORMAT, FORMATS
-from dpbench.results import record
-from dpbench.results.commands import RESULTS, not_run, run_command, stored
-from dpbench.results.run import Run
+from dpbench.model.run import Run
+from dpbench.storage import record
+from dpbench.storage.commands import RESULTS, not_run, run_command, stored
 
 
 def main(argv: list[str]) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from dpbench.cli.common import console
+from dpbench.cli.common import console, parser_of
 from dpbench.config import catalogue
 from dpbench.errors import UserError, one_of
 
@@ -20,50 +19,48 @@ NOISE = (
     "Float noise is for research: it has gaps that can reveal the input (Mironov 2012). "
     'For a real release: mechanism.release(data, epsilon=..., rng="secure", noise="exact"), and no "NOT PRIVATE" beside it.'
 )
-WHAT = ("mechanisms", "datasets", "experiments", "tasks")
+HEADS = {
+    "mechanisms": ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"),
+    "datasets": ("name", "data", "generator", "original format", "size at scale=paper"),
+    "experiments": ("id", "what it shows"),
+    "tasks": ("name", "data", "what it asks", "metrics"),
+}
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench list", description=__doc__)
-    parser.add_argument("what", help=" | ".join(WHAT))
+    parser = parser_of("list", __doc__)
+    parser.add_argument("what", help=" | ".join(HEADS))
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
     parser.add_argument("--config-dir", help="your own configuration folder, besides ./conf")
     args = parser.parse_args(argv)
-    one_of("list", args.what, WHAT)
-    heads, rows = {"mechanisms": _mechanisms, "datasets": _datasets, "experiments": _experiments, "tasks": _tasks}[
-        args.what
-    ]()
+    one_of("list", args.what, HEADS)
+    rows = {"mechanisms": _mechanisms, "datasets": _datasets, "experiments": _experiments, "tasks": _tasks}[args.what]()
+    heads = HEADS[args.what]
     if args.json:
         print(json.dumps([dict(zip(heads, row, strict=True)) for row in rows], indent=2, ensure_ascii=False))
         return 0
-    table = Table(show_lines=args.what in ("mechanisms", "tasks"))
-    for head in heads:
-        table.add_column(head, overflow="fold")
+    columns = (Column(head, overflow="fold") for head in heads)
+    table = Table(*columns, show_lines=args.what in ("mechanisms", "tasks"))
     for row in rows:
         table.add_row(*map(escape, row))
     console(WIDTH).print(table)
     if args.what == "mechanisms":
-        console(WIDTH).print(NOISE, highlight=False, soft_wrap=True)
+        console(WIDTH).print(NOISE)
     return 0
 
 
-def _mechanisms() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+def _mechanisms() -> Iterator[tuple[str, ...]]:
     from dpbench.mechanisms.base import MECHANISMS
 
-    def rows() -> Iterable[tuple[str, ...]]:
-        for name, cls in MECHANISMS.items():
-            yield _mechanism(name, cls, {})
-        known = MECHANISMS.names()
-        for name in catalogue.options("mechanism"):
-            if name in known:
-                continue
+    for name, cls in MECHANISMS.items():
+        yield _mechanism(name, cls, {})
+    for name in catalogue.options("mechanism"):
+        if name not in MECHANISMS.names():
             try:
                 entry = catalogue.mechanism(name)
-                yield _mechanism(name, MECHANISMS.get(entry.cls), dict(entry.parameters))
+                yield _mechanism(name, MECHANISMS.get(entry.cls), dict(entry.params))
             except UserError as problem:  # one broken file of a user must not hide all others
                 yield (name, "own", "", "", "", f"cannot be used: {problem}", "")
-
-    return ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"), rows()
 
 
 def _mechanism(name: str, cls: Any, given: dict[str, Any]) -> tuple[str, ...]:
@@ -72,58 +69,36 @@ def _mechanism(name: str, cls: Any, given: dict[str, Any]) -> tuple[str, ...]:
     defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING} | given
     parameters = ", ".join(f"{key}={value!r}" for key, value in defaults.items())
     try:
-        made = cls(**{key: value for key, value in given.items() if not isinstance(value, list)})
-        caveat, inexact = made.not_private(), made.inexact()
+        mechanism = cls(**{key: value for key, value in given.items() if not isinstance(value, list)})
+        caveat, inexact = mechanism.not_private(), mechanism.inexact()
     except (TypeError, AttributeError, UserError):
         caveat, inexact = "", "" if hasattr(cls, "inexact") else "its `release` decides"
     reconstructed = getattr(cls, "reconstructed", "")
-    notes = [f"NOT PRIVATE by default: {caveat}" if caveat else ""]
-    notes.append(f"reconstructed: {reconstructed}" if reconstructed else "")
-    paper, place = getattr(cls, "paper", "") or "own", getattr(cls, "place", "")
+    notes = [f"NOT PRIVATE by default: {caveat}"] if caveat else []
+    notes += [f"reconstructed: {reconstructed}"] if reconstructed else []
+    paper = ", ".join(filter(None, (getattr(cls, "paper", "") or "own", getattr(cls, "place", ""))))
     stated = "; ".join(filter(None, (getattr(cls, "privacy", "not stated"), getattr(cls, "neighbours", ""))))
-    return (
-        name,
-        f"{paper}, {place}" if place else paper,
-        " ".join(getattr(cls, "kinds", ("incidence",))),
-        stated,
-        parameters,
-        "\n".join(filter(None, notes)),
-        f"no: {inexact}" if inexact else "yes",
-    )
+    kinds = " ".join(getattr(cls, "kinds", ("incidence",)))
+    return name, paper, kinds, stated, parameters, "\n".join(notes), f"no: {inexact}" if inexact else "yes"
 
 
-def _datasets() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
-    def rows() -> Iterable[tuple[str, ...]]:
-        for name in catalogue.options("dataset"):
-            entry = catalogue.dataset(name)
-            paper = entry.sizes.get("paper", {})
-            size = ", ".join(f"{k}={v:,}" if isinstance(v, int) else f"{k}={v}" for k, v in paper.items())
-            yield (name, entry.kind or "any", entry.generator or "-", entry.files or "-", size)
-
-    return ("name", "data", "generator", "original format", "size at scale=paper"), rows()
+def _datasets() -> Iterator[tuple[str, ...]]:
+    for name in catalogue.options("dataset"):
+        entry = catalogue.dataset(name)
+        paper = entry.sizes.get("paper", {})
+        size = ", ".join(f"{k}={v:,}" if isinstance(v, int) else f"{k}={v}" for k, v in paper.items())
+        yield name, entry.kind or "any", entry.generator or "-", entry.files or "-", size
 
 
-def _experiments() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
-    def rows() -> Iterable[tuple[str, ...]]:
-        for name in catalogue.options("experiment"):
-            yield name, catalogue.title(name)
-
-    return ("id", "what it shows"), rows()
+def _experiments() -> Iterator[tuple[str, ...]]:
+    for name in catalogue.options("experiment"):
+        yield name, catalogue.title(name)
 
 
-def _tasks() -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+def _tasks() -> Iterator[tuple[str, ...]]:
     from dpbench.tasks.base import TASKS
 
-    def rows() -> Iterable[tuple[str, ...]]:
-        for name, cls in _all_tasks():
-            metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in getattr(cls, "metrics", ()))
-            yield name, " ".join(getattr(cls, "kinds", ())), (cls.__doc__ or "").split("\n")[0], metrics
-
-    def _all_tasks() -> Iterable[tuple[str, Any]]:
-        yield from TASKS.items()
-        for name in catalogue.options("task"):
-            document = catalogue.option("task", name)
-            if name not in TASKS.names() and document is not None:
-                yield name, TASKS.get(str(document.mapping.get(name, {}).get("class")))
-
-    return ("name", "data", "what it asks", "metrics"), rows()
+    own = [name for name in catalogue.options("task") if name not in TASKS.names()]
+    for name, cls in (*TASKS.items(), *((name, TASKS.get(catalogue.task(name).cls)) for name in own)):
+        metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in getattr(cls, "metrics", ()))
+        yield name, " ".join(getattr(cls, "kinds", ())), (cls.__doc__ or "").split("\n")[0], metrics

@@ -8,7 +8,7 @@ from pathlib import Path
 from dpbench.cli.common import notes
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_file
-from dpbench.results.commands import RESULTS, not_run
+from dpbench.storage.commands import RESULTS, not_run
 
 
 def main(argv: list[str]) -> int:

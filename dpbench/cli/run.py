@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
-from dpbench.cli import common, run_shards
+from dpbench.cli import common, run_plan
 from dpbench.cli import run_tables as tables
-from dpbench.cli.progress import preparing, progress_bar
-from dpbench.cli.words import OWN, check_words
 from dpbench.config.catalogue import GROUPS, options
 from dpbench.config.compose import compose_each, config_folders, hydra_main
+from dpbench.config.messages import OWN, check_words
 from dpbench.config.schema import RunConfig
+from dpbench.engine.execute import Result, execute
 from dpbench.engine.plan import Plan, make_plan, require_settings
-from dpbench.engine.runner import Result, execute
-from dpbench.errors import UserError
+from dpbench.engine.progress import Progress, display
+from dpbench.errors import Failed, UserError
+from dpbench.model.run import Run
 from dpbench.paths import CONF
-from dpbench.results.commands import run_command
-from dpbench.results.folder import is_old
-from dpbench.results.run import Run
-from dpbench.results.store import Store
+from dpbench.storage.commands import run_command
+
+if TYPE_CHECKING:
+    from dpbench.storage.tracking import Tracker
 
 HELP = """python -m dpbench run: datasets x mechanisms x epsilons, repeated in parallel, stored, logged and drawn.
 
@@ -64,10 +64,8 @@ def main(argv: list[str]) -> int:
     verbose = "--verbose" in argv
     argv = [word for word in argv if word not in OWN]
     if several := compose_each(argv):
-        from dpbench.cli.run_together import run_together
-
-        return run_together(several, verbose=verbose)
-    return hydra_main(argv, partial(run_once, verbose=verbose))
+        return run_all(several, verbose=verbose)
+    return hydra_main(argv, lambda config: run_all({config.name: config}, verbose=verbose))
 
 
 def help_text(folders: list[Path]) -> str:
@@ -80,98 +78,113 @@ def help_text(folders: list[Path]) -> str:
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
-def run_once(config: RunConfig, *, verbose: bool = False) -> int:
-    """One run from start to end. Returns the exit status. `verbose`: print the whole traceback of every failure."""
+def run_all(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False) -> int:
+    """One or several runs from start to end, with one set of workers. Returns the exit status.
+
+    Each is saved, printed, drawn and logged as soon as it is done. A problem with one of several does not stop the others;
+    a problem with the only one is raised. `verbose`: print the whole traceback of every failure.
+    """
     console, notes = common.console(), common.notes()
-    check_folder(config.results, notes)
+    alone = len(configs) == 1
     began = time.perf_counter()
-    with preparing(notes) as say:
-        plan = make_plan(config, say=say)
-    store = Store(config.results, say=warning(notes))
-    if config.dry:
-        tables.print_plan(console, plan, store)
-        run_shards.print_overview(console, [plan])
-        return 0
-    require_settings(plan)
-    plan.run.save()
-    result = _execute(plan, store, notes)
-    whole = finish(
-        replace(plan.run, seconds=time.perf_counter() - began), result, store, plan, (console, notes), verbose=verbose
-    )
-    if not whole:
-        run_shards.print_next(console, config)
-        return 1 if result.failed else 0
-    _print_next(console, config)
-    return 1 if result.failed else 0
+    problems: dict[str, str] = {}
+    results: list[Result] = []
+    for folder in dict.fromkeys(config.results for config in configs.values() if isinstance(config, RunConfig)):
+        common.check_folder(folder, notes)
+    with display(console=notes) as progress:
+        plans = _plans(configs, problems, progress, notes)
+        dry = any(plan.config.dry for plan in plans)
+        tracker = None if dry else _tracker(plans)
+        for result in execute([] if dry else plans, progress):
+            try:
+                result.require_done()
+                _finish(result, tracker, console, notes, verbose)
+            except (UserError, Failed, OSError) as problem:
+                if alone:
+                    raise
+                problems[result.plan.run.name] = str(problem)
+            results.append(result)
+    if dry:
+        run_plan.print_plans(console, plans, progress.say)
+    elif not alone:
+        seconds = time.perf_counter() - began
+        console.print(f"{len(plans)} experiments: {_counts(results)}; {seconds:.1f} s", highlight=False)
+    for name, reason in problems.items():
+        notes.print(f"[red]not run[/]: {name}: {escape(reason)}", soft_wrap=True)
+    if tracker:
+        _wait_for(tracker, notes)
+    if alone and results:
+        _print_next(console, results[0])
+    return 1 if problems or any(result.failed for result in results) else 0
 
 
-def finish(
-    run: Run,
-    result: Result,
-    store: Store,
-    plan: Plan,
-    consoles: tuple[Console, Console],
-    *,
-    verbose: bool = False,
-) -> bool:
-    """Save an executed run, print its table, draw and log it. False if other shards must complete it first."""
-    (console, notes), config = consoles, plan.config
-    whole = config.runner.part is None or run_shards.complete(plan, store)
-    if config.runner.part is None:  # a shard's time is not the time of the run
-        run.save()
+def _plans(
+    configs: Mapping[str, RunConfig | UserError], problems: dict[str, str], progress: Progress, notes: Console
+) -> list[Plan]:
+    """The plans of all runs, made before any trial: data is built once, and what cannot be run is known early."""
+    plans = []
+    for name, config in configs.items():
+        try:
+            if isinstance(config, UserError):
+                raise config
+            if not config.datasets and len(configs) > 1:  # original files are missing: not an error
+                files = ", ".join(dataset for dataset, _ in config.left_out)
+                notes.print(f"left out: {config.name}: the files of {files} are missing", soft_wrap=True)
+                continue
+            plan = make_plan(config, say=progress.prepare)
+            if not config.dry:
+                require_settings(plan)
+            plans.append(plan)
+        except (UserError, Failed, OSError) as problem:
+            if len(configs) == 1:
+                raise
+            problems[name] = str(problem)
+    return plans
+
+
+def _finish(result: Result, tracker: Tracker | None, console: Console, notes: Console, verbose: bool) -> None:
+    """Print the table of an executed run, draw and log it; only print the counts if other shards must complete it first."""
+    run, config = result.run, result.plan.config
+    whole = run_plan.is_whole(result.plan)
     if whole:
-        tables.print_results(console, run, store, result)
-        tables.print_notes(console, run, store)
+        tables.print_results(console, result)
+        tables.print_notes(console, run)
     tables.print_left_out(notes, run)
-    tables.print_failures(notes, run, result, verbose)
-    console.print(f"{counts(result)}; {run.seconds:.1f} s")
+    tables.print_failures(notes, result, verbose)
+    console.print(f"{_counts([result])}; {run.seconds:.1f} s")
     if config.runner.part is not None:
-        run_shards.print_part(console, plan, store)
+        run_plan.print_part(console, result.plan)
     if whole:
         files = _draw(run, notes) if config.figure else []
-        if config.tracking.enabled:
-            _track(run, config.tracking.uri, files, notes)
+        if tracker and config.tracking.enabled:
+            tracker.add(run, files)
         print_changes(console, run)
-    return whole
 
 
-def counts(result: Result) -> str:
-    return f"{result.computed} trials computed, {result.found} found finished, {result.failed} failed"
+def _counts(results: Sequence[Result]) -> str:
+    computed, found, failed = (sum(getattr(r, name) for r in results) for name in ("computed", "found", "failed"))
+    return f"{computed} trials computed, {found} found finished, {failed} failed"
 
 
-def warning(notes: Console) -> Callable[[str], None]:
-    """A function that shows warnings about the stored files."""
-    return lambda text: notes.print(f"[yellow]{escape(text)}", soft_wrap=True)
+def _tracker(plans: Sequence[Plan]) -> Tracker | None:
+    """What logs to MLflow, if a run is to be logged. It begins while workers compute; trials in this process are timed, and
+    only the last shard of a run is logged."""
+    from dpbench.storage.tracking import Tracker
+
+    config = next((plan.config for plan in plans if plan.config.tracking.enabled), None)
+    if config is None:
+        return None
+    tracker = Tracker(config.tracking.uri, config.results)
+    if config.runner.jobs != 1 and config.runner.part is None:
+        tracker.start()
+    return tracker
 
 
-def check_folder(results: Path, notes: Console) -> None:
-    above = next(place for place in (results.absolute(), *results.absolute().parents) if place.exists())
-    if not above.is_dir():
-        raise UserError(f"results={results}: {above} is a file: expected a folder")
-    if is_old(results):
-        notes.print(f"{results} was written by an earlier version of dpbench: its trials are not read", soft_wrap=True)
-
-
-def carry_out(plan: Plan, store: Store) -> Result:
-    """Compute what is missing of a plan, and show the progress."""
-    return _execute(plan, store, common.notes())
-
-
-def _execute(plan: Plan, store: Store, notes: Console) -> Result:
-    part = plan.config.runner.part
-    name = plan.run.name if part is None else f"{plan.run.name}, shard {part}"
-    with progress_bar(name, run_shards.planned(plan), notes) as (advance, status):
-        return execute(plan, store, advance, lambda text: notes.print(escape(text), soft_wrap=True), status)
-
-
-def _track(run: Run, uri: str | None, files: list[Path], notes: Console) -> None:
-    from dpbench.results.tracking import TrackerDown, track
-
-    try:
-        track(run, uri, files)
-    except TrackerDown as problem:
+def _wait_for(tracker: Tracker, notes: Console) -> None:
+    """Wait a limited time for MLflow, and warn if it does not have everything."""
+    for problem in dict.fromkeys(job.problem for job in tracker.finish() if job.problem):
         notes.print(
-            f"[yellow]warning[/]: MLflow did not accept the results ({escape(str(problem))}). "
+            f"[yellow]warning[/]: MLflow did not accept the results ({escape(problem)}). "
             "They are stored; `python -m dpbench track` logs them later.",
             soft_wrap=True,
         )
@@ -201,12 +214,15 @@ def print_changes(console: Console, run: Run) -> None:
     console.print(escape(text), highlight=False, soft_wrap=True)
 
 
-def _print_next(console: Console, config: RunConfig) -> None:
-    if config.tracking.enabled and not config.tracking.uri:
-        uri = f"sqlite:///{config.results / 'mlflow.db'}"
-        console.print(
-            f"Browse the results: python -m mlflow ui --backend-store-uri {uri}", highlight=False, soft_wrap=True
-        )
+def _print_next(console: Console, result: Result) -> None:
+    from dpbench.storage.mlflow_client import browse_command
+
+    config = result.plan.config
+    if not run_plan.is_whole(result.plan):
+        run_plan.print_next(console, config)
+        return
+    if config.tracking.enabled and (command := browse_command(config.tracking.uri, config.results)):
+        console.print(f"Browse the results: {command}", highlight=False, soft_wrap=True)
     console.print("Try next:", highlight=False)
     for command in ("list experiments", "run experiment=gs/fig7", "run --help"):
         console.print(f"  python -m dpbench {command}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What `run` prints: the table of results with its marks, the plan of a dry run, failures and what was left out."""
+"""What `run` prints about results: their table with its marks, notes, failures and what was left out. Imported by `run`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from dpbench.engine.plan import Plan
-from dpbench.engine.runner import Result, todo
-from dpbench.engine.shards import trials_of
-from dpbench.results.commands import several_draws
-from dpbench.results.failures import ranges
-from dpbench.results.frame import METRIC, PAIRS, SECONDS
-from dpbench.results.numbers import MARK, plain, with_error
-from dpbench.results.run import FLOAT, Run, Setting
-from dpbench.results.store import Store
+from dpbench.engine.execute import Result
+from dpbench.model.run import FLOAT, Run, Setting
+from dpbench.storage.commands import several_draws
+from dpbench.storage.failures import ranges
+from dpbench.storage.frame import METRIC, PAIRS, SECONDS
+from dpbench.storage.numbers import MARK, plain, with_error
+from dpbench.storage.store import Store
 
 MOST_ROWS = 100  # largest number of rows of a printed table
 MOST_NUMBERS = 10  # largest number of failed trials that a line lists
@@ -29,11 +27,12 @@ LEAST = 10  # smallest width, in characters, of a column of wrapped names
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 
-def results(run: Run, store: Store, result: Result) -> Table:
+def results(result: Result) -> Table:
     """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why.
 
     A setting on several draws of the data has one row: the mean of the draws' means, and its standard error.
     """
+    run, store = result.plan.run, Store(result.plan.run.results)
     metrics = _metrics(run, store)
     heads = ["dataset", "mechanism", "parameters", "ε", "draws", "trials", *metrics]
     if not any(setting.parameters for setting in run.settings):
@@ -72,9 +71,9 @@ def _longest(column: Column) -> int:
     return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
 
 
-def print_results(console: Console, run: Run, store: Store, result: Result) -> None:
+def print_results(console: Console, result: Result) -> None:
     """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
-    table = results(run, store, result)
+    table = results(result)
     # Each column has a space on both sides and a line. Computed here, because rich reports the screen's width as the minimum.
     least = 1 + sum((column.min_width or _longest(column)) + 3 for column in table.columns)
     if least <= console.width:
@@ -117,7 +116,7 @@ def _mean(draws: Sequence[Any], name: str) -> str:
     return with_error(float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size))
 
 
-def print_notes(console: Console, run: Run, store: Store) -> None:
+def print_notes(console: Console, run: Run) -> None:
     """Print where the data comes from, how noise is drawn, what is not private, and what lacks the noise that it should have."""
     for origin in run.origins():
         console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
@@ -133,7 +132,7 @@ def print_notes(console: Console, run: Run, store: Store) -> None:
         console.print(escape(text), highlight=False, soft_wrap=True)
     _print_bounds(console, run)
     for setting in run.settings:
-        if setting.private and _exact(run, store, setting):
+        if setting.private and _exact(run, setting):
             console.print(
                 f"[yellow]{escape(str(setting))} states {escape(setting.guarantee)} and publishes exact numbers: "
                 "every error is zero. It adds no noise.",
@@ -160,14 +159,15 @@ def _print_bounds(console: Console, run: Run) -> None:
         )
 
 
-def _exact(run: Run, store: Store, setting: Setting) -> bool:
+def _exact(run: Run, setting: Setting) -> bool:
     """Whether a mechanism that states a guarantee made no error at all in any trial."""
     from dpbench.tasks.base import TASKS
 
-    declared = getattr(setting.task.found(TASKS), "metric", None)
+    declared = getattr(setting.task.get_class(TASKS), "metric", None)
     if not callable(declared):
         return False
     # The first trials are nearly always enough, and thousands of settings would take long.
+    store = Store(run.results)
     first = store.read(setting.id, 2)
     if first is not None and not _no_error(first, declared):
         return False
@@ -182,42 +182,14 @@ def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
     return bool(values) and all(v.size and not v.any() for v in values)
 
 
-def print_plan(console: Console, plan: Plan, store: Store) -> None:
-    """Print the settings of a dry run, or of the requested shard, and how many of their trials are stored."""
-    run, shard = plan.run, plan.config.runner.part
-    work, found = todo(plan, store)
-    table = Table(title=f"Plan of {run.name} at scale {run.scale}" + (f", shard {shard}" if shard else ""))
-    several = len(run.data_seeds) > 1
-    for name in ("dataset", *(["data seed"] * several), "mechanism", "parameters", "ε", "task", "trials", "done"):
-        table.add_column(name)
-    missing: dict[str, int] = {}
-    for chunk in work:
-        # A stored trial that must be repeated for its partner (see `pair_variance`) counts as done.
-        fresh = {*chunk.trials} - store.named(chunk.setting.id)
-        missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
-    trials = trials_of(plan, shard)
-    settings = [setting for setting in run.settings if trials[setting.key]]
-    for setting in settings:
-        wanted = len(trials[setting.key])
-        done = max(0, wanted - missing.get(setting.id, 0)) if setting.id else 0
-        draw = "" if setting.dataset.original else str(setting.dataset.seed)
-        row = (marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)
-        table.add_row(escape(setting.dataset.name), *([draw] * several), *map(escape, row), str(wanted), str(done))
-    console.print(table)
-    print_left_out(console, run)
-    if plan.unbuilt:
-        console.print(f"Not built yet: {', '.join(dict.fromkeys(plan.unbuilt))}")
-    total = sum(len(trials[setting.key]) for setting in settings)
-    console.print(f"{len(settings)} settings, {total} trials, {found} done already. Nothing was computed.")
-
-
 def print_left_out(console: Console, run: Run) -> None:
     for combination, reason in run.left_out:
         console.print(f"left out: {escape(combination)}: {escape(reason)}", highlight=False)
 
 
-def print_failures(notes: Console, run: Run, result: Result, verbose: bool = False) -> None:
+def print_failures(notes: Console, result: Result, verbose: bool = False) -> None:
     """One line per distinct failure: how many trials of which settings, where, why, and where its traceback is."""
+    run = result.plan.run
     settings = {setting.id: setting for setting in run.settings}
     for problem in result.problems():
         first, trials = next(iter(problem.trials.items()))

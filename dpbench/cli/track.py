@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpbench.config.catalogue import options
 from dpbench.errors import UserError, unknown
-from dpbench.results.commands import RESULTS, run_command, stored
+from dpbench.storage.commands import RESULTS, run_command, stored
 
 
 def main(argv: list[str]) -> int:
@@ -17,7 +17,9 @@ def main(argv: list[str]) -> int:
         "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
-    parser.add_argument("--uri", help="MLflow tracking server (default: mlflow.db in the results folder)")
+    parser.add_argument(
+        "--uri", help="MLflow tracking server (default: MLFLOW_TRACKING_URI, or mlflow.db in the results folder)"
+    )
     args = parser.parse_args(argv)
     done = stored(args.results)
     there = {word for label, run in done.items() for word in (label, run.name)}
@@ -26,7 +28,8 @@ def main(argv: list[str]) -> int:
             raise unknown("experiment", name, there)
         if name not in there:
             raise UserError(f"{name} was not run under {args.results}: {run_command(name, args.results)}")
-    from dpbench.results.tracking import TrackerDown, track
+    from dpbench.storage.mlflow_client import TrackerDown
+    from dpbench.storage.tracking import track
 
     for label, run in done.items():
         if args.experiment and not {label, run.name} & {*args.experiment}:

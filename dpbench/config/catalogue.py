@@ -1,41 +1,24 @@
-"""The only reader of configuration: the content of conf/ and of a user's own folders, as typed entries.
+"""The only reader of configuration: the content of conf/ and of the user's own folders, as typed entries.
 
-Imported by the configuration, the claims, the report and the verbs; imports documents, errors and paths only.
+Imported by the configuration, the claims, the report and the verbs; imports the model and the reader of YAML. Tasks of ours have
+no YAML: their names come from their registry.
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpbench.documents import Document, Place, kind_of, nowhere, read, value
+from dpbench.documents import Document, Locate, kind_of, nowhere, read
 from dpbench.errors import UserError, nearest, placed, unknown
+from dpbench.model.setting import Variant
 from dpbench.paths import CONF
 
-__all__ = [
-    "Axes",
-    "DatasetEntry",
-    "Document",
-    "Place",
-    "VariantEntry",
-    "axes",
-    "chain",
-    "claims",
-    "dataset",
-    "guarded",
-    "malformed",
-    "mechanism",
-    "nowhere",
-    "option",
-    "options",
-    "read",
-    "settings",
-    "title",
-    "value",
-]
 SCALES = ("smoke", "laptop", "paper")
 GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
 ENTRIES = ("dataset", "mechanism", "task")
@@ -44,7 +27,13 @@ MARKERS = {"dataset": "source", "mechanism": "class", "task": "class"}
 """The key that every entry of such a group has."""
 
 
+HERE = "conf"
+"""The user's own configuration in the current folder."""
+
 _own: list[Path] = []
+
+
+# The user's own folders.
 
 
 def use(*folders: Path) -> None:
@@ -53,17 +42,50 @@ def use(*folders: Path) -> None:
 
 
 def own() -> tuple[Path, ...]:
-    """The user's own folders."""
+    """The user's own folders, as set by `use`."""
     return tuple(_own)
+
+
+def own_folders(given: Path | str | Sequence[Path | str] | None = None) -> list[Path]:
+    """The given folders and `conf` in the current one. Classes in them can be imported. UserError if one does not exist."""
+    folders = [Path(folder) for folder in ([given] if isinstance(given, Path | str) else given or ())]
+    here = Path(HERE)
+    if is_own(here) and not any(os.path.realpath(folder) == os.path.realpath(here) for folder in folders):
+        folders.append(here)
+    for folder in folders:
+        add_folder(folder)
+    return folders
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a folder holds a user's dpbench configuration: other programs have a `conf`, too."""
+    if os.path.realpath(folder) == os.path.realpath(CONF):
+        return False
+    return any((folder / group).is_dir() for group in (*GROUPS, "claims") if group != "tracking")
+
+
+def add_folder(folder: Path) -> None:
+    """Make the classes of a configuration folder importable; UserError if it does not exist."""
+    if not os.path.isdir(folder):
+        raise UserError(f"--config-dir {folder}: there is no such folder")
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
+
+
+# Options of the groups.
 
 
 def options(group: str, *folders: Path) -> list[str]:
     """The names a group offers, ours and those of the user's own folders; experiments are named like `gs/fig9`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for folder in (CONF, *folders, *_own):
         root = folder / group
-        found |= {p.relative_to(root).with_suffix("").as_posix() for p in root.glob("**/*.yaml")}
-    return sorted(found)
+        names |= {p.relative_to(root).with_suffix("").as_posix() for p in root.glob("**/*.yaml")}
+    if group == "task":
+        from dpbench.tasks.base import TASKS
+
+        names |= {*TASKS.names()}
+    return sorted(names)
 
 
 def option(group: str, name: str, *folders: Path) -> Document | None:
@@ -104,7 +126,7 @@ class DatasetEntry:
     """Declared limit on the columns of one row, by scale, and under `files` for the original files."""
 
     @classmethod
-    def of(cls, name: str, body: Any, place: Place = nowhere) -> DatasetEntry:
+    def of(cls, name: str, body: Any, place: Locate = nowhere) -> DatasetEntry:
         """The entry of a YAML file or a composed configuration, its structure checked."""
         if not isinstance(body, Mapping):
             raise placed(place(), f"dataset {name!r}: expected kind, source and so on, found a {kind_of(body)}")
@@ -147,7 +169,7 @@ class DatasetEntry:
         return self.changed({"source": "generator", "path": None, "missing": ""})
 
 
-def _sizes(name: str, sizes: Any, place: Place) -> dict[str, Mapping[str, Any]]:
+def _sizes(name: str, sizes: Any, place: Locate) -> dict[str, Mapping[str, Any]]:
     if sizes is None:
         return {}
     if not isinstance(sizes, Mapping):
@@ -162,7 +184,7 @@ def _sizes(name: str, sizes: Any, place: Place) -> dict[str, Mapping[str, Any]]:
     return {str(scale): {str(k): v for k, v in (size or {}).items()} for scale, size in sizes.items()}
 
 
-def _bounds(name: str, bound: Any, place: Place) -> dict[str, int]:
+def _bounds(name: str, bound: Any, place: Locate) -> dict[str, int]:
     """`bound: 100`, or one number per scale and one for `files`."""
     if bound is None:
         return {}
@@ -177,25 +199,17 @@ def _bounds(name: str, bound: Any, place: Place) -> dict[str, int]:
     return {str(scale): number for scale, number in given.items()}
 
 
-@dataclass(frozen=True)
-class VariantEntry:
-    """A mechanism or a task as its YAML describes it: a class and parameters; a list of values is an axis."""
-
-    name: str
-    cls: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, group: str, name: str, body: Any, place: Place = nowhere) -> VariantEntry:
-        if not isinstance(body, Mapping):
-            raise placed(place(), f"{group} {name!r}: expected class and parameters, found a {kind_of(body)}")
-        if not isinstance(body.get("class"), str):
-            expected = "expected a name or a dotted path"
-            raise placed(place("class"), f"{group}.{name}.class={body.get('class')!r} is not valid: {expected}")
-        return cls(name, body["class"], {str(key): value for key, value in body.items() if key != "class"})
+def variant(group: str, name: str, body: Any, place: Locate = nowhere) -> Variant:
+    """A mechanism or a task as its YAML describes it: a class and parameters. A list of values is an axis."""
+    if not isinstance(body, Mapping):
+        raise placed(place(), f"{group} {name!r}: expected class and parameters, found a {kind_of(body)}")
+    if not isinstance(body.get("class"), str):
+        expected = "expected a name or a dotted path"
+        raise placed(place("class"), f"{group}.{name}.class={body.get('class')!r} is not valid: {expected}")
+    return Variant(name, body["class"], {str(key): value for key, value in body.items() if key != "class"})
 
 
-def _entry(group: str, name: str, folders: Sequence[Path]) -> tuple[Any, Place]:
+def _entry(group: str, name: str, folders: Sequence[Path]) -> tuple[Any, Locate]:
     """The content of an entry's YAML, which is nested under its own name, and the places of its keys."""
     document = option(group, name, *folders)
     if document is None:
@@ -230,8 +244,16 @@ def dataset(name: str, *folders: Path) -> DatasetEntry:
     return DatasetEntry.of(name, *_entry("dataset", name, folders))
 
 
-def mechanism(name: str, *folders: Path) -> VariantEntry:
-    return VariantEntry.of("mechanism", name, *_entry("mechanism", name, folders))
+def mechanism(name: str, *folders: Path) -> Variant:
+    """A mechanism of conf/mechanism, or of a user's own folders."""
+    return variant("mechanism", name, *_entry("mechanism", name, folders))
+
+
+def task(name: str, *folders: Path) -> Variant:
+    """A task of the user's own folders, or one of ours, which need no YAML."""
+    if option("task", name, *folders) is None and name in options("task"):
+        return Variant(name, name)
+    return variant("task", name, *_entry("task", name, folders))
 
 
 # An experiment.
@@ -284,14 +306,14 @@ def title(experiment: str, *folders: Path) -> str:
 
 def guarded(experiment: str, *folders: Path) -> bool:
     """Whether `check` guards an experiment. With `baseline: false` it does not, for example on files that others do not have."""
-    found = True
+    baseline = True
     for document in chain(experiment, *folders):
         if document.has("baseline"):
-            found = document.mapping["baseline"]
-            if not isinstance(found, bool):
-                message = f"baseline={found!r} is not valid: expected true or false"
+            baseline = document.mapping["baseline"]
+            if not isinstance(baseline, bool):
+                message = f"baseline={baseline!r} is not valid: expected true or false"
                 raise placed(document.place("baseline"), message)
-    return found
+    return baseline
 
 
 # Claims.
@@ -299,10 +321,10 @@ def guarded(experiment: str, *folders: Path) -> bool:
 
 def claims(folder: Path | None = None) -> dict[str, Path]:
     """The files of claims, by paper: those of a folder, or ours and those of the user's own folders."""
-    found: dict[str, Path] = {}
-    for place in [folder] if folder is not None else [root / "claims" for root in (CONF, *_own)]:
-        for path in sorted(place.glob("*.yaml")):
-            if path.stem in found:
-                raise UserError(f"{path}: {found[path.stem]} has the claims of {path.stem!r}: choose another name")
-            found[path.stem] = path
-    return found
+    papers: dict[str, Path] = {}
+    for root in [folder] if folder is not None else [root / "claims" for root in (CONF, *_own)]:
+        for path in sorted(root.glob("*.yaml")):
+            if path.stem in papers:
+                raise UserError(f"{path}: {papers[path.stem]} has the claims of {path.stem!r}: choose another name")
+            papers[path.stem] = path
+    return papers

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dpbench.config.schema import RunConfig
-from dpbench.results.run import DatasetUse, Variant
-from dpbench.results.setting import listed_seeds
+from dpbench.model.run import Dataset, Variant
+from dpbench.model.setting import listed_seeds
 
 
 def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str
         yield f"{what} added: {_list(came)}"
 
 
-def _parameters(mine: Sequence[DatasetUse | Variant], own: Sequence[DatasetUse | Variant]) -> Iterator[str]:
+def _parameters(mine: Sequence[Dataset | Variant], own: Sequence[Dataset | Variant]) -> Iterator[str]:
     """Parameters with other values, for names that are in both."""
     for name in dict.fromkeys(v.name for v in own):
         ours, theirs = (_values(v for v in listed if v.name == name) for listed in (mine, own))
@@ -86,11 +86,11 @@ def _parameters(mine: Sequence[DatasetUse | Variant], own: Sequence[DatasetUse |
                 yield f"{name}: {key} = {_list(now)} instead of {_list(before)}"
 
 
-def _values(variants: Iterable[DatasetUse | Variant]) -> dict[str, list[Any]]:
+def _values(variants: Iterable[Dataset | Variant]) -> dict[str, list[Any]]:
     """The values of each parameter over the variants of one name, in order."""
     found: dict[str, list[Any]] = {}
     for variant in variants:
-        if isinstance(variant, DatasetUse):
+        if isinstance(variant, Dataset):
             given = {"source": variant.source, **variant.params}
         else:
             given = {"class": variant.cls, **variant.params}

@@ -9,35 +9,36 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from dpbench.config import catalogue, single
-from dpbench.config.catalogue import MARKERS, SCALES, DatasetEntry, VariantEntry
-from dpbench.config.dataset_words import check_dataset_words, where_missing, with_source
-from dpbench.config.entries import datasets, variants
-from dpbench.config.origins import Origins, key_of, named
-from dpbench.config.schema import RunConfig
+from dpbench.config import catalogue
+from dpbench.config.catalogue import MARKERS, DatasetEntry
+from dpbench.config.entries import check_dataset_words, datasets, variants, where_missing, with_source
+from dpbench.config.origins import Origins
+from dpbench.config.overrides import key_of, names_of
+from dpbench.config.schema import SECTIONS, RunConfig, checked, known_metric, whole
 from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
-from dpbench.errors import UserError, nearest, one_of, placed, unknown
+from dpbench.errors import UserError, nearest, placed, unknown
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.run import Dataset, Variant
+from dpbench.model.setting import DECLARED
+from dpbench.paths import CONF
 from dpbench.registry import Registry
-from dpbench.results.run import DatasetUse, Variant
-from dpbench.results.setting import DECLARED
 from dpbench.tasks.base import TASKS
 
 SLURM_ONLY = ("queue", "walltime", "interface", "directives", "logs")
+SECONDS = "seconds"  # not a metric of a task, but a column of every trial
 
 
 def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     """The run that the composed configuration `cfg` (plain dicts and lists) describes; raises UserError for what is wrong."""
     _check_keys(cfg, origins)
-    single.truth(cfg, "baseline")  # read by `check`, from the experiment's YAML
     for group in ("dataset", "mechanism"):
         _check_group(cfg, group, origins)
-    scale = cfg.get("scale")
-    one_of("scale", scale, SCALES)
+    settings = checked(RunConfig, cfg, place=origins.place)
     left_out: dict[str, str] = {}
-    datasets = (*_datasets(cfg, str(scale), origins, left_out), *origins.objects.datasets)
+    datasets = (*_datasets(cfg, settings, origins, left_out), *origins.objects.datasets)
     cfg = _with_tasks(cfg, datasets, origins)
     _check_group(cfg, "task", origins)
     tasks = (*_variants(cfg, "task", TASKS, origins), *origins.objects.tasks)
@@ -45,30 +46,80 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     names = [m.name for m in mechanisms], [d.name for d in datasets]
     experiment = origins.experiment or ""
     name = check_name(cfg.get("name"), origins.folders) or experiment or adhoc_name(*names)
+    settings |= {
+        "title": title_of(settings["title"], origins.given("title"), name, experiment, *names),
+        "metrics": _metrics(settings["metrics"], tasks, origins),
+        "most_trials": _most_trials(settings["most_trials"], *names, origins),
+    }
     run = RunConfig(
         experiment=experiment,
         name=name,
-        title=title_of(single.text(cfg, "title"), origins.given("title"), name, experiment, *names),
-        scale=str(scale),
-        epsilon=single.epsilons(cfg.get("epsilon")),
-        trials=single.trials(cfg),
-        seed=single.whole(cfg, "seed"),
-        metrics=single.metrics(cfg, tasks, origins),
-        results=single.results(cfg),
-        figure=single.truth(cfg, "figure"),
-        dry=single.truth(cfg, "dry"),
-        runner=single.section("runner", cfg, origins),
-        tracking=single.section("tracking", cfg, origins),
         datasets=datasets,
         mechanisms=mechanisms,
         tasks=tasks,
-        noise=single.noise(cfg),
+        runner=_section("runner", cfg, origins),
+        tracking=_section("tracking", cfg, origins),
         left_out=tuple(left_out.items()),
-        most_trials=single.most_trials(cfg, [m.name for m in mechanisms], [d.name for d in datasets], origins),
+        **settings,
     )
+    _check_results(run, origins)
     _check_kinds(run)
-    _check_effects(run, cfg, origins)
+    _check_effects(run, origins)
     return run
+
+
+# Single settings that depend on others.
+
+
+def _metrics(names: tuple[str, ...], tasks: tuple[Variant, ...], origins: Origins) -> tuple[str, ...]:
+    """The columns of the table. Those of the experiment are dropped if the user chose other tasks."""
+    classes = [task.get_class(TASKS) for task in tasks]
+    known = [name for name in names if name == SECONDS or any(known_metric(cls, name) for cls in classes)]
+    asked = origins.given("metrics") or not any(key_of(word) == "task" for word in origins.words)
+    for name in names:
+        if asked and name not in known:
+            valid = [getattr(metric, "name", metric) for cls in classes for metric in getattr(cls, "metrics", ())]
+            raise unknown("metric", name, dict.fromkeys([*valid, SECONDS]), origins.place("metrics"))
+    return tuple(known)
+
+
+def _most_trials(
+    given: Mapping[str, Any], mechanisms: list[str], datasets: list[str], origins: Origins
+) -> dict[str, int]:
+    """Trials by mechanism or dataset of this run. An experiment may name others, which an override removed."""
+    key, here = "most_trials", [*mechanisms, *datasets]
+    options = (name for group in ("mechanism", "dataset") for name in catalogue.options(group, *origins.folders))
+    known = dict.fromkeys([*here, *options])
+    for name, trials in given.items():
+        if name not in known:
+            raise unknown(f"mechanism or dataset in {key}:", str(name), known, origins.place(key, str(name)))
+        whole()(f"{key}.{name}", trials)
+        if origins.word(key, str(name)) and name not in here:
+            raise UserError(f"{key}.{name} has no effect: {name} is not in this run")
+    return {str(name): int(trials) for name, trials in given.items() if name in here}
+
+
+def _section(name: str, cfg: Mapping[str, Any], origins: Origins) -> Any:
+    """The settings of the runner or of the tracking."""
+    given, cls = cfg.get(name) or {}, SECTIONS[name]
+    if not isinstance(given, Mapping):
+        expected = f"expected one of: {', '.join(catalogue.options(name))}"
+        raise placed(origins.place(name), f"{name}={given!r} is not valid: {expected}")
+    valid = [f"{name}.{field.name}" for field in dataclasses.fields(cls)]
+    for key in given:
+        if f"{name}.{key}" not in valid:
+            raise unknown("setting", f"{name}.{key}", valid, origins.place(name, str(key)))
+    return cls(**checked(cls, given, f"{name}.", functools.partial(origins.place, name)))
+
+
+def _check_results(run: RunConfig, origins: Origins) -> None:
+    """Hydra would take folders of results for groups of options, and later runs would fail. (If the current folder itself is
+    given as a configuration folder, results may be inside it.)"""
+    results, here = run.results.resolve(), Path.cwd()
+    for folder in map(Path.resolve, (CONF, *origins.folders)):
+        if results == folder or (results.is_relative_to(folder) and not here.is_relative_to(folder)):
+            expected = "expected a folder outside of the configuration"
+            raise UserError(f"results={run.results} is not valid: {folder} holds YAML files: {expected}")
 
 
 # Keys, and groups of entries.
@@ -121,7 +172,7 @@ def _check_group(cfg: Mapping[str, Any], group: str, origins: Origins) -> None:
         raise UserError(f"no {group} is chosen: give {group}=[NAME,...]{also}")
 
 
-def _with_tasks(cfg: Mapping[str, Any], used: tuple[DatasetUse, ...], origins: Origins) -> Mapping[str, Any]:
+def _with_tasks(cfg: Mapping[str, Any], used: tuple[Dataset, ...], origins: Origins) -> Mapping[str, Any]:
     """The configuration with the default tasks for its data, if neither an experiment nor an override chooses any."""
     if origins.experiment or any(key_of(word) == "task" for word in origins.words):
         return cfg
@@ -137,12 +188,14 @@ def _check_chosen(entries: Mapping[str, Any], group: str, origins: Origins) -> N
     ignored silently. (Hydra does not record the chosen options of a list, so they are read from the override or the file.)"""
     word = next((w for w in reversed(origins.words) if key_of(w) == group and not w.startswith("~")), "")
     by_experiment = [names for document in origins.experiments if (names := document.chosen(group)) is not None]
-    for name in named(word) if word else (by_experiment or [[]])[-1]:
+    for name in names_of(word) if word else (by_experiment or [[]])[-1]:
         entry = entries.get(name)
         if origins.word(group, name):
             continue  # an override replaced it, so the file is not at fault
         if not isinstance(entry, Mapping) and any(document.has(group, name) for document in origins.experiments):
             continue  # the experiment replaced it
+        if name not in catalogue.options(group, *origins.folders):
+            continue  # a class without a YAML
         if not isinstance(entry, Mapping) or MARKERS[group] not in entry:
             raise catalogue.malformed(group, name, *origins.folders)
 
@@ -156,12 +209,14 @@ def _selected(cfg: Mapping[str, Any], group: str) -> Iterator[tuple[str, Mapping
 def _variants(cfg: Mapping[str, Any], group: str, registry: Registry[Any], origins: Origins) -> Iterator[Variant]:
     for name, body in _selected(cfg, group):
         place = functools.partial(origins.place, group, name)
-        yield from variants(VariantEntry.of(group, name, body, place), registry, place)
+        yield from variants(catalogue.variant(group, name, body, place), registry, place)
 
 
-def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins, left_out: dict[str, str]) -> Iterator[DatasetUse]:
+def _datasets(
+    cfg: Mapping[str, Any], settings: Mapping[str, Any], origins: Origins, left_out: dict[str, str]
+) -> Iterator[Dataset]:
     """The datasets of a run; those whose files are missing, if that is allowed, go to `left_out` with the reason."""
-    first, draws = single.whole(cfg, "data_seed"), single.draws(cfg)
+    scale, first, draws = settings["scale"], settings["data_seed"], settings["data_seeds"]
     for name, body in _selected(cfg, "dataset"):
         place = functools.partial(origins.place, "dataset", name)
         entry, reason = where_missing(with_source(DatasetEntry.of(name, body, place), origins), origins)
@@ -178,7 +233,7 @@ def _datasets(cfg: Mapping[str, Any], scale: str, origins: Origins, left_out: di
 # Overrides without effect, and combinations that do not fit.
 
 
-def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> None:
+def _check_effects(run: RunConfig, origins: Origins) -> None:
     """Raise for overrides of the whole run that have no effect."""
     if word := origins.word("baseline"):
         raise UserError(
@@ -187,7 +242,7 @@ def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> 
     slurm = run.runner.backend == "slurm"
     bounded = any(mechanism.declared for mechanism in run.mechanisms)
     files = all(dataset.original for dataset in run.datasets)
-    draws = files and single.draws(cfg) > 1
+    draws = files and run.data_seeds > 1
     for key, effective, instead in (
         *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
@@ -205,7 +260,7 @@ def _check_effects(run: RunConfig, cfg: Mapping[str, Any], origins: Origins) -> 
 
 def _taking(run: RunConfig) -> str:
     """How a mechanism of this run is told to take the bound of its dataset."""
-    able = [m.name for m in run.mechanisms if "bound" in getattr(m.found(MECHANISMS), "__dataclass_fields__", ())]
+    able = [m.name for m in run.mechanisms if "bound" in getattr(m.get_class(MECHANISMS), "__dataclass_fields__", ())]
     return f": give mechanism.{able[0]}.bound={DECLARED} as well" if able else f", by bound={DECLARED}"
 
 
@@ -213,7 +268,7 @@ def _check_kinds(run: RunConfig) -> None:
     """Every chosen mechanism must accept the kind of some chosen dataset, and every dataset must be accepted by some
     mechanism. Datasets that are left out are not checked."""
     kinds = sorted({d.kind for d in run.datasets})
-    takes = {m.name: tuple(getattr(m.found(MECHANISMS), "kinds", kinds)) for m in run.mechanisms}
+    takes = {m.name: tuple(getattr(m.get_class(MECHANISMS), "kinds", kinds)) for m in run.mechanisms}
     for name, taken in takes.items():
         if not set(taken) & set(kinds) and not run.left_out:
             where = ", ".join(f"{d} ({k})" for d, k in {d.name: d.kind for d in run.datasets}.items())

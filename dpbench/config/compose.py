@@ -19,13 +19,12 @@ from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
 from dpbench.config.changes import altered, changes
 from dpbench.config.checks import check
-from dpbench.config.classes import with_entries
-from dpbench.config.complaints import section_keys, translated
-from dpbench.config.folders import own_folders
-from dpbench.config.origins import Objects, Origins, key_of
+from dpbench.config.entries import classes_without_yaml
+from dpbench.config.messages import section_keys, translated
+from dpbench.config.origins import Objects, Origins
+from dpbench.config.overrides import OverrideValue, config_dirs, key_of, names_of, override, quoted, split
 from dpbench.config.schema import RunConfig
 from dpbench.config.selection import each_run
-from dpbench.config.words import Value, add_folder, config_dirs, override, quoted, split
 from dpbench.errors import UserError
 from dpbench.paths import CONF
 
@@ -40,7 +39,7 @@ UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metric
 def compose(
     experiment: str | None = None,
     scale: str | None = None,
-    overrides: Mapping[str, Value] | Sequence[str] = (),
+    overrides: Mapping[str, OverrideValue] | Sequence[str] = (),
     folders: Sequence[Path] = (),
     objects: Objects = NOTHING,
 ) -> RunConfig:
@@ -55,7 +54,7 @@ def compose(
     chosen = [override(key, value) for key, value in (("experiment", experiment), ("scale", scale)) if value]
     folders = list(dict.fromkeys((*folders, *catalogue.own())))
     for folder in folders:
-        add_folder(folder)
+        catalogue.add_folder(folder)
     runs = each_run([*chosen, *given], folders)
     if len(runs) > 1:
         raise UserError(f"{experiment} stands for {len(runs)} experiments: expected one")
@@ -66,7 +65,7 @@ def _composed(given: Sequence[str], folders: Sequence[Path], objects: Objects = 
     """The run that these overrides describe, without Hydra's command line."""
     import hydra
 
-    words = _hydra_words(with_entries(given, folders))
+    words = _hydra_words(given, folders)
     with hydra.initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="dpbench"):
         try:
             cfg = hydra.compose("run", overrides=[*_searched(folders), *words], return_hydra_config=True)
@@ -78,17 +77,19 @@ def _composed(given: Sequence[str], folders: Sequence[Path], objects: Objects = 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
     """Run `job` on what `argv` describes, through Hydra's own command line (overrides, -m, --cfg, --info, --help)."""
     flags, words = split(argv)
-    if {"-m", "--multirun"} & {*flags}:  # then Hydra makes the runs itself
+    if "--hydra-help" in flags:  # it is about Hydra alone, without our configuration
+        runs: list[list[str]] = [[]]
+    elif {"-m", "--multirun"} & {*flags}:  # then Hydra makes the runs itself
         chosen = any(key_of(word) == "experiment" for word in words)
         runs = [words] if chosen else each_run(words, ())
     else:
         runs = each_run(words, config_folders(argv))
-    return max(_hydra_run(flags, one, config_folders(argv), job) for one in runs)
+    return max(_hydra_run(flags, overrides, config_folders(argv), job) for overrides in runs)
 
 
 def config_folders(argv: Sequence[str]) -> list[Path]:
     """The user's own folders: those given by options, and `conf` in the current folder."""
-    return own_folders(config_dirs(argv))
+    return catalogue.own_folders(config_dirs(split(argv)[0])[0])
 
 
 def _searched(folders: Sequence[Path]) -> list[str]:
@@ -102,38 +103,36 @@ def compose_each(argv: list[str]) -> dict[str, RunConfig | UserError]:
     Empty if it describes one run, or uses another feature of Hydra."""
     flags, words = split(argv)
     folders = config_folders(argv)
-    if any(
-        flag not in ("--config-dir", "-cd") and flag.startswith("-") and "--config-dir=" not in flag for flag in flags
-    ):
+    if config_dirs(flags)[1]:
         return {}
     runs = each_run(words, folders)
     if len(runs) == 1:
         return {}
     if named := [word for word in words if key_of(word) == "name"]:
         raise UserError(f"{named[-1]} names one run, and {len(runs)} experiments are chosen: leave out one of them")
-    found: dict[str, RunConfig | UserError] = {}
-    for one in runs:
-        name = one[0].partition("=")[2]
+    composed: dict[str, RunConfig | UserError] = {}
+    for overrides in runs:
+        name = overrides[0].partition("=")[2]
         try:
-            found[name] = compose(overrides=one, folders=folders)
+            composed[name] = compose(overrides=overrides, folders=folders)
         except UserError as problem:
-            found[name] = problem
-    problems = [problem for problem in found.values() if isinstance(problem, UserError)]
-    if len(problems) == len(found):
+            composed[name] = problem
+    problems = [problem for problem in composed.values() if isinstance(problem, UserError)]
+    if len(problems) == len(composed):
         raise problems[0]
-    return found
+    return composed
 
 
 def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Callable[[RunConfig], int]) -> int:
     own_words = not any(key_of(word).partition(".")[0].partition("/")[0] == "hydra" for word in given)
-    if own_words and not _without_folders(flags):
+    if own_words and not config_dirs(flags)[1]:
         return job(_composed(given, folders))  # Hydra's command line would compose everything twice
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
     status: list[int] = []
     problems: list[BaseException] = []
-    words = _hydra_words(with_entries(given, folders))
+    words = _hydra_words(given, folders)
 
     def task(cfg: DictConfig) -> None:
         # Stored and raised outside: Hydra would print an additional line about an exception that passes through it.
@@ -143,7 +142,7 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
         except (Exception, KeyboardInterrupt) as problem:
             problems.append(problem)
 
-    before, sys.argv = sys.argv, ["dpbench run", *_without_folders(flags), *_searched(folders), *words]
+    before, sys.argv = sys.argv, ["dpbench run", *config_dirs(flags)[1], *_searched(folders), *words]
     log = logging.getLogger()
     logged = list(log.handlers), log.level  # `--info` makes Hydra log every step from then on
     try:
@@ -158,21 +157,18 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     return max(status, default=0)
 
 
-def _without_folders(flags: Sequence[str]) -> list[str]:
-    """Flags without `--config-dir`, which Hydra accepts only once."""
-    found, rest = [], iter(flags)
-    for flag in rest:
-        if flag in ("--config-dir", "-cd"):
-            next(rest, None)
-        elif not flag.startswith("--config-dir="):
-            found.append(flag)
-    return found
+def _hydra_words(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """Overrides in Hydra's form; the classes that they choose and that have no YAML are made known to Hydra.
 
+    A parameter of a mechanism, dataset or task, or a setting of a runner, may be given although its YAML does not list it,
+    because its default is in the class (`check` catches wrong names).
+    """
+    from hydra.core.config_store import ConfigStore
 
-def _hydra_words(overrides: Sequence[str]) -> list[str]:
-    """Overrides in Hydra's form. A parameter of a mechanism, dataset or task, or a setting of a runner, may be given
-    although its YAML does not list it, because its default is in the class (`check` catches wrong names)."""
-    found = []
+    experiment = next((names_of(word) for word in overrides if key_of(word) == "experiment"), iter(()))
+    for group, name, entry in classes_without_yaml(overrides, next(experiment, None), folders):
+        ConfigStore.instance().store(group=group, name=name, node=entry)
+    words = []
     for word in overrides:
         key = key_of(word)
         if key in GROUPS and key not in ENTRIES and word.partition("=")[2].lstrip().startswith("["):
@@ -182,8 +178,8 @@ def _hydra_words(overrides: Sequence[str]) -> list[str]:
         if start.isascii() and re.fullmatch(r"[^\[\]{}(),'\"\\$]+", value) and not value.isascii():
             word = f"{start}{equals}'{value}'"
         added = re.match(rf"({'|'.join(ENTRIES)})\.[^=]+=", word) or key in section_keys()
-        found.append(f"++{word.lstrip('+')}" if added else word)
-    return found
+        words.append(f"++{word.lstrip('+')}" if added else word)
+    return words
 
 
 # What Hydra composed.
@@ -224,9 +220,11 @@ def _compared(run: RunConfig, origins: Origins, searched: list[str]) -> RunConfi
         return replace(run, changes=words, altered=tuple(w for w in words if w.startswith(("mechanism.", "task."))))
 
 
-def _by_scale(smoke: Value, laptop: Value, paper: Value, *, _root_: DictConfig) -> Value:
+def _by_scale(
+    smoke: OverrideValue, laptop: OverrideValue, paper: OverrideValue, *, _root_: DictConfig
+) -> OverrideValue:
     """`${by_scale:6,30,50}` in an experiment: the value for the scale of the run."""
-    chosen: Value = dict(zip(catalogue.SCALES, (smoke, laptop, paper), strict=True)).get(_root_.scale)
+    chosen: OverrideValue = dict(zip(catalogue.SCALES, (smoke, laptop, paper), strict=True)).get(_root_.scale)
     return chosen
 
 

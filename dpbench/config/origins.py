@@ -11,20 +11,21 @@ from functools import cached_property
 from pathlib import Path
 
 from dpbench.config import catalogue
-from dpbench.config.catalogue import Document
-from dpbench.results.setting import DatasetUse, Variant
+from dpbench.config.overrides import key_of
+from dpbench.documents import Document
+from dpbench.model.setting import Dataset, Variant
 
 
 @dataclass(frozen=True)
 class Objects:
     """What a program passed as objects, beside names."""
 
-    datasets: tuple[DatasetUse, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
     mechanisms: tuple[Variant, ...] = ()
     tasks: tuple[Variant, ...] = ()
 
     def names(self, group: str) -> list[str]:
-        return [one.name for one in getattr(self, f"{group}s")]
+        return [part.name for part in getattr(self, f"{group}s")]
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,7 @@ class Origins:
         group = keys[0]
         name = self.choices.get(group) or (keys[1] if group in catalogue.ENTRIES and len(keys) > 1 else None)
         for option_group, option in ((group, name), ("scale", self.choices.get("scale"))):
-            found = catalogue.option(option_group, option, *self.folders) if option else None
-            if found is not None:
-                yield found, keys  # under `# @package _global_`
-                yield found, keys[1:]
-
-
-def key_of(word: str) -> str:
-    """The key of an override: `mechanism.gs.w` of `++mechanism.gs.w=3`."""
-    return word.lstrip("+~").partition("=")[0].partition("@")[0].strip()
-
-
-def named(word: str) -> Iterator[str]:
-    """The options that an override chooses: `lpa` and `gs` of `mechanism=[lpa,gs]`."""
-    yield from filter(None, (name.strip(" '\"") for name in word.partition("=")[2].strip("[] ").split(",")))
+            chosen = catalogue.option(option_group, option, *self.folders) if option else None
+            if chosen is not None:
+                yield chosen, keys  # under `# @package _global_`
+                yield chosen, keys[1:]

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES
-from dpbench.config.origins import key_of
+from dpbench.config.overrides import key_of
 from dpbench.errors import UserError, unknown
 
 FIRST = "gs/fig9"
@@ -57,10 +57,10 @@ def each_run(words: Sequence[str], folders: Sequence[Path]) -> list[list[str]]:
 def _named(asked: Iterable[str], folders: Sequence[Path]) -> Iterator[str]:
     known = catalogue.options("experiment", *folders)
     for name in asked:
-        mine = [one for one in known if name in (ALL, one, one.partition("/")[0])]
+        mine = [known_id for known_id in known if name in (ALL, known_id, known_id.partition("/")[0])]
         if not mine:
             # `fig9` means `gs/fig9`, although the two strings are not similar.
-            ends = [one for one in known if one.rpartition("/")[2] == name]
+            ends = [known_id for known_id in known if known_id.rpartition("/")[2] == name]
             raise unknown("experiment", name, ends or dict.fromkeys([*known, *papers(*folders), ALL]))
         yield from mine
 
@@ -73,13 +73,11 @@ def is_adhoc(words: Iterable[str]) -> bool:
 
 def usual_tasks(kinds: Iterable[str], given: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, Any]:
     """The entries of the tasks that fit these kinds of data; `given`: parameters that the user gave them."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name in dict.fromkeys(USUAL_TASKS[kind] for kind in kinds if kind in USUAL_TASKS):
-        document = catalogue.option("task", name, *folders)
-        if document is not None:
-            own = given.get(name)
-            found[name] = {**document.mapping[name], **(own if isinstance(own, Mapping) else {})}
-    return found
+        task, own = catalogue.task(name, *folders), given.get(name)
+        entries[name] = {"class": task.cls, **task.params, **(own if isinstance(own, Mapping) else {})}
+    return entries
 
 
 # Names and titles.

@@ -1,6 +1,6 @@
 """What all data kinds share: frozen, read-only arrays, the name of the kind, and a memo for derived values.
 
-Imported by mechanisms, tasks, sources and the cache. Imports errors, numerics and, for stored facts, codes and seals.
+Imported by mechanisms, tasks, sources and the cache. Imports errors and numerics.
 """
 
 from __future__ import annotations
@@ -10,16 +10,23 @@ import math
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.data.labels import Labels
-from dpbench.data.shelf import Shelf
 from dpbench.errors import UserError
 
 T = TypeVar("T")
+
+
+class FactStore(Protocol):
+    """Where facts about one dataset are stored, so that all processes that open it share them."""
+
+    def get(self, key: Any, owner: type, compute: Callable[[], float]) -> float:
+        """The fact named by `key`: read if it is stored, otherwise computed by the code of `owner` and stored."""
+
 
 KINDS: dict[str, type[Data]] = {}
 
@@ -70,12 +77,12 @@ class Data:
 
         `owner` is the class whose code computes it. When that code changes, the number is computed again.
         """
-        shelf: Shelf | None = self.__dict__.get("_shelf")
-        return self.memo(key, compute if shelf is None else lambda: shelf.get(key, owner, compute))
+        store: FactStore | None = self.__dict__.get("_fact_store")
+        return self.memo(key, compute if store is None else lambda: store.get(key, owner, compute))
 
-    def put_shelf(self, shelf: Shelf) -> None:
-        """From now on, store facts in `shelf`."""
-        self.__dict__["_shelf"] = shelf
+    def store_facts(self, store: FactStore) -> None:
+        """From now on, keep facts in `store`."""
+        self.__dict__["_fact_store"] = store
 
     @property
     def weight(self) -> int:
@@ -106,21 +113,21 @@ class Data:
 
 def arrays_of(data: Data) -> dict[str, NDArray[Any]]:
     """The array fields of `data`, by name; labels become two arrays, `NAME.text` and `NAME.ends`."""
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
         if isinstance(value, Labels):
-            found |= {f"{field.name}.text": value.text, f"{field.name}.ends": value.ends}
+            arrays |= {f"{field.name}.text": value.text, f"{field.name}.ends": value.ends}
         elif isinstance(value, np.ndarray):
-            found[field.name] = value
-    return found
+            arrays[field.name] = value
+    return arrays
 
 
 def fields_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """The inverse of `arrays_of`: fields by name, with labels joined again."""
     named = {name.removesuffix(".text") for name in arrays if name.endswith(".text")}
-    found: dict[str, Any] = {name: array for name, array in arrays.items() if "." not in name}
-    return found | {name: Labels(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in named}
+    plain: dict[str, Any] = {name: array for name, array in arrays.items() if "." not in name}
+    return plain | {name: Labels(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in named}
 
 
 def scalars_of(data: Data) -> dict[str, Any]:

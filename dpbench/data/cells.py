@@ -24,20 +24,20 @@ def table(cells: Any, counts: Any, size: int | None, shape: Sequence[int] | None
     codes = []
     for number, (values, length) in enumerate(zip(columns, lengths, strict=True)):
         what = f"Contingency: column {number} of the cells"
-        found = whole_numbers(what, np.asarray(values), f"from 0 to {length - 1}")
-        outside = (found < 0) | (found >= length)
+        numbers = whole_numbers(what, np.asarray(values), f"from 0 to {length - 1}")
+        outside = (numbers < 0) | (numbers >= length)
         if outside.any():
             row = int(np.argmax(outside))
-            raise UserError(f"{what}: row {row} is {found[row]}: expected a number from 0 to {length - 1}")
-        codes.append(found)
-    if len({found.size for found in codes}) > 1:
+            raise UserError(f"{what}: row {row} is {numbers[row]}: expected a number from 0 to {length - 1}")
+        codes.append(numbers)
+    if len({numbers.size for numbers in codes}) > 1:
         raise UserError(
             f"Contingency: columns of {', '.join(str(c.size) for c in codes)} rows: expected the same number"
         )
-    place = codes[0].astype(np.int64)
-    for found, length in zip(codes[1:], lengths[1:], strict=True):
-        place = place * length + found
-    return _summed(place, _amounts(counts, place.size), total, lengths)
+    cell = codes[0].astype(np.int64)
+    for numbers, length in zip(codes[1:], lengths[1:], strict=True):
+        cell = cell * length + numbers
+    return _summed(cell, _amounts(counts, cell.size), total, lengths)
 
 
 def from_frame(
@@ -48,20 +48,24 @@ def from_frame(
     counts = None if count is None else column(frame, count, "Contingency")
     if size is not None or shape is not None:
         return table(columns, counts, size, shape)
-    found = [numbered(f"Contingency: {name}", values) for name, values in zip(several(cell), columns, strict=True)]
-    return table([one.codes for one in found], counts, None, [one.size for one in found])
+    identifiers = [
+        numbered(f"Contingency: {name}", values) for name, values in zip(several(cell), columns, strict=True)
+    ]
+    return table(
+        [attribute.codes for attribute in identifiers], counts, None, [attribute.size for attribute in identifiers]
+    )
 
 
 def _amounts(counts: Any, rows: int) -> NDArray[np.int64]:
     if counts is None:
         return np.ones(rows, dtype=np.int64)
-    found = whole_numbers("Contingency: counts", np.asarray(counts), "0 or more")
-    if found.size != rows:
-        raise UserError(f"Contingency: {rows} cells but {found.size} counts")
-    if (found < 0).any():
-        row = int(np.argmax(found < 0))
-        raise UserError(f"Contingency: row {row} has the count {found[row]}: expected 0 or more")
-    return found
+    amounts = whole_numbers("Contingency: counts", np.asarray(counts), "0 or more")
+    if amounts.size != rows:
+        raise UserError(f"Contingency: {rows} cells but {amounts.size} counts")
+    if (amounts < 0).any():
+        row = int(np.argmax(amounts < 0))
+        raise UserError(f"Contingency: row {row} has the count {amounts[row]}: expected 0 or more")
+    return amounts
 
 
 def _summed(cells: NDArray[np.int64], amounts: NDArray[np.int64], size: int, shape: tuple[int, ...]) -> Contingency:

@@ -129,8 +129,8 @@ class Contingency(Data, kind="contingency"):
         """
         from scipy.sparse import coo_array
 
-        found = coo_array(matrix)
-        return cls.from_pairs(list(found.coords), found.data, shape=found.shape)
+        pairs = coo_array(matrix)
+        return cls.from_pairs(list(pairs.coords), pairs.data, shape=pairs.shape)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,7 +230,7 @@ def _line(cell: Any, shape: tuple[int, ...]) -> int:
         return int(cell)
     if len(cell) != len(shape) or any(not 0 <= x < length for x, length in zip(cell, shape, strict=True)):
         raise UserError(f"Contingency: cell {cell} is outside the shape {shape}")
-    place = 0
+    index = 0
     for x, length in zip(cell, shape, strict=True):
-        place = place * length + int(x)
-    return place
+        index = index * length + int(x)
+    return index

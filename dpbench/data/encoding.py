@@ -54,9 +54,9 @@ def _looked_up(column: Any) -> tuple[NDArray[np.int32], Any]:
     for ends, letters in map(_buffers, column.chunks):
         words.hashes(ends, letters, words.eights(letters), numbers[start : start + ends.size - 1])
         start += ends.size - 1
-    found = pa.array(numbers).dictionary_encode()
-    codes = found.indices.to_numpy()
-    first = np.full(len(found.dictionary), -1, dtype=np.int64)
+    encoded_numbers = pa.array(numbers).dictionary_encode()
+    codes = encoded_numbers.indices.to_numpy()
+    first = np.full(len(encoded_numbers.dictionary), -1, dtype=np.int64)
     words.firsts(codes, first)
     listed = column.take(pa.array(first)).combine_chunks()
     if not _same(column, codes, listed):

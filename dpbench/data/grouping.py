@@ -57,11 +57,11 @@ def records(
     _check_size(n_users, n_items)
     indptr = np.zeros(n_users + 1, dtype=np.int64)
     edges = _grouped(users, items, contexts, h, indptr)
-    found = np.empty(edges.size, dtype=np.uint8)
+    context_of = np.empty(edges.size, dtype=np.uint8)
     for part in parts(edges.size):
-        found[part] = edges[part] % h
+        context_of[part] = edges[part] % h
     edges //= h
-    return Records(indptr, edges, found, n_items, h, repeats, item_labels, context_labels)
+    return Records(indptr, edges, context_of, n_items, h, repeats, item_labels, context_labels)
 
 
 def _grouped(

@@ -62,18 +62,18 @@ def numbered(what: str, values: Any) -> Numbered:
         raise UserError(f"{what}: row {row} is empty: expected an identifier in every row")
     if not pa.types.is_dictionary(array.type):
         array = encoded(pa.chunked_array([array])) if is_text(array.type) else array.dictionary_encode()
-    codes, found = array.indices.to_numpy(), array.dictionary
-    used = np.flatnonzero(np.bincount(codes, minlength=len(found)))
-    if used.size < len(found):  # a column of categories may list some that do not occur
-        place = np.zeros(len(found), dtype=np.int32)
-        place[used] = np.arange(used.size)
-        codes, found = place[codes], found.take(pa.array(used))
-    if len(found) > MOST:
-        raise UserError(f"{what}: {len(found)} different identifiers are too many: expected fewer than 2^31")
-    order = pc.sort_indices(_sortable(found))
-    rank = np.empty(len(found), dtype=np.int32)
-    rank[order.to_numpy()] = np.arange(len(found), dtype=np.int32)
-    return Numbered(rank[codes], found.take(order))
+    codes, names = array.indices.to_numpy(), array.dictionary
+    used = np.flatnonzero(np.bincount(codes, minlength=len(names)))
+    if used.size < len(names):  # a column of categories may list some that do not occur
+        new_code = np.zeros(len(names), dtype=np.int32)
+        new_code[used] = np.arange(used.size)
+        codes, names = new_code[codes], names.take(pa.array(used))
+    if len(names) > MOST:
+        raise UserError(f"{what}: {len(names)} different identifiers are too many: expected fewer than 2^31")
+    order = pc.sort_indices(_sortable(names))
+    rank = np.empty(len(names), dtype=np.int32)
+    rank[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
+    return Numbered(rank[codes], names.take(order))
 
 
 def arrow(what: str, values: Any) -> Any:
@@ -83,24 +83,24 @@ def arrow(what: str, values: Any) -> Any:
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise UserError(f"{what}: expected a list of identifiers, found {values!r}")
     try:
-        found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
     except OverflowError:
         raise UserError(f"{what}: a number is too large for 64 bits: expected such identifiers as words") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise UserError(f"{what}: expected identifiers of one type (words, numbers or dates): {error}") from None
-    if isinstance(found, pa.ChunkedArray) and is_text(found.type) and not found.null_count:
-        found = encoded(found)
-    elif isinstance(found, pa.ChunkedArray):
-        found = found.unify_dictionaries().combine_chunks() if found.num_chunks != 1 else found.chunk(0)
-    kind = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
+    if isinstance(array, pa.ChunkedArray) and is_text(array.type) and not array.null_count:
+        array = encoded(array)
+    elif isinstance(array, pa.ChunkedArray):
+        array = array.unify_dictionaries().combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if pa.types.is_null(kind):
-        return found.cast(pa.string())
+        return array.cast(pa.string())
     if pa.types.is_floating(kind):
-        return _whole_floats(found)
+        return _whole_floats(array)
     named = not (pa.types.is_duration(kind) or isinstance(kind, pa.BaseExtensionType))
     if not named or pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise UserError(f"{what}: values of type {kind} cannot be identifiers: expected words, numbers or dates")
-    return found
+    return array
 
 
 def _whole_floats(array: Any) -> Any:

@@ -56,9 +56,9 @@ class Records(Data, kind="records"):
         rows, columns = numbered("Records: users", users), numbered("Records: items", items)
         n = rows.codes.size
         of = None if contexts is None else numbered("Records: contexts", contexts)
-        for what, found in (("items", columns.codes.size), ("contexts", n if of is None else of.codes.size)):
-            if found != n or not n:
-                raise UserError(f"Records: {n} users for {found} {what}: expected records")
+        for what, size in (("items", columns.codes.size), ("contexts", n if of is None else of.codes.size)):
+            if size != n or not n:
+                raise UserError(f"Records: {n} users for {size} {what}: expected records")
         if of is not None and of.size > MOST_CONTEXTS:
             raise UserError(f"Records: {of.size} different contexts are too many: expected at most {MOST_CONTEXTS}")
         codes = np.zeros(n, dtype=np.uint8) if of is None else of.codes.astype(np.uint8)

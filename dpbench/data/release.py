@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import MISSING, dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,20 @@ from numpy.typing import NDArray
 from dpbench.data.base import read_only
 from dpbench.data.stages import Stage
 
+PRIVATE = MappingProxyType({"private": True})
+"""Metadata of a field that is exact and must not be published. It has a default, `repr=False`, and is never pickled."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """Base of all releases. A subclass names its published arrays in `numbers`."""
+    """Base of all releases. A subclass names its published arrays in `numbers` and marks exact fields as `PRIVATE`.
+
+    Private fields exist for studies, in the process that made the release. Copies and pickles do not have them.
+    """
 
     chosen: Mapping[str, float] = field(default_factory=dict)
     """Published parameters, covered by the guarantee like the counts: w, theta, the scale of the noise ..."""
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: Mapping[str, Any] = field(default_factory=dict, repr=False, metadata=PRIVATE)
     """Needed by studies, must not be published: sample sizes, predicted errors, the best parameter. No noise
     protects them."""
 
@@ -40,6 +47,22 @@ class Release:
     def published(self) -> NDArray[np.float64]:
         """Everything published, as one flat array. An audit treats it as the output."""
         return np.concatenate([np.empty(0), *self.parts().values()])
+
+    @classmethod
+    def private_fields(cls) -> dict[str, Any]:
+        """The names of the fields that must not be published, with their defaults."""
+        private = [each for each in fields(cls) if each.metadata.get("private")]
+        return {
+            each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in private
+        }
+
+    def publishable(self) -> Self:
+        """The same release with nothing but what may be published."""
+        return replace(self, **self.private_fields())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: the fields that may be published, and nothing computed from them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | self.private_fields()
 
 
 def _flat(value: Any) -> NDArray[np.float64]:
@@ -69,9 +92,9 @@ class Counts(Release):
 
     counts: NDArray[np.float64]
     edges: NDArray[np.float64] | None = None
-    sample: Sample | None = None
+    sample: Sample | None = field(default=None, repr=False, metadata=PRIVATE)
     """Not published: the sample behind the counts, if the whole release is made from one sample."""
-    stages: tuple[Stage[NDArray[np.float64]], ...] | None = field(default=None, repr=False)
+    stages: tuple[Stage[NDArray[np.float64]], ...] | None = field(default=None, repr=False, metadata=PRIVATE)
     """Not published: the counts before noise, step by step. () if the only step is noise; None if unknown, and then the
     error cannot be split. For records, the steps of the item counts."""
 

@@ -19,11 +19,11 @@ PARTS: tuple[Part, ...] = ("bounding", "sampling", "grouping", "dropping")
 """What a mechanism does to the true data before noise: it limits the contribution of each row (bounding), uses only some
 records (sampling), gives several numbers one answer (grouping), or leaves numbers out (dropping)."""
 
-Answer = TypeVar("Answer")
+Answers = TypeVar("Answers")
 
 
 @dataclass(frozen=True, eq=False)
-class Stage(Generic[Answer]):
+class Stage(Generic[Answers]):
     """One step of a release: its kind, and the answers after it if no noise were added, in the same form as what is
     published: an array of counts, or a summary.
 
@@ -31,10 +31,10 @@ class Stage(Generic[Answer]):
     """
 
     part: Part
-    make: Callable[[], Answer] = field(repr=False)
+    make: Callable[[], Answers] = field(repr=False)
 
     @cached_property
-    def answers(self) -> Answer:
+    def answers(self) -> Answers:
         """Computed when first asked for."""
         return self.make()
 

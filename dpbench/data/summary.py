@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpbench.data.base import read_only
-from dpbench.data.release import Release
+from dpbench.data.release import PRIVATE, Release
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError
 from dpbench.numerics import boxes, dyadic, grid, haar, hashing, unary
@@ -39,7 +39,7 @@ class Summary(Release):
     transform: str = "none"
     shape: tuple[int, ...] = ()
     """Number of values of each attribute; (size,) where none is given."""
-    stages: tuple[Stage[Summary], ...] | None = field(default=None, repr=False)
+    stages: tuple[Stage[Summary], ...] | None = field(default=None, repr=False, metadata=PRIVATE)
     """Not published: the summaries before noise, step by step. () if the only step is noise; None if unknown, and then the
     error of a query cannot be split."""
 

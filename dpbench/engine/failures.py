@@ -48,7 +48,7 @@ def of_error(trial: int, error: BaseException) -> Failure:
     """The failure of a trial that raised."""
     kind = MEMORY if out_of_memory(error) else type(error).__name__
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
-    return Failure(trial, told(error), "".join(traceback.format_exception(error)), kind, place(reversed(frames)))
+    return Failure(trial, describe(error), "".join(traceback.format_exception(error)), kind, place(reversed(frames)))
 
 
 def of_dump(trial: int, reason: str, dump: str) -> Failure:
@@ -65,7 +65,7 @@ def _running(dump: str) -> str:
     return next((thread for thread in threads if "in run_chunk\n" in thread), "")
 
 
-def told(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """An error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 

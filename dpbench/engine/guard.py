@@ -23,7 +23,7 @@ from typing import IO, Any
 from dpbench.engine import failures
 from dpbench.engine.failures import MEMORY, Failure
 from dpbench.engine.limits import Limits
-from dpbench.engine.worker import Chunk, Outcome, Row
+from dpbench.engine.worker import Chunk, Outcome
 
 ENDED = "ended the worker process"
 LOOK = 0.2  # seconds between two checks that the process is still there
@@ -55,9 +55,9 @@ class Guard:
         while rest.trials:
             process = self._ready()
             end = process.run(rest, outcome)
-            if isinstance(end, Outcome) and end.refused:
-                return replace(end, chunk=chunk)
             if isinstance(end, Outcome):
+                if end.refused:
+                    return replace(end, chunk=chunk)
                 return replace(end, chunk=chunk, rows=outcome.rows, failures=outcome.failures)
             self._drop()
             done = {row["trial"] for row in outcome.rows} | {failure.trial for failure in outcome.failures}
@@ -129,7 +129,7 @@ class _Process:
             self.connection.send_bytes(cloudpickle.dumps(chunk))
         trial = -1
         until: float | None = None
-        while (message := self._heard(until)) is not None:
+        while (message := self._next_message(until)) is not None:
             if isinstance(message, str):
                 return Outcome(chunk, refused=message, worker=f"process {self.process.pid}")
             if isinstance(message, Outcome):
@@ -143,11 +143,11 @@ class _Process:
                 what = message.error.partition(": ")[2]
                 reason = f"{self.limits.needed_more}{': ' if what else ''}{what}"
                 return replace(message, error=reason, kind=self.limits.needed_more)
-            _note(message, outcome)
+            (outcome.failures if isinstance(message, Failure) else outcome.rows).append(message)
             trial, until = -1, None
         return failures.of_dump(trial, self._reason(until), self._dumped())
 
-    def _heard(self, until: float | None) -> Any:
+    def _next_message(self, until: float | None) -> Any:
         """The next message; None if there will be no more."""
         while True:
             alive = self.alive
@@ -188,10 +188,3 @@ class _Process:
             os.killpg(self.process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE)
-
-
-def _note(found: Row | Failure, outcome: Outcome) -> None:
-    if isinstance(found, Failure):
-        outcome.failures.append(found)
-    else:
-        outcome.rows.append(found)

@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
-from dpbench.engine.failures import told
+from dpbench.engine.failures import describe
 from dpbench.engine.limits import Limiter, Limits
 from dpbench.engine.local import watch
 from dpbench.engine.worker import Outcome, run_chunk
@@ -42,7 +42,7 @@ def _computed(work: bytes, limiter: Limiter) -> Outcome | str:
     try:
         chunk = pickle.loads(work)
     except Exception as error:
-        return f"it cannot read the work: {told(error)}"
+        return f"it cannot read the work: {describe(error)}"
     return replace(run_chunk(chunk, limiter), chunk=chunk.named(), rows=[], failures=[])
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from dpbench.engine.failures import Failure
-from dpbench.engine.worker import Row, Watch
+from dpbench.engine.worker import Watch
+from dpbench.model.metric import TrialRow
 
 GB = 10**9
 LONGEST = 1e8  # longest time in seconds that a timer accepts
@@ -75,7 +76,7 @@ class Limiter(Watch):
         faulthandler.cancel_dump_traceback_later()
         self.trial = -1
 
-    def found(self, result: Row | Failure) -> None:
+    def done(self, result: TrialRow | Failure) -> None:
         self.report(result)
 
     def _arm(self, seconds: float | None) -> None:

@@ -9,14 +9,21 @@ import queue
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dpbench.engine.guard import Closed, Guard
 from dpbench.engine.limits import Limits
-from dpbench.engine.worker import Chunk, Outcome, run_chunk, run_remote
+from dpbench.engine.worker import Chunk, Outcome, Watch, restore_threads, run_chunk, run_remote
 from dpbench.errors import UserError
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.setting import Setting
+from dpbench.tasks.base import TASKS
 
 LOOK = 0.2  # seconds between two checks that the parent is still there
+HERE = 0.5  # seconds of computing for which it does not pay to start workers
+SMALL = 1_000_000  # the largest statistic (rows, columns, ones, ...) of data that cannot fill the memory
 MOST_WAITING = 100  # chunks that are sent or computed and not yet stored
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # options of glibc's `mallopt`
 KEPT = 1 << 30
@@ -24,16 +31,81 @@ KEPT = 1 << 30
 
 
 def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterator[Outcome]:  # noqa: B008
-    """The outcome of every chunk, in any order. A worker that dies takes all chunks in progress with it. Unfinished chunks
-    are then run one by one under guard, so that the guilty trial is found and the rest is done."""
+    """The outcome of every chunk, in any order."""
     if reason := limits.impossible():
         raise UserError(reason)
     if limits:
         yield from _guarded(work, jobs, limits)
         return
-    if jobs == 1:
-        yield from map(run_chunk, work)
-        return
+    waiting = deque(work)
+    try:
+        yield from map(run_chunk, work) if jobs == 1 else _here(waiting, HERE)
+    finally:
+        restore_threads()
+    if waiting and jobs != 1:
+        yield from _in_workers(waiting, jobs)
+
+
+def _here(waiting: deque[Chunk], most: float) -> Iterator[Outcome]:
+    """The outcomes of the first chunks, computed in this process in about `most` seconds of processor time.
+
+    Starting workers takes longer than a small plan. A trial that ends its process would end the run, so chunks of code that is
+    not ours, or of large data, are left for the workers.
+    """
+    spent, each, setting = 0.0, 0.0, ""
+    while waiting:
+        chunk = waiting[0]
+        if chunk.setting.id != setting:
+            setting = chunk.setting.id
+            if not is_harmless(chunk.setting):
+                return
+            clock = _Clock()
+            run_chunk(replace(chunk, trials=chunk.trials[:2]), clock)
+            each = clock.seconds
+        if spent + each * len(chunk.trials) > most:
+            return
+        began = time.process_time()
+        outcome = run_chunk(waiting.popleft())
+        spent += time.process_time() - began
+        yield outcome
+
+
+class _Clock(Watch):
+    """Measures the latest trial: the first one also loads kernels and opens the data."""
+
+    def __init__(self) -> None:
+        self.began = self.seconds = 0.0
+
+    def begin(self, trial: int) -> None:
+        self.began = time.process_time()
+
+    def end(self) -> None:
+        self.seconds = time.process_time() - self.began
+
+
+def is_harmless(setting: Setting) -> bool:
+    """Whether all code of its trials is dpbench's own, without other libraries' mechanisms, and its data are small."""
+    statistics = setting.dataset.statistics.values()
+    small = 0 < max(statistics, default=0) <= SMALL
+    parts = (setting.mechanism.make(MECHANISMS), setting.task.make(TASKS))
+    return small and all(map(_is_ours, parts))
+
+
+def _is_ours(value: object) -> bool:
+    """Whether a mechanism, task or parameter, and everything in it, is of a class of dpbench or a plain value."""
+    module = type(value).__module__
+    if isinstance(value, dict):
+        return all(map(_is_ours, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_ours, value))
+    if module.partition(".")[0] != "dpbench":
+        return module in ("builtins", "numpy")
+    return not module.startswith("dpbench.mechanisms.peers") and all(map(_is_ours, vars(value).values()))
+
+
+def _in_workers(work: Iterable[Chunk], jobs: int) -> Iterator[Outcome]:
+    """The outcome of every chunk, computed by worker processes. One that dies takes all chunks in progress with it. Unfinished
+    chunks are then run one by one under guard, so that the failing trial is found and the rest is done."""
     import joblib
 
     with joblib.parallel_config(
@@ -53,7 +125,7 @@ def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterato
                 suspects = list(sent.values())
                 for suspect in suspects:
                     waiting.pop(_name(suspect))
-                yield from _guarded(suspects, 1, limits)
+                yield from _guarded(suspects, 1, Limits())
 
 
 def _guarded(work: list[Chunk], jobs: int, limits: Limits) -> Iterator[Outcome]:
@@ -63,13 +135,13 @@ def _guarded(work: list[Chunk], jobs: int, limits: Limits) -> Iterator[Outcome]:
     waiting: queue.SimpleQueue[Chunk] = queue.SimpleQueue()
     for chunk in work:
         waiting.put(chunk)
-    found: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
+    results: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
     guards = [Guard(limits) for _ in range(min(len(work), joblib.cpu_count() if jobs == -1 else jobs))]
     for guard in guards:
-        threading.Thread(target=_serve, args=(guard, waiting, found), daemon=True).start()
+        threading.Thread(target=_serve, args=(guard, waiting, results), daemon=True).start()
     try:
         for _ in work:
-            outcome = found.get()
+            outcome = results.get()
             if isinstance(outcome, Exception):
                 raise outcome
             yield outcome
@@ -78,16 +150,16 @@ def _guarded(work: list[Chunk], jobs: int, limits: Limits) -> Iterator[Outcome]:
             guard.close()
 
 
-def _serve(guard: Guard, waiting: queue.SimpleQueue[Chunk], found: queue.SimpleQueue[Outcome | Exception]) -> None:
+def _serve(guard: Guard, waiting: queue.SimpleQueue[Chunk], results: queue.SimpleQueue[Outcome | Exception]) -> None:
     with contextlib.suppress(queue.Empty):
         while True:
             chunk = waiting.get_nowait()
             try:
-                found.put(guard.run(chunk))
+                results.put(guard.run(chunk))
             except Closed:
                 return
             except Exception as error:  # an error of ours ends the run
-                found.put(error)
+                results.put(error)
                 return
 
 
@@ -113,13 +185,13 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
             yield joblib.delayed(run_remote)(chunk)
 
     # One chunk per task: chunks are already the unit, and joblib's batching would hide which one is running.
-    found = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
+    outcomes = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks())
     try:
-        yield from found
+        yield from outcomes
     finally:
         with warnings.catch_warnings():  # joblib warns about unused results when the run ends with an error
             warnings.simplefilter("ignore", UserWarning)
-            found.close()
+            outcomes.close()
 
 
 def _begin(parent: int) -> None:

@@ -1,76 +1,38 @@
 """From a checked configuration to a plan: its settings, and the combinations left out, with reasons.
 
-Builds the datasets and makes each mechanism and task once. Imports config, identity and the cache; imported by the runner
-and the verbs.
+Builds the datasets and makes each mechanism and task once. Imports config, identity and the cache; imported by `execute` and by
+everything that runs trials.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from dpbench import fingerprints
+from dpbench import identity
+from dpbench.config.compose import compose
+from dpbench.config.overrides import OverrideValue
 from dpbench.config.schema import RunConfig
 from dpbench.data import Data
-from dpbench.engine import identity
+from dpbench.engine.worker import declared_files
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.environment import Environment
+from dpbench.model.run import FLOAT, UNSTATED, Dataset, Run, Setting, Variant
+from dpbench.model.setting import DECLARED
 from dpbench.registry import Registry
-from dpbench.results.environment import Environment
-from dpbench.results.run import FLOAT, UNSTATED, DatasetUse, Run, Setting, Variant
-from dpbench.results.setting import DECLARED
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import describe, open_dataset, peek
 from dpbench.tasks.base import TASKS
 
-
-@dataclass(frozen=True)
-class Part:
-    """A mechanism or a task of the plan, made once: the instance, and its part of the keys."""
-
-    variant: Variant
-    instance: Any
-    described: dict[str, Any]
-
-    @classmethod
-    def make(cls, variant: Variant, registry: Registry[Any]) -> Part:
-        instance = registry.shared(variant.cls, **variant.params) if variant.instance is None else variant.instance
-        kind = getattr(instance, "preset_of", None) or type(instance)
-        # A class that is not a dataclass does not list its parameters: then those given count.
-        known = dataclasses.is_dataclass(instance) and variant.instance is None
-        params = fingerprints.parameters(instance, kind) if known else dict(variant.params)
-        name = getattr(kind, "name", "") or fingerprints.class_path(kind)
-        return cls(variant, instance, {"class": name, "params": params})
-
-
-class Bounds:
-    """The mechanisms of a run for each dataset, with the dataset's bound filled in for `bound: declared`."""
-
-    def __init__(self, variants: Sequence[Variant]) -> None:
-        self.variants = variants
-        self._made: dict[tuple[int, int | None], Part] = {}
-
-    def of(self, dataset: DatasetUse) -> Iterator[Part]:
-        for place, variant in enumerate(self.variants):
-            if variant.declared and dataset.bound is None:
-                continue
-            at = place, dataset.bound if variant.declared else None
-            if at not in self._made:
-                values = dict.fromkeys(variant.declared, dataset.bound)
-                self._made[at] = Part.make(replace(variant, params={**variant.params, **values}), MECHANISMS)
-            yield self._made[at]
-
-    def unbounded(self, dataset: DatasetUse) -> list[Variant]:
-        """The mechanisms that need a bound which the dataset does not declare."""
-        return [variant for variant in self.variants if variant.declared and dataset.bound is None]
-
-
-def _undeclared(dataset: DatasetUse) -> str:
-    return f"no bound is declared: give dataset.{dataset.name}.bound=NUMBER, the most columns of one row"
+QUIET: Mapping[str, OverrideValue] = {"tracking": "none", "figure": False}
+"""The settings of runs that another verb or a program makes."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +45,8 @@ class Plan:
     """Trials per chunk, by dataset fingerprint."""
     unbuilt: tuple[str, ...] = ()
     """Datasets that are not built yet; only in a dry plan."""
+    seconds: float = 0.0
+    """The time that planning and building took."""
 
     def chunk(self, setting: Setting) -> int:
         return self.chunks[setting.dataset.fingerprint]
@@ -90,33 +54,39 @@ class Plan:
 
 def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> Plan:
     """The plan of a run, its datasets built. A dry run builds nothing and plans unbuilt datasets by their kind only."""
-    mechanisms = Bounds(config.mechanisms)
-    tasks = [Part.make(variant, TASKS) for variant in config.tasks]
+    began = time.perf_counter()
+    tasks = [(variant, _made(variant, TASKS)) for variant in config.tasks]
     settings: list[Setting] = []
     left_out: dict[tuple[str, str], None] = dict.fromkeys(config.left_out)
     unbuilt, chunks = [], {"": 20}
-    uses: list[DatasetUse] = []
+    uses: list[Dataset] = []
     for dataset in config.datasets:
-        fits = _fits(dataset, mechanisms, tasks, config.noise)
+        mechanisms: list[tuple[Variant, Any]] = []
+        for variant in config.mechanisms:
+            if variant.declared and dataset.bound is None:
+                undeclared = (
+                    f"no bound is declared: give dataset.{dataset.name}.bound=NUMBER, the most columns of one row"
+                )
+                left_out[_combination(variant, dataset), undeclared] = None
+            else:
+                bounded = variant.with_bound(dataset.bound)
+                mechanisms.append((bounded, _made(bounded, MECHANISMS)))
+        # Judged by its kind: a dataset on which nothing can be run need not be built.
+        fits = any(not _why_not(dataset, m, t, None, config.noise) for _, m in mechanisms for t in tasks)
         data, use = _open(dataset, config.dry, say) if fits else (None, dataset)
         uses.append(use)
         if data is None:
             unbuilt += [dataset.name] if fits else []
         else:
             chunks[use.fingerprint] = _chunk_size(data, config.runner.chunk)
-        described = describe(dataset.spec)
-        for variant in mechanisms.unbounded(use):
-            left_out[_combination(variant, use), _undeclared(use)] = None
-        for mechanism in mechanisms.of(use):
+        for variant, mechanism in mechanisms:
             for task in tasks:
-                reason = _why_not(use, mechanism, task, data, config.noise)
-                if reason:
-                    left_out[_combination(mechanism.variant, use), reason] = None
+                if reason := _why_not(use, mechanism, task, data, config.noise):
+                    left_out[_combination(variant, use), reason] = None
                     continue
-                for setting in _settings(config, use, described, mechanism, task):
+                for setting in _settings(config, use, (variant, mechanism), task):
                     if reason := _refusal(mechanism, data, setting.epsilon):
-                        named = f"{_combination(mechanism.variant, use)}, ε={setting.epsilon:g}"
-                        left_out[named, reason] = None
+                        left_out[f"{_combination(variant, use)}, ε={setting.epsilon:g}", reason] = None
                     else:
                         settings.append(setting)
     _check_draws(uses)
@@ -137,26 +107,41 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
         written=datetime.now(UTC).isoformat(timespec="microseconds"),
         results=config.results,
     )
-    return Plan(config, run, chunks, tuple(unbuilt))
+    return Plan(config, run, chunks, tuple(unbuilt), time.perf_counter() - began)
+
+
+def plan_experiment(
+    experiment: str,
+    *,
+    scale: str,
+    results: Path,
+    jobs: int = -1,
+    overrides: Mapping[str, OverrideValue] | None = None,
+    folders: Sequence[Path] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> Plan:
+    """The plan of an experiment for other verbs than `run`: without tracking and figure."""
+    words = {"results": results, "runner.jobs": jobs, **QUIET, **(overrides or {})}
+    return make_plan(compose(experiment, scale, words, folders), say=say)
 
 
 def require_settings(plan: Plan) -> None:
     """UserError if nothing is left to run."""
     if not plan.run.settings:
-        reasons = "; ".join(f"{setting}: {reason}" for setting, reason in plan.run.left_out)
+        reasons = "; ".join(f"{combination}: {reason}" for combination, reason in plan.run.left_out)
         raise UserError(f"nothing fits together in this run: {reasons}")
 
 
-def _open(dataset: DatasetUse, dry: bool, say: Callable[[str], None]) -> tuple[Data | None, DatasetUse]:
-    if dry and peek(dataset.spec) is None:
+def _open(dataset: Dataset, dry: bool, say: Callable[[str], None]) -> tuple[Data | None, Dataset]:
+    if dry and peek(dataset) is None:
         return None, dataset
-    opened = open_dataset(dataset.spec, verify=not dry, say=say)
+    opened = open_dataset(dataset, verify=not dry, say=say)
     # Only a user's own source: ours are either generators or readers of original files.
     files = opened.files if "." in dataset.source and not dataset.original else ()
     return opened.data, replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics, files=files)
 
 
-def _check_draws(uses: list[DatasetUse]) -> None:
+def _check_draws(uses: list[Dataset]) -> None:
     """UserError if several draws of the data were requested but no dataset depends on its seed."""
     found: dict[str, set[str]] = {}
     for use in uses:
@@ -169,79 +154,78 @@ def _check_draws(uses: list[DatasetUse]) -> None:
 
 
 def _settings(
-    config: RunConfig, dataset: DatasetUse, described: dict[str, Any], mechanism: Part, task: Part
+    config: RunConfig, dataset: Dataset, mechanism: tuple[Variant, Any], task: tuple[Variant, Any]
 ) -> Iterator[Setting]:
     """The settings of one combination, one per epsilon."""
-    code = identity.setting_code(SOURCES.get(dataset.source), mechanism.instance, task.instance)
-    files = identity.declared_files(mechanism.instance, task.instance)
-    declares = getattr(mechanism.instance, "not_private", None)
-    guarantee = str(getattr(mechanism.instance, "privacy", "") or UNSTATED)
-    neighbours = str(getattr(mechanism.instance, "neighbours", "") or "")
-    not_private = str(declares()) if callable(declares) else ""
+    instances = mechanism[1], task[1]
+    code = identity.setting_code(SOURCES.get(dataset.source), *instances)
+    files = declared_files(*instances)
+    source, *parts = describe(dataset), describe_variant(*mechanism), describe_variant(*task)
+    declares = getattr(mechanism[1], "not_private", None)
+    facts = {
+        "guarantee": str(getattr(mechanism[1], "privacy", "") or UNSTATED),
+        "not_private": str(declares()) if callable(declares) else "",
+        "neighbours": str(getattr(mechanism[1], "neighbours", "") or ""),
+    }
     for epsilon in config.epsilon:
         # Options that are rarely used enter the key only if they are used.
         chosen = [] if config.noise == FLOAT else [{"noise": config.noise}]
-        key = fingerprints.digest([described, mechanism.described, epsilon, task.described, *chosen])
+        key = identity.digest([source, parts[0], epsilon, parts[1], *chosen])
         built = bool(dataset.fingerprint)
-        name = identity.setting_id(key, config.seed, dataset.fingerprint, code, files) if built else ""
-        yield Setting(
-            dataset,
-            mechanism.variant,
-            epsilon,
-            task.variant,
-            key,
-            name,
-            guarantee,
-            not_private,
-            neighbours,
-            config.noise,
-        )
+        id = identity.setting_id(key, config.seed, dataset.fingerprint, code, files) if built else ""
+        yield Setting(dataset, mechanism[0], epsilon, task[0], key, id, noise=config.noise, **facts)
 
 
-def _combination(mechanism: Variant, dataset: DatasetUse) -> str:
+def _made(variant: Variant, registry: Registry[Any]) -> Any:
+    return registry.shared(variant.cls, **variant.params) if variant.instance is None else variant.instance
+
+
+def describe_variant(variant: Variant, instance: Any) -> dict[str, Any]:
+    """What a key has of a mechanism or a task: its class, and its parameters that differ from the defaults."""
+    kind = getattr(instance, "preset_of", None) or type(instance)
+    # A class that is not a dataclass does not list its parameters: then those given count.
+    known = dataclasses.is_dataclass(instance) and variant.instance is None
+    params = identity.parameters(instance, kind) if known else dict(variant.params)
+    return {"class": getattr(kind, "name", "") or identity.class_path(kind), "params": params}
+
+
+def _combination(mechanism: Variant, dataset: Dataset) -> str:
     shown = {**mechanism.params, **dict.fromkeys(mechanism.declared, DECLARED)}
     params = ", ".join(f"{k}={v}" for k, v in shown.items())
     return f"{mechanism.name}{f'({params})' if params else ''} on {dataset.name}"
 
 
-def _why_not(dataset: DatasetUse, mechanism: Part, task: Part, data: Data | None, noise: str) -> str:
+def _why_not(dataset: Dataset, mechanism: Any, task: tuple[Variant, Any], data: Data | None, noise: str) -> str:
     """Why a mechanism and a task do not fit a dataset; empty if they do."""
     if reason := _inexact(mechanism, noise) or _unfit(dataset, mechanism, data):
         return reason
-    reason = _unfit(dataset, task, data)
-    return f"the task {task.variant.name} {reason}" if reason else ""
+    reason = _unfit(dataset, task[1], data)
+    return f"the task {task[0].name} {reason}" if reason else ""
 
 
-def _fits(dataset: DatasetUse, mechanisms: Bounds, tasks: Sequence[Part], noise: str) -> bool:
-    """Whether anything can be run on a dataset, judged by its kind: if not, it need not be built."""
-    return any(
-        not _why_not(dataset, mechanism, task, None, noise) for mechanism in mechanisms.of(dataset) for task in tasks
-    )
-
-
-def _unfit(dataset: DatasetUse, part: Part, data: Data | None) -> str:
+def _unfit(dataset: Dataset, instance: Any, data: Data | None) -> str:
     """Why a mechanism or task does not fit the dataset; judged by its kind while the dataset is not built."""
     if data is None:
-        kinds = getattr(part.instance, "kinds", (dataset.kind,))
-        takes = "needs" if hasattr(part.instance, "score") else "takes"
+        kinds = getattr(instance, "kinds", (dataset.kind,))
+        takes = "needs" if hasattr(instance, "score") else "takes"
         return "" if dataset.kind in kinds else f"{takes} {' or '.join(kinds)} data, not {dataset.kind}"
-    return str(part.instance.unfit(data)) if hasattr(part.instance, "unfit") else ""
+    return str(instance.unfit(data)) if hasattr(instance, "unfit") else ""
 
 
-def _refusal(mechanism: Part, data: Data | None, epsilon: float) -> str:
+def _refusal(mechanism: Any, data: Data | None, epsilon: float) -> str:
     """Why a mechanism cannot use this budget on the dataset; unknown while the dataset is not built."""
-    declares = getattr(mechanism.instance, "refusal", None)
+    declares = getattr(mechanism, "refusal", None)
     return str(declares(data, epsilon)) if data is not None and callable(declares) else ""
 
 
-def _inexact(mechanism: Part, noise: str) -> str:
+def _inexact(mechanism: Any, noise: str) -> str:
     """Why a mechanism does not have the requested form of noise. Checked here, before hours of other work."""
     if noise == FLOAT:
         return ""
-    if callable(declares := getattr(mechanism.instance, "inexact", None)):
+    if callable(declares := getattr(mechanism, "inexact", None)):
         reason = str(declares())
     else:
-        takes = "noise" in inspect.signature(mechanism.instance.release).parameters
+        takes = "noise" in inspect.signature(mechanism.release).parameters
         reason = "" if takes else "its `release` takes no `noise`"
     return f"no {noise} noise: {reason}" if reason else ""
 

@@ -1,7 +1,9 @@
-"""Workers as Slurm jobs, through dask-jobqueue: one worker with one thread per job. Imported by `cluster` only.
+"""Workers as Slurm jobs, through dask-jobqueue: one worker with one thread per job. Imported by `connect` and `cluster`.
 
-The scheduler runs in this process. A job that ends while there is work is replaced, whatever ended it. A chunk is not blamed
-for what Slurm or a person did to its job.
+The scheduler runs in this process. Dask notices when a worker is gone, but not when a job ends before its worker starts. So
+Slurm is asked for the jobs, and one that ended is replaced, whatever ended it. Workers are not told their walltime
+(`--lifetime`): a chunk that takes longer than a job lives would be sent again forever, because Dask does not count workers that
+leave on their own.
 """
 
 from __future__ import annotations
@@ -15,26 +17,24 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 from dpbench.config.schema import RunnerConfig
-from dpbench.engine.supply import Supply
 from dpbench.errors import Failed, UserError, one_of
 
 LOOK = 10.0  # seconds between two questions to Slurm, which serves many users
 SILENCE = 300.0  # seconds without an answer of Slurm and without a worker before we give up
-STILLBORN = 3  # consecutive jobs that end before their worker starts: then all of them have a problem
+FALSE_STARTS = 3  # consecutive jobs that end before their worker starts: then all of them have a problem
 ROOM = 0.5  # GB per job beyond the limit of the computation, for Python and Dask
 COMMANDS = ("sbatch", "scancel", "squeue")
-# States of a job that has not ended.
-ALIVE = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "RESIZING", "STOPPED"})
-ENDING = "COMPLETING"  # Slurm does not know yet how it ended
-# States of a job that was ended by what ran in it. All other ends are due to Slurm or a person.
-GUILTY = frozenset({"FAILED", "OUT_OF_MEMORY", "COMPLETED", "RUNNING"})
+ENDED = frozenset(
+    {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+)
 
 
-def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
+def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: ExitStack) -> Jobs:
     """Submit jobs for this many chunks; they end with `stack`."""
     try:
         import psutil
@@ -70,119 +70,94 @@ def start(config: RunnerConfig, chunks: int, stack: ExitStack) -> Jobs:
     except (OSError, RuntimeError, ValueError) as error:
         raise Failed(f"no Dask scheduler can be started on this machine: {error}") from None
     stack.enter_context(cluster)
-    _try(cluster.job_script())
-    return Jobs(cluster, min(config.jobs, chunks), config.logs)
+    tried = subprocess.run(["sbatch", "--test-only"], input=cluster.job_script(), capture_output=True, text=True)
+    if tried.returncode:
+        reason = " ".join(line.removeprefix("sbatch: error: ") for line in tried.stderr.splitlines() if line)
+        raise Failed(f"Slurm rejects the jobs of this run: {reason or tried.stdout.strip()}")
+    jobs = Jobs(cluster, min(config.jobs, chunks), config.logs)
+    what = "1 job is" if jobs.count == 1 else f"{jobs.count} jobs are"
+    say(f"{what} submitted to Slurm; their output goes to {config.logs}/")
+    return jobs
 
 
-def _try(script: str) -> None:
-    """Raise if Slurm would reject such a job."""
-    done = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True)
-    if done.returncode:
-        said = " ".join(line.removeprefix("sbatch: error: ") for line in done.stderr.splitlines() if line)
-        raise Failed(f"Slurm rejects the jobs of this run: {said or done.stdout.strip()}")
-
-
-class Jobs(Supply):
+class Jobs:
     """The jobs of one run."""
 
     def __init__(self, cluster: Any, count: int, logs: str) -> None:
         self.cluster, self.count, self.logs = cluster, count, logs
-        self.born: dict[str, str] = {}
+        self.arrived: dict[str, str] = {}
         """The job of every worker that ever connected, by its address."""
-        self.states: dict[str, str] = {}
-        """The states of our jobs at the last query."""
-        self.stillborn = 0
+        self.false_starts = 0
         self.asked = self.answered = time.monotonic()
         cluster.scale(count)
 
     @property
-    def expecting(self) -> bool:  # type: ignore[override]
-        return self._waiting > 0
+    def expecting(self) -> bool:
+        """Whether workers are expected, so that it is not an error if there is none yet."""
+        return self._missing > 0 and self.false_starts < FALSE_STARTS
 
     @property
-    def _waiting(self) -> int:
+    def _missing(self) -> int:
         """Jobs that are queued or starting, and have no worker yet."""
-        arrived = set(self.born.values())
-        jobs = self._jobs()
-        submitting = self.count - len(jobs) if self.stillborn < STILLBORN else 0
-        return max(0, submitting) + sum(
-            job not in arrived and self.states.get(job, "PENDING") in ALIVE for job in jobs.values()
-        )
+        return max(0, self.count - len(self.cluster.scheduler_info["workers"]))
 
     def summary(self) -> str:
-        waiting = self._waiting
-        return f"{waiting} job{'' if waiting == 1 else 's'} waiting" if waiting else ""
+        """How many jobs have no worker yet; empty if none."""
+        return f"{self._missing} job{'' if self._missing == 1 else 's'} waiting" if self._missing else ""
+
+    def job_of(self, worker: str) -> str:
+        """The job of a worker, also of one that is gone; empty if it is unknown."""
+        return self.arrived.get(worker, "")
 
     def look(self) -> None:
-        self._register()
+        """Called twice a second: replace jobs that have ended. Raises Failed if no worker can be started."""
+        jobs = {name: str(job.job_id) for name, job in dict(self.cluster.workers).items() if job.job_id}
+        with contextlib.suppress(RuntimeError):  # changed by the cluster's own thread in this moment
+            for address, worker in dict(self.cluster.scheduler_info["workers"]).items():
+                if worker["name"] in jobs and address not in self.arrived:
+                    self.arrived[address] = jobs[worker["name"]]
+                    self.false_starts = 0
         if time.monotonic() - self.asked < LOOK:
             return
-        if self._ask():
-            self._replace()
-        elif time.monotonic() - self.answered > SILENCE and not self.cluster.scheduler_info["workers"]:
+        self.asked = time.monotonic()
+        states = _states()
+        if states is not None:
+            self.answered = self.asked
+            self._replace(jobs, states)
+        elif self.asked - self.answered > SILENCE and not self.cluster.scheduler_info["workers"]:
             raise Failed(
                 f"Slurm has not answered for {SILENCE:.0f} s, and there is no worker; finished trials are stored, and the "
                 "same command continues from there"
             )
 
-    def excuse(self, worker: str) -> str:
-        job = self.born.get(worker)
-        if job is None or not self._ask():
-            return ""
-        state = self.states.get(job, "RUNNING")
-        self.asked = min(self.asked, time.monotonic() - LOOK + 1)  # ask again soon: it may have to be replaced
-        return "" if state in GUILTY else f"Slurm ended its job {job}{'' if state == ENDING else f': {state.lower()}'}"
-
-    def _jobs(self) -> dict[str, str]:
-        """The number of every job, by the name of its worker."""
-        return {name: str(job.job_id) for name, job in dict(self.cluster.workers).items() if job.job_id}
-
-    def _register(self) -> None:
-        """Note which worker belongs to which job."""
-        jobs = self._jobs()
-        try:
-            workers = {address: info["name"] for address, info in dict(self.cluster.scheduler_info["workers"]).items()}
-        except RuntimeError:  # changed by the cluster's own thread in this moment
-            return
-        for address, name in workers.items():
-            if name in jobs and address not in self.born:
-                self.born[address] = jobs[name]
-                self.stillborn = 0
-
-    def _ask(self) -> bool:
-        """Ask Slurm for the states of our jobs; False if it does not answer."""
-        self.asked = time.monotonic()
-        command = ["squeue", "--noheader", f"--user={os.getuid()}", "--states=all", "--format=%i %T"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LOOK)
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        if done.returncode:
-            return False
-        self.answered = self.asked
-        self.states = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
-        return True
-
-    def _replace(self) -> None:
+    def _replace(self, jobs: dict[str, str], states: dict[str, str]) -> None:
         """Submit a job for each that has ended. Raises Failed if none of them ever starts a worker."""
-        arrived = set(self.born.values())
-        jobs = self._jobs()
-        ended = {name: job for name, job in jobs.items() if self.states.get(job, "GONE") not in {*ALIVE, ENDING}}
-        # A job that could not be submitted has no number.
-        unborn = [name for name, job in dict(self.cluster.workers).items() if not job.job_id]
-        self.stillborn += sum(job not in arrived for job in ended.values()) + len(unborn)
-        if self.stillborn >= STILLBORN:
+        arrived = set(self.arrived.values())
+        ended = {name: job for name, job in jobs.items() if states.get(job, "gone") in {*ENDED, "gone"}}
+        unsubmitted = [name for name, job in dict(self.cluster.workers).items() if not job.job_id]
+        self.false_starts += sum(job not in arrived for job in ended.values()) + len(unsubmitted)
+        if self.false_starts >= FALSE_STARTS:
             if not self.cluster.scheduler_info["workers"]:
                 last = max(ended.values(), key=int, default="")
-                told = f"the last was job {last} ({self.states.get(last, 'gone').lower()})" if last else "sbatch failed"
+                which = f"the last was job {last} ({states.get(last, 'gone').lower()})" if last else "sbatch failed"
                 raise Failed(
-                    f"{self.stillborn} Slurm jobs in a row ended before their worker started, {told}: see "
+                    f"{self.false_starts} Slurm jobs in a row ended before their worker started, {which}: see "
                     f"{self.logs}/; does runner.interface name the network that the nodes share?"
                 )
             return
-        if ended or unborn:
-            with contextlib.suppress(
-                OSError, RuntimeError, TimeoutError
-            ):  # what is not submitted is noticed at the next check
-                self.cluster.sync(self.cluster.scale_down, [*ended, *unborn])
+        with contextlib.suppress(OSError, RuntimeError, TimeoutError):  # the next check notices what is not submitted
+            if ended or unsubmitted:
+                self.cluster.sync(self.cluster.scale_down, [*ended, *unsubmitted])
             self.cluster.scale(self.count)
+
+
+def _states() -> dict[str, str] | None:
+    """The state of each job of this user; None if Slurm does not answer."""
+    command = ["squeue", "--noheader", f"--user={os.getuid()}", "--states=all", "--format=%i %T"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LOOK)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode:
+        return None
+    return dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)

@@ -23,21 +23,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.codes import Code
+from dpbench import identity
 from dpbench.data import Data
-from dpbench.engine import failures, identity
+from dpbench.engine import failures
 from dpbench.engine.failures import Failure
 from dpbench.errors import UserError
+from dpbench.identity import Code
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.results.setting import FLOAT, DatasetUse, Setting
+from dpbench.model.metric import TrialRow
+from dpbench.model.setting import FLOAT, Dataset, Setting
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import Opened, OtherData, open_dataset
-from dpbench.sources.spec import DatasetSpec
+from dpbench.storage.files import files_digest
 from dpbench.tasks.base import TASKS, once
-
-Row = Mapping[str, float | int | str | None]
-"""One trial: `trial`, `seconds`, and the columns `metric.*`, `chosen.*`, `diagnostic.*`."""
-
 
 # The marker of a field without default is compared by identity, so a notebook's class must find the same object elsewhere.
 copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")  # type: ignore[arg-type, return-value]
@@ -61,7 +59,7 @@ class Chunk:
 
     def named(self) -> Chunk:
         """The same without objects. Only this is sent back: a returned copy of a class would replace the original."""
-        mechanism, task = (replace(one, instance=None) for one in (self.setting.mechanism, self.setting.task))
+        mechanism, task = (replace(variant, instance=None) for variant in (self.setting.mechanism, self.setting.task))
         return replace(self, setting=replace(self.setting, mechanism=mechanism, task=task))
 
 
@@ -70,7 +68,7 @@ class Outcome:
     """The result of a chunk: the rows of the finished trials, the failures, or the refusal of the whole chunk."""
 
     chunk: Chunk
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TrialRow] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     refused: str = ""
     """Why this worker refuses it: its code or data differ."""
@@ -96,7 +94,7 @@ class Watch:
     def end(self) -> None:
         """The trial is over, successful or not."""
 
-    def found(self, result: Row | Failure) -> None:
+    def done(self, result: TrialRow | Failure) -> None:
         """The result of the trial."""
 
 
@@ -113,7 +111,7 @@ def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
     _one_thread()
     try:
         bench, setting = _prepared(chunk, watch)
-    except Refused as refusal:
+    except ChunkRefused as refusal:
         return Outcome(chunk, refused=str(refusal), worker=worker, code=refusal.code)
     outcome = Outcome(chunk, worker=worker, setting=setting)
     for trial in chunk.trials:
@@ -126,10 +124,10 @@ def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
         except (Exception, SystemExit) as error:
             failure = failures.of_error(trial, error)
             outcome.failures.append(failure)
-            watch.found(failure)
+            watch.done(failure)
         else:
             outcome.rows.append(row)
-            watch.found(row)
+            watch.done(row)
     return outcome
 
 
@@ -141,7 +139,7 @@ class Bench:
         self.last: tuple[int, NDArray[np.float64] | None] = (-1, None)
         """The latest trial and its errors, needed for its partner."""
 
-    def row(self, trial: int) -> Row:
+    def row(self, trial: int) -> TrialRow:
         """Release and score once; an odd trial is also compared with the one before it."""
         self.last, partner = (-1, None), self.last
         release, seconds, task_rng = self._release(trial)
@@ -150,8 +148,8 @@ class Bench:
         for name, value in scores.items():
             # Text in the scores, such as titles of items, is not a metric.
             row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": float(value)}
-        row |= _told("chosen", getattr(release, "chosen", None))
-        row |= _told("diagnostic", getattr(release, "diagnostics", None))
+        row |= _plain_values("chosen", getattr(release, "chosen", None))
+        row |= _plain_values("diagnostic", getattr(release, "diagnostics", None))
         errors = self._errors(release)
         self.last = (trial, errors)
         if errors is not None:
@@ -204,7 +202,7 @@ class Bench:
         return self._errors(release)
 
 
-class Refused(Exception):
+class ChunkRefused(Exception):
     """This worker's code or data differ from those of the plan."""
 
     def __init__(self, reason: str, code: Code | None = None) -> None:
@@ -217,7 +215,7 @@ _preparing = threading.Lock()
 
 
 def _prepared(chunk: Chunk, watch: Watch) -> tuple[Bench, str]:
-    """Everything that the trials need, and the setting's id as this worker computes it. Raises Refused if it differs.
+    """Everything that the trials need, and the setting's id as this worker computes it. Raises ChunkRefused if it differs.
 
     The plan could make every part of it. If this worker cannot, the worker is at fault: it lacks a module, a file or a
     parameter.
@@ -225,47 +223,56 @@ def _prepared(chunk: Chunk, watch: Watch) -> tuple[Bench, str]:
     with _preparing:
         identity.join(chunk.session)
         try:
-            mechanism, task = _made(chunk.setting)
+            mechanism, task = _parts(chunk.setting)
             code = identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
-            files = identity.declared_files(mechanism, task)
+            files = declared_files(mechanism, task)
             setting = identity.setting_id(chunk.setting.key, chunk.seed, chunk.setting.dataset.fingerprint, code, files)
             if setting != chunk.setting.id:
-                raise Refused(OTHER_CODE, code)
+                raise ChunkRefused(OTHER_CODE, code)
             return Bench(chunk, _data(chunk.setting.dataset), mechanism, task, watch), setting
-        except Refused:
+        except ChunkRefused:
             raise
         except UserError as error:
-            raise Refused(str(error)) from error
+            raise ChunkRefused(str(error)) from error
         except (Exception, SystemExit) as error:
-            raise Refused(failures.told(error)) from error
+            raise ChunkRefused(failures.describe(error)) from error
+
+
+def declared_files(*parts: Any) -> str:
+    """One digest of the files that a mechanism and a task declare (`files()`); empty if they declare none."""
+    paths = [list(part.files()) for part in parts if callable(getattr(part, "files", None))]
+    return identity.digest([files_digest(listed) for listed in paths]) if any(paths) else ""
 
 
 def code_of(chunk: Chunk) -> Code:
     """The code that computes a chunk, as this process has it."""
-    mechanism, task = _made(chunk.setting)
+    mechanism, task = _parts(chunk.setting)
     return identity.setting_code(SOURCES.get(chunk.setting.dataset.source), mechanism, task)
 
 
-def _made(setting: Setting) -> tuple[Any, Any]:
+def _parts(setting: Setting) -> tuple[Any, Any]:
     """The mechanism and the task of a setting."""
-    return setting.mechanism.made(MECHANISMS), setting.task.made(TASKS)
+    return setting.mechanism.make(MECHANISMS), setting.task.make(TASKS)
 
 
-def _data(dataset: DatasetUse) -> Data:
+def _data(dataset: Dataset) -> Data:
     try:
-        return _opened(json.dumps(dataclasses.asdict(dataset.spec), sort_keys=True), dataset.fingerprint).data
+        return _opened(
+            json.dumps([dataset.name, dataset.source, dict(dataset.params), dataset.seed]), dataset.fingerprint
+        ).data
     except OtherData:
-        raise Refused(f"its data of {dataset.name} are not the data of this run") from None
+        raise ChunkRefused(f"its data of {dataset.name} are not the data of this run") from None
 
 
 @functools.lru_cache(maxsize=2)
-def _opened(spec: str, fingerprint: str) -> Opened:
+def _opened(made_from: str, fingerprint: str) -> Opened:
     # A memory map opened and verified once per process serves all settings of the dataset. The fingerprint is part of the
     # key because a cluster's worker outlives runs and their files. The parent has reported skipped lines.
-    return open_dataset(DatasetSpec(**json.loads(spec)), verify=True, expected=fingerprint, tell=False)
+    return open_dataset(Dataset(*json.loads(made_from)), verify=True, expected=fingerprint, tell=False)
 
 
 _limited = threading.local()
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def _one_thread() -> None:
@@ -273,14 +280,26 @@ def _one_thread() -> None:
 
     OpenMP has one setting per thread of ours. A library that is loaded later reads it from the environment.
     """
-    if getattr(_limited, "done", False):
+    if getattr(_limited, "before", None) is not None:
         return
     import threadpoolctl
 
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
-    threadpoolctl.threadpool_limits(limits=1)
-    _limited.done = True
+    _limited.before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    _limited.limiter = threadpoolctl.threadpool_limits(limits=1)
+
+
+def restore_threads() -> None:
+    """Give BLAS its threads back, in a process that does not only run trials, such as a notebook."""
+    before, _limited.before = getattr(_limited, "before", None), None
+    if before is None:
+        return
+    _limited.limiter.restore_original_limits()
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _worker_name() -> str:
@@ -293,10 +312,10 @@ def _worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def _told(prefix: str, found: Mapping[str, Any] | None) -> dict[str, float | str]:
+def _plain_values(prefix: str, values: Mapping[str, Any] | None) -> dict[str, float | str]:
     """The numbers and texts of a release's `chosen` or `diagnostics`; arrays are not stored."""
     row: dict[str, float | str] = {}
-    for name, value in (found or {}).items():
+    for name, value in (values or {}).items():
         if isinstance(value, str):
             row[f"{prefix}.{name}"] = value
         elif isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0):

@@ -25,16 +25,6 @@ WIDTH = 7.0
 """Width of a page's text, in inches."""
 SMALL = 7.5
 """Size of the smallest letters, in points."""
-TRIVIAL = frozenset({"zero", "alpa", "lpa", "geometric"})
-PAPERS = frozenset(
-    {
-        *("fpa", "fpa_fixed", "gs_r", "gs_s", "gs", "gs_mean", "gs_private", "sra", "hpa", "hpa_popularity"),
-        *("dpsense", "dpsense_s", "filter", "threshold", "priority", "filter_priority", "sketch", "synthesizer"),
-        *("gs_optimal", "gs_sizes"),
-        *("s_dpdp", "s_pbq", "laplace_categories"),
-    }
-)
-"""Mechanisms of the five papers; those in neither list are modern."""
 SHARES = {
     "bounding": ("#56B4E9", ""),
     "sampling": ("#E69F00", "///"),
@@ -63,16 +53,18 @@ BASIC = Look("trivial", "D", "#999999")
 
 
 def look(who: str) -> Look:
+    """By the family that the class states; an unknown one is modern."""
     base = who.partition("[")[0]
-    return BASIC if base in TRIVIAL else PAPER if base in PAPERS else MODERN
+    family = getattr(style.mechanism(style.PRESETS.get(base, base)), "family", "")
+    return {"paper": PAPER, "trivial": BASIC}.get(family, MODERN)
 
 
 def label(who: str) -> str:
     """A name on a board as readers see it: `gaussian_correlated[bound=declared]` has a declared bound."""
     base, _, more = who.partition("[")
-    shown = style.NAMES.get(base, base.replace("_", " ") if "." not in base else base)
-    told = more.rstrip("]").replace("bound=declared", "bound").replace("bound=None", "no bound").replace("=", " ")
-    return f"{shown} ({told})" if told else shown
+    shown = base if "." in base else style.label(base)
+    parameters = more.rstrip("]").replace("bound=declared", "bound").replace("bound=None", "no bound").replace("=", " ")
+    return f"{shown} ({parameters})" if parameters else shown
 
 
 def board_figure(
@@ -107,7 +99,7 @@ def board_figure(
         captions.tell(figure, "squared error: what causes which part of it, over all settings")
     figure.suptitle(title, fontsize=10, x=0.01, ha="left")
     rings: dict[str, Any] = {"marker": "o", "color": "#D55E00", "linestyle": "none", "markersize": 4}
-    handles: list[Artist] = [_handle(one) for one in (PAPER, MODERN, BASIC)]
+    handles: list[Artist] = [_handle(kind) for kind in (PAPER, MODERN, BASIC)]
     handles.append(Line2D([], [], **rings, label="competitive in all settings"))
     handles.append(Line2D([], [], **rings, markerfacecolor="none", label="in some settings"))
     if right:
@@ -117,24 +109,24 @@ def board_figure(
     return figure
 
 
-def _handle(one: Look) -> Line2D:
+def _handle(kind: Look) -> Line2D:
     face: dict[str, Any] = {
-        "markerfacecolor": one.face,
-        "markeredgecolor": "#0072B2" if one is not BASIC else "#666666",
+        "markerfacecolor": kind.face,
+        "markeredgecolor": "#0072B2" if kind is not BASIC else "#666666",
     }
-    return Line2D([], [], marker=one.marker, color="none", linestyle="none", markersize=5, label=one.word, **face)
+    return Line2D([], [], marker=kind.marker, color="none", linestyle="none", markersize=5, label=kind.word, **face)
 
 
 def _regrets(ax: Axes, ranking: pd.DataFrame, highlight: str, share: bool) -> None:
     """Regret with its interval, and the interval of the rank beside the name."""
     for at, row in enumerate(ranking.itertuples()):
-        one = look(row.who)
+        kind = look(row.who)
         mine = row.who == highlight
-        edge = "#D55E00" if mine else "#666666" if one is BASIC else "#0072B2"
+        edge = "#D55E00" if mine else "#666666" if kind is BASIC else "#0072B2"
         low, high = max(row.regret_low, 0 if share else 1), row.regret_high
         if math.isfinite(high):
             ax.plot([low, high], [at, at], color=edge, linewidth=1.4, solid_capstyle="butt")
-        ax.plot(row.regret, at, one.marker, markerfacecolor=one.face, markeredgecolor=edge, markersize=5)
+        ax.plot(row.regret, at, kind.marker, markerfacecolor=kind.face, markeredgecolor=edge, markersize=5)
         if mine:
             ax.axhspan(at - 0.5, at + 0.5, color="#D55E00", alpha=0.15, linewidth=0)
     texts = [f"{label(row.who)}  {_rank(row)}" for row in ranking.itertuples()]

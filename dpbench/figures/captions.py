@@ -115,8 +115,8 @@ def span(ax: Axes, low: float, high: float, stated: Stated, *, x: float = 0.94) 
 
 def crosses(figure: Figure) -> list[tuple[str, str]]:
     """The claims and numbers whose crosses are in a figure."""
-    found = (str(artist.get_gid() or "") for artist in figure.findobj(lambda artist: artist.get_gid() is not None))
-    parts = (gid.split(":", 2) for gid in found if gid.startswith(f"{GID}:"))
+    gids = (str(line.get_gid() or "") for ax in figure.axes for line in ax.lines)
+    parts = (gid.split(":", 2) for gid in gids if gid.startswith(f"{GID}:"))
     return list(dict.fromkeys((claim, text) for _, claim, text in parts))
 
 
@@ -166,7 +166,7 @@ def note(figure: Figure, lines: Iterable[str]) -> None:
     lines = lines if shows(figure, MARK) else [line.removeprefix(f"{MARK} ") for line in lines]
     across = max(40, int(figure.get_size_inches()[0] * 22))
     text = "\n".join(part for line in lines for part in textwrap.wrap(line, across))
-    figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=SMALL, color="#444444")
+    figure.text(0.5, -0.01, text, ha="center", va="top", fontsize=SMALL, color="#444444", parse_math=False)
 
 
 def mark(figure: Figure, text: str) -> None:

@@ -15,11 +15,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dpbench.figures.metadata import FORMATS, About
+from dpbench.model.record import Record
+from dpbench.model.run import FLOAT, Run, valid_name
 from dpbench.paths import EXPERIMENTS
-from dpbench.results import commands, frame
-from dpbench.results.folder import inside
-from dpbench.results.record import Record
-from dpbench.results.run import FLOAT, Run, valid_name
+from dpbench.storage import commands, frame
+from dpbench.storage.files import inside
+from dpbench.storage.record import read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,7 @@ def load_script(path: Path) -> ModuleType:
 def draw(run: Run) -> Drawing:
     """The numbers and the figure of one run; CannotDraw says why not."""
     from dpbench.figures import captions, style
-    from dpbench.figures.beside import with_files
+    from dpbench.figures.original_files import with_files
 
     path = script(run.experiment or run.name)
     trials = frame.trials(run)
@@ -116,22 +117,52 @@ def closed(run: Run) -> Figure | None:
 def draw_record(record: Record) -> Drawing:
     """The figure of an experiment from its recorded numbers; CannotDraw says why not."""
     from dpbench.figures import captions, style
-    from dpbench.figures.beside import recorded
+    from dpbench.figures.original_files import recorded
 
-    path, numbers = script(record.experiment), record.numbers()
+    module, numbers = _recorded(record)
+    try:
+        with style.paper_style(), style.marked(record.not_private):
+            drawing = _shown(module, numbers, record.trials * record.settings)
+            for figure in drawing.figures.values():
+                lines = [*record_notes(record, marked=not drawing.more), *recorded(numbers)]
+                captions.note(figure, [*lines, *_explained(module, figure, len(record.data_seeds))])
+                captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
+    except Exception as error:  # the script may have changed since
+        raise _cannot_draw_record(error) from error
+    return drawing
+
+
+def record_tables(record: Record) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """The recorded numbers and their summary, without drawing; CannotDraw says why not."""
+    from dpbench.figures import style
+
+    module, numbers = _recorded(record)
+    try:
+        with style.marked(record.not_private):
+            return numbers, module.summary(numbers) if hasattr(module, "summary") else None
+    except Exception as error:
+        raise _cannot_draw_record(error) from error
+
+
+def _recorded(record: Record) -> tuple[ModuleType, pd.DataFrame]:
+    """The script and the numbers of a record."""
+    path = script(record.experiment)
     if path is None:
         raise CannotDraw("it no longer has a plotting script")
     try:
-        with style.paper_style(), style.marked(record.not_private):
-            module = load_script(path)
-            drawing = _shown(module, numbers, record.trials * record.settings)
-            for figure in drawing.figures.values():
-                told = [*record_notes(record, marked=not drawing.more), *recorded(numbers)]
-                captions.note(figure, [*told, *_explained(module, figure, len(record.data_seeds))])
-                captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
-    except Exception as error:  # the script may have changed since
-        raise CannotDraw(f"its script cannot draw the record ({type(error).__name__}: {error})") from error
-    return drawing
+        return load_script(path), read_numbers(record)
+    except Exception as error:
+        raise _cannot_draw_record(error) from error
+
+
+def _cannot_draw_record(error: Exception) -> CannotDraw:
+    return CannotDraw(f"its script cannot draw the record ({type(error).__name__}: {error})")
+
+
+def cannot_render(error: Exception) -> CannotDraw:
+    """A text of a figure may be no valid formula, or far too long for a picture."""
+    reason = " ".join(str(error).split())
+    return CannotDraw(f"its figure cannot be drawn ({type(error).__name__}: {reason[:200]})")
 
 
 def record_notes(record: Record, *, marked: bool = True) -> list[str]:
@@ -169,11 +200,11 @@ def _shown(module: ModuleType, numbers: pd.DataFrame, trials: int) -> Drawing:
 
 
 def _usual(run: Run, trials: pd.DataFrame) -> Drawing:
-    from dpbench.figures import usual
+    from dpbench.figures import default
 
-    numbers = usual.numbers(trials)
-    shown = usual.metrics_shown(trials, run.metrics)
-    return Drawing(len(trials), numbers, usual.draw(numbers, shown) if shown else None)
+    numbers = default.numbers(trials)
+    shown = default.metrics_shown(trials, run.metrics)
+    return Drawing(len(trials), numbers, default.draw(numbers, shown) if shown else None)
 
 
 def notes(run: Run, *, marked: bool = True) -> list[str]:
@@ -183,7 +214,7 @@ def notes(run: Run, *, marked: bool = True) -> list[str]:
     """
     from dpbench.figures.style import MARK, name
 
-    trials = run.trials_told()
+    trials = run.describe_trials()
     trials += " and draw of the data" if len(run.data_seeds) > 1 else ""
     noise = f", {run.noise} noise" if run.noise != FLOAT else ""
     counted = run.repetitions == 1 and {setting.task.cls for setting in run.settings} <= COUNTING
@@ -252,9 +283,13 @@ def _write(drawing: Drawing, results: Path, name: str, told: About, formats: Seq
     files[0].parent.mkdir(parents=True, exist_ok=True)
     drawing.numbers.to_csv(files[0], index=False)
     for added, figure in drawing.figures.items():
-        for kind in formats:
-            with paper_style():
-                figure.savefig(file(kind, added), metadata=told.metadata(kind))
-            files.append(file(kind, added))
-        plt.close(figure)
+        try:
+            for kind in formats:
+                with paper_style():
+                    figure.savefig(file(kind, added), metadata=told.metadata(kind))
+                files.append(file(kind, added))
+        except (ValueError, OverflowError, MemoryError, RuntimeError) as error:
+            raise cannot_render(error) from error
+        finally:
+            plt.close(figure)
     return files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpbench.results.environment import Environment
+from dpbench.model.environment import Environment
 
 FORMATS = ("png", "pdf")
 EVERY_FORMAT = ("png", "pdf", "svg")

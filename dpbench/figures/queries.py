@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dpbench.figures import shapes, style
-from dpbench.results.frame import DATA_SEED, moments, summarise
+from dpbench.storage.frame import DATA_SEED, moments, summarise
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
 

@@ -12,7 +12,7 @@ from dpbench.figures import shapes, style
 from dpbench.figures.captions import Stated
 from dpbench.figures.shapes import ordered
 from dpbench.figures.ticks import plain_ticks
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 L = 10
 L_BY_DATASET = {"movielens": 30}

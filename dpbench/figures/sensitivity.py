@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import grids, style
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 SAMPLED = "DPSense, sampled rows"
 ERRORS = {"mae": "MAE", "mre": "MRE"}

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from dpbench.figures import captions, style
 from dpbench.figures.captions import Stated
 from dpbench.figures.ticks import plain_numbers
-from dpbench.results.frame import DATA_SEED
 from dpbench.sources import cards
+from dpbench.storage.frame import DATA_SEED
 
 THIN: dict[str, Any] = {"capsize": 2, "elinewidth": 0.9}
 """Error bars."""
@@ -58,12 +58,12 @@ def points(
     for i, (member, x) in enumerate(zip(members, dodge(len(groups), len(members)), strict=True)):
         rows = table.reindex([(g, member) for g in groups])
         spread = (rows[error] * factor).fillna(0.0) if error in rows else None
-        found: dict[str, Any] = {**look(member, i), "linestyle": ""}
-        ax.errorbar(x, rows[value] * factor, yerr=spread, label=label(member), **THIN, **found)
-        for one in stated:
-            for place, g in zip(x, groups, strict=True):
-                if one.fits(**{group: g, series: member}):
-                    captions.cross(ax, place, one.value * factor, one, side="below")
+        drawn_as: dict[str, Any] = {**look(member, i), "linestyle": ""}
+        ax.errorbar(x, rows[value] * factor, yerr=spread, label=label(member), **THIN, **drawn_as)
+        for claim in stated:
+            for position, g in zip(x, groups, strict=True):
+                if claim.fits(**{group: g, series: member}):
+                    captions.cross(ax, position, claim.value * factor, claim, side="below")
     ax.set_xticks(range(len(groups)), [style.name(g) for g in groups])
     ax.set_xlim(-0.5, len(groups) - 0.5)
     ax.grid(axis="x", visible=False)
@@ -87,13 +87,13 @@ def dataset_points(
             groups=groups,
             members=members,
             factor=100.0 if percent else 1.0,
-            stated=[one for one in stated if one.fits(epsilon=kind)],
+            stated=[claim for claim in stated if claim.fits(epsilon=kind)],
         )
         ax.set_title(f"ε = {style.epsilon_name(kind)}", loc="left")
         ax.set_yscale("log")
         ax.margins(y=0.08)
         ax.set_ylabel(ylabel)
-        if any(one.fits(epsilon=kind) for one in stated):
+        if any(claim.fits(epsilon=kind) for claim in stated):
             low, high = ax.get_ylim()
             ax.set_ylim(low * (low / high) ** 0.06, high)  # room for the numbers below the crosses
     _same_limits(axes)
@@ -148,8 +148,8 @@ def lines(
             spread = rows[error] * factor if error else None
             ax.errorbar(at, rows[value] * factor, yerr=spread, label=label(member), **THIN, **looks[member])
             labels = {series: member, **({panel: kind} if panel else {})}
-            for one in [one for one in stated if one.fits(**labels)]:
-                captions.cross(ax, places.index(one.at[x]) if ticks else one.at[x], one.value * factor, one)
+            for claim in [claim for claim in stated if claim.fits(**labels)]:
+                captions.cross(ax, places.index(claim.at[x]) if ticks else claim.at[x], claim.value * factor, claim)
         if ticks:
             ax.set_xticks(range(len(places)), [ticks(v) for v in places])
             ax.margins(x=0.08)
@@ -213,8 +213,8 @@ def with_paper(
     for name, rows in numbers.groupby("dataset", sort=False):
         parts.append(rows)
         card = cards.load(str(name)).paper
-        told = stated.get(str(name), card if paper and str(card.get("table", "")).startswith(paper) else {})
-        shown = {key: value for key, value in told.items() if key in columns}
+        printed = stated.get(str(name), card if paper and str(card.get("table", "")).startswith(paper) else {})
+        shown = {key: value for key, value in printed.items() if key in columns}
         if shown:
             parts.append(pd.DataFrame([{"dataset": f"{style.name(name)}{PAPER_ROW}", **shown}]))
     return pd.concat(parts, ignore_index=True)

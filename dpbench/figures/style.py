@@ -1,4 +1,8 @@
-"""The style of our figures: one colour, marker and name per mechanism in all figures; sizes for a two-column paper."""
+"""The style of our figures: one colour, marker and name per mechanism in all figures; sizes for a two-column paper.
+
+Labels and looks of mechanisms are facts of their classes. They are looked up by name among the installed ones: stored results
+name mechanisms, and nothing that they name is ever imported. Imported by all figures, scripts of experiments and boards.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from dpbench.figures.names import NAMES
-from dpbench.results.numbers import MARK as MARK
+from dpbench.registry import registry_of
+from dpbench.storage.numbers import MARK as MARK
 
 # A palette for colour-blind readers (Okabe and Ito's), without its lightest yellow.
 COLOURS = (
@@ -46,20 +50,34 @@ FACES = ("", "white", "#C8C8C8")
 PAGE = 7.0
 """Width of a page's text in inches. No figure is wider, so that its letters are printed as large as they were drawn."""
 
-# Each mechanism of a family has its own place in the palette; figures never mix families. From the twelfth on, colours and
-# markers repeat, with other dashes and other fillings.
-_FAMILIES = tuple(
-    tuple(names.split())
-    for names in (
-        "lpa fpa gs gs_r gs_s alpa sra hpa dpsense dpsense_s gs_mean linf gaussian knorm_counts gaussian_correlated "
-        "clipped_laplace clipped_gaussian zero pf_peeling gs_private joint_topk "
-        "gumbel_topk gumbel_topk_delta gumbel_topk_unknown gs_sizes gs_optimal",
-        "geometric filter priority filter_priority threshold sketch synthesizer "
-        "gshm stability_laplace gaussian_sketch alp hb dawa",
-        "s_dpdp laplace_categories s_pbq",
-    )
-)
-
+WORDS = {
+    "fpa_fixed": "FPA (10 coefficients)",
+    "checkin": "Checkin",
+    "document": "Document",
+    "netflix": "Netflix",
+    "trajectory": "Trajectory",
+    "transactions": "Transactions",
+    "kos": "KOS",
+    "retail": "Retail",
+    "bms_webview": "BMS-WebView",
+    "gowalla": "Gowalla",
+    "foursquare": "Foursquare",
+    "movielens": "MovieLens",
+    "movielens_genres": "MovieLens genres",
+    "catalogue": "Large catalogue",
+    "onthemap": "OnTheMap",
+    "running_example": "Running example",
+    "equal_rows": "Equal rows",
+    "adult": "Adult",
+    "census": "Census",
+    "telecom": "Telecom",
+    "column": "Column sampling",
+    "row": "Row sampling",
+    "none": "No sampling",
+}
+"""Datasets, options and presets as readers of the papers know them. Other names are shown with spaces for underscores."""
+PRESETS = {"fpa_fixed": "fpa"}
+"""Presets that only a YAML file defines, by the mechanism that they are a form of."""
 
 FILES = " (files)"
 """Follows the name of a dataset that was read from its original files, if the generated one is beside it."""
@@ -80,8 +98,18 @@ def marked(mechanisms: Iterable[str]) -> Iterator[None]:
 def name(key: object, shown: str = "") -> str:
     """The name of a mechanism, dataset or option as in the papers; `shown`: the name used in this figure."""
     base = str(key).removesuffix(FILES)
-    shown = shown or NAMES.get(base, base.replace("_", " ")) + ("\n(files)" if base != str(key) else "")
+    shown = shown or label(base) + ("\n(files)" if base != str(key) else "")
     return f"{shown}{MARK}" if str(key) in _marked.get() else shown
+
+
+def label(name: str) -> str:
+    """The label of a mechanism, dataset or option, without any mark."""
+    return getattr(mechanism(name), "label", "") or WORDS.get(name) or name.replace("_", " ")
+
+
+def mechanism(name: str) -> type[Any] | None:
+    """The installed mechanism of that name; None if there is none."""
+    return registry_of("dpbench.mechanisms").installed(name)
 
 
 def epsilon_name(value: float) -> str:
@@ -110,15 +138,18 @@ def _placed(key: object, position: int) -> int:
 
 def _look(place: int, variant: int = 0) -> dict[str, str]:
     turn, at = divmod(place, len(COLOURS))
-    found = {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": LINES[(turn + variant) % len(LINES)]}
+    look = {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": LINES[(turn + variant) % len(LINES)]}
     if face := FACES[(turn + min(variant, 1)) % len(FACES)]:
-        found["markerfacecolor"] = face
-    return found
+        look["markerfacecolor"] = face
+    return look
 
 
 def _place(key: object) -> int | None:
+    """The place of a mechanism in the palette. From the twelfth on, colours and markers repeat, with other dashes and faces."""
     base = str(key).replace(MARK, "")
-    return next((family.index(m) for family in _FAMILIES for m in family if base in (m, NAMES[m])), None)
+    labelled = (cls for _, cls in registry_of("dpbench.mechanisms").items() if getattr(cls, "label", "") == base)
+    number = getattr(mechanism(base) or next(labelled, None), "look", None)
+    return number if isinstance(number, int) else None
 
 
 def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
@@ -128,12 +159,12 @@ def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
     taken = {_place(base) for base in bases.values()}
     free = (place for place in itertools.count() if place not in taken)
     places = {base: next(free) for base in dict.fromkeys(bases.values()) if _place(base) is None}
-    found: dict[Any, dict[str, str]] = {}
+    by_member: dict[Any, dict[str, str]] = {}
     variants: dict[str, int] = {}
     for member, base in bases.items():
         variant = variants[base] = variants.get(base, -1) + 1
-        found[member] = _look(_placed(base, places.get(base, 0)), variant)
-    return found
+        by_member[member] = _look(_placed(base, places.get(base, 0)), variant)
+    return by_member
 
 
 LAST = "the paper's number"
@@ -223,16 +254,17 @@ def _in_spare_place(figure: Figure, axes: list, entries: dict[str, Any]) -> bool
     wide, high = (figure.get_size_inches() / (grid.ncols, grid.nrows)).tolist()
     if len(axes) >= grid.ncols * grid.nrows or _legend_width([*entries], 1) > wide or len(entries) > 5 * high:
         return False
-    place = figure.add_subplot(grid[grid.nrows - 1, grid.ncols - 1])
-    place.axis("off")
-    place.legend(entries.values(), entries.keys(), loc="center")
+    corner = figure.add_subplot(grid[grid.nrows - 1, grid.ncols - 1])
+    corner.axis("off")
+    corner.legend(entries.values(), entries.keys(), loc="center")
     return True
 
 
 def settle(figure: Figure) -> None:
     """Compute the layout once and keep it, so that later additions around the figure do not move its legend."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)  # all that drawing the figure would add takes as long again
+    figure.set_layout_engine(None)  # with any engine, even one that does nothing, `savefig` draws twice
     for legend in figure.legends:
         legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
 

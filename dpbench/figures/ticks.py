@@ -45,8 +45,8 @@ def plain_numbers(ax: Axes) -> None:
 
 def _places(low: float, high: float, digits: Sequence[float]) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [digit * 10.0**power for power in powers for digit in digits]
-    inside = [value for value in found if low <= value <= high]
+    candidates = [digit * 10.0**power for power in powers for digit in digits]
+    inside = [value for value in candidates if low <= value <= high]
     return inside if len(inside) > 1 else [low, high]
 
 

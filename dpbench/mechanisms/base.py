@@ -5,20 +5,25 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Data, Release
-from dpbench.errors import UserError, positive
+from dpbench.errors import UserError, positive, without_numbers
 from dpbench.privacy import INEXACT, Noise
 from dpbench.registry import Registry
 
 MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
 
 ROW = "add or remove one row (user)"
+PAPERS = ("gs", "sparse", "analytics", "sensitivity", "epicrec")
+"""The five papers."""
+
+Choices = tuple[Mapping[str, Any], ...]
+"""Several choices of a mechanism's parameters."""
 
 SMALLEST, LARGEST = 1e-50, 1e50
 """Limits of epsilon: beyond them noise, or the spread of its mean square over trials, leaves the range of doubles."""
@@ -46,15 +51,38 @@ class Mechanism:
     preset_of: ClassVar[type[Mechanism] | None] = None
     """The mechanism of which this is a variant with other defaults: settings share its keys, and so its noise."""
 
+    # These facts are about one class and are not inherited.
+    label: ClassVar[str] = ""
+    """Its name in figures. Empty: `name`, with spaces for underscores."""
+    family: ClassVar[str] = ""
+    """How boards mark it: "paper", "modern" or "trivial". Empty: "paper" if `paper` is one of the five, otherwise "modern"."""
+    look: ClassVar[int | None] = None
+    """Its place in the palette of figures: colour, marker and dashes. No other mechanism of the same data kinds has it. None:
+    by its position in a figure."""
+    audited: ClassVar[Choices] = ({},)
+    """The choices of parameters that `audit` tries, small enough for data with few columns. First the private ones, by which
+    the mechanism is judged; then those that read the data, which the audit must detect."""
+
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        for fact in ("label", "look", "audited"):
+            if fact not in cls.__dict__:
+                setattr(cls, fact, getattr(Mechanism, fact))
+        if "family" not in cls.__dict__:
+            cls.family = "paper" if cls.paper in PAPERS else "modern"
         _check_publish(cls)
         if name is not None:
             cls.name = name
             MECHANISMS.add(name, cls)
 
     def release(
-        self, data: Data, epsilon: float, rng: np.random.Generator | Literal["secure"], noise: str = "float"
+        self,
+        data: Data,
+        epsilon: float,
+        rng: np.random.Generator | Literal["secure"],
+        noise: str = "float",
+        *,
+        allow_not_private: bool = False,
     ) -> Release:
         """Publish `data` once under `epsilon`; all randomness comes from `rng`, and `data` is not changed.
 
@@ -62,15 +90,33 @@ class Mechanism:
         (Mironov 2012). "exact" draws with integers only; `inexact()` says why a mechanism has no exact noise. For a real
         release use noise="exact" and rng="secure", the operating system's generator, whose numbers cannot be drawn again.
         The epsilon that holds is the double given.
+
+        A secure release holds only what may be published: no diagnostics, no stages, no sample. A mechanism that is
+        `not_private()` is refused, unless `allow_not_private` is true, and a refusal states no number that was read from
+        the data.
         """
         budget, steps = parse_epsilon(epsilon), Noise(rng, noise)
+        who = self.name or type(self).__name__
         if noise == "exact" and (reason := self.inexact()):
-            raise UserError(f"{self.name or type(self).__name__} has no exact noise: {reason}")
-        if reason := self.unfit(data):
-            raise UserError(f"{self.name or type(self).__name__}: {reason}")
-        if reason := self.refusal(data, budget):
-            raise UserError(f"{self.name or type(self).__name__}: {reason}")
-        release = self.publish(data, budget, steps)
+            raise UserError(f"{who} has no exact noise: {reason}")
+        if steps.secure and not allow_not_private and (reason := self.not_private()):
+            hint = "expected private parameters, or allow_not_private=True"
+            raise UserError(f'{who}: rng="secure" is for a real release, which must be private; {reason}; {hint}')
+        try:
+            if reason := self.unfit(data) or self.refusal(data, budget):
+                raise UserError(f"{who}: {reason}")
+            release = self.publish(data, budget, steps)
+        except UserError as error:
+            if not steps.secure:
+                raise
+            raise UserError(without_numbers(str(error), [each.name for each in fields(self)])) from None
+        if steps.secure:
+            if not isinstance(release, Release):
+                given = type(release).__name__
+                raise UserError(
+                    f"{who} returns a {given}: a secure release must be a `Release`, which knows what is public"
+                )
+            release = release.publishable()
         if noise == "exact" and isinstance(release, Release):
             release = replace(release, noise=noise, randomness=steps.randomness)
         return release

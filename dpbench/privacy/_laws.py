@@ -30,7 +30,7 @@ More = Callable[[], int]
 
 
 @dataclass(frozen=True)
-class Law:
+class GeometricLaw:
     """A distribution on 0, 1, 2, ... with F(k) = (1 - d a^(k+1)) c, a = exp(-1/scale).
 
     "magnitude": |x| of the two-sided geometric distribution, d = 2/(1+a), c = 1. "geometric": P[k] = (1-a) a^k, d = c = 1.

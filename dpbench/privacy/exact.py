@@ -3,7 +3,7 @@
 Floating-point noise has gaps that can reveal which of two neighbours was the input (Mironov 2012). Here every random word
 is compared with the exact distribution function, with more bits and more digits if the first ones do not decide. Scales are
 rationals. Those of a mechanism, which computes in doubles, are raised slightly, never lowered (`raised`).
-Used by noise.py. Nothing here knows what the noise is for.
+Used by the steps that add noise to integers.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.privacy import _kernels as kernels
-from dpbench.privacy._bounds import exp_minus, noise_scale, raised
-from dpbench.privacy._laws import Law, Sign
+from dpbench.privacy._bounds import noise_scale
+from dpbench.privacy._laws import GeometricLaw, Sign
 from dpbench.privacy._words import Words
-
-__all__ = ["DiscreteLaplace", "below", "discrete_gaussian", "discrete_laplace", "draw_one", "noise_scale", "raised"]
 
 ONE_TABLE = 1024
 """Largest scale whose distribution fits one table. Above it, G = m A + B with tables for A and for the digits of B."""
@@ -58,17 +57,17 @@ class DiscreteLaplace:
         self.scale = scale
         shift = max(0, math.ceil(math.log2(scale / HEAD))) if scale > ONE_TABLE else 0
         """How many bits of G are drawn as digits."""
-        self.digits: list[Law] = []
+        self.digits: list[GeometricLaw] = []
         if not shift:
-            self.head = Law("magnitude", scale, 63)
+            self.head = GeometricLaw("magnitude", scale, 63)
         else:
             number = -(-shift // DIGIT)
             self.each = -(-shift // number)
             shift = number * self.each
-            self.head = Law("geometric", scale / (1 << shift), 64)
+            self.head = GeometricLaw("geometric", scale / (1 << shift), 64)
             # The highest digit first, in the order in which they are combined.
             places = [self.each * at for at in reversed(range(number))]
-            self.digits = [Law("digit", scale / (1 << place), 32, 1 << self.each) for place in places]
+            self.digits = [GeometricLaw("digit", scale / (1 << place), 32, 1 << self.each) for place in places]
             self.sign = Sign(scale)
             self._digit_entries = np.array([digit.entries[: 1 << self.each] for digit in self.digits])
             self._digit_guides = np.array([digit.guide(self.each + FINER) for digit in self.digits], dtype=np.int16)
@@ -116,7 +115,7 @@ class DiscreteLaplace:
 
     def _resolve(self, given: NDArray[np.uint64], words: Words) -> int:
         """One draw from its words and as many more as needed."""
-        more = functools.partial(_more, words)
+        more = functools.partial(more_bits, words)
         first = int(given[0])
         if not self.digits:
             k = self.head.resolve(first >> 1, more)
@@ -128,91 +127,34 @@ class DiscreteLaplace:
         return g if self.sign.resolve(halves[0], more) else -1 - g
 
 
-def _more(words: Words) -> int:
+def more_bits(words: Words) -> int:
+    """One more word, as an integer of any length."""
     return int(words.take(1)[0])
 
 
-def discrete_gaussian(size: int, sigma: Fraction, words: Words) -> NDArray[np.int64]:
-    """Independent draws of P[x] ∝ exp(-x²/2σ²) (Canonne, Kamath, Steinke 2020, Algorithm 3).
-
-    A discrete Laplace draw y of scale t = ⌊σ⌋ + 1 is kept with probability exp(-(|y| - σ²/t)²/2σ²).
-    """
-    out = np.zeros(size, dtype=np.int64)
-    if sigma == 0:
-        return out
-    t = math.floor(sigma) + 1
-    places = np.arange(size)
-    while places.size:
-        drawn = discrete_laplace(places.size, Fraction(t), words)
-        kept = _kept(drawn, sigma, t, words)
-        out[places[kept]] = drawn[kept]
-        places = places[~kept]
-    return out
+LARGEST_WHOLE = 2.0**53
+"""From this size on, doubles do not represent every integer."""
 
 
-UNSURE = 2.0**-44
-"""Far above the error of exp(-γ) in doubles, if γ is off by a few units in its last place."""
+def as_integers(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Integers, which may be given as doubles."""
+    if np.issubdtype(values.dtype, np.integer):
+        return values.astype(np.int64, copy=False)
+    if np.any(values != np.rint(values)) or np.any(np.abs(values) >= LARGEST_WHOLE):
+        raise ValueError("the values are not whole numbers, or too large to be sure of it")
+    return values.astype(np.int64)
 
 
-def _kept(drawn: NDArray[np.int64], sigma: Fraction, t: int, words: Words) -> NDArray[np.bool_]:
-    """An exact coin for each draw: doubles decide all but one in 10^13, integers the rest."""
-    s = float(sigma)
-    distance = (np.abs(drawn) - s * s / t) / s
-    chance = np.exp(-distance * distance / 2)
-    given = words.take(drawn.size)
-    coin = (given >> np.uint64(11)) * 2.0**-53
-    kept = coin < chance
-    for place in np.flatnonzero(np.abs(coin - chance) < UNSURE):
-        x = (abs(int(drawn[place])) - sigma * sigma / t) ** 2 / (2 * sigma * sigma)
-        kept[place] = _coin(x, int(given[place]), words)
-    return kept
+def add_discrete_laplace(values: NDArray[np.int64], scales: NDArray[np.float64], words: Words) -> NDArray[np.int64]:
+    """values + discrete Laplace noise with one scale, or one per value."""
+    if not np.ndim(scales):
+        return values + _draw(values.size, float(scales), words).reshape(values.shape)
+    flat, noisy = np.ravel(scales), values.reshape(-1).copy()
+    for scale in np.unique(flat):
+        places = np.flatnonzero(flat == scale)
+        noisy[places] += _draw(places.size, float(scale), words)
+    return noisy.reshape(values.shape)
 
 
-def _coin(x: Fraction, word: int, words: Words) -> bool:
-    """Whether the number in [0, 1) that begins with `word` is below exp(-x)."""
-    if x == 0:
-        return True
-    bits = 64
-    while True:
-        low, high = exp_minus(x, bits)
-        if word + 1 <= low:
-            return True
-        if word >= high:
-            return False
-        word, bits = word << 64 | _more(words), bits + 64
-
-
-def below(n: int, rate: float, words: Words) -> NDArray[np.int64]:
-    """The rows of range(n), each with probability `rate`, ascending. The rate is lowered slightly, never raised.
-
-    One word per row, in order: one more row at the end changes nothing for the others.
-    """
-    limit = math.floor(Fraction(rate) * (1 - Fraction(1, 1 << 40)) * (1 << 64)) if rate < 1 else 1 << 64
-    if limit >= 1 << 64:
-        return np.arange(n, dtype=np.int64)
-    return np.flatnonzero(words.take(n) < np.uint64(limit))
-
-
-def draw_one(exponents: NDArray[np.int64], unit: Fraction, words: Words) -> int:
-    """Index i with probability ∝ exp(-unit e_i), for integers e_i ≥ 0 whose minimum is 0."""
-    with np.errstate(under="ignore"):
-        ends = np.cumsum(np.exp(-float(unit) * exponents))
-    # Every weight is off by less than 2^-50; a sum by that much per weight and per rounding of a number up to n.
-    error = float(exponents.size) * (exponents.size + 8) * 2.0**-49
-    word, bits = _more(words), 64
-    target = word * 2.0**-64 * ends[-1]
-    at = int(np.searchsorted(ends, target, side="right"))
-    if at < ends.size and target + error < ends[at] and (at == 0 or target - error > ends[at - 1]):
-        return at
-    while True:
-        wide = bits + 64
-        weights = [exp_minus(unit * int(e), wide) for e in exponents]
-        low, high = sum(w[0] for w in weights), sum(w[1] for w in weights)
-        # U lies in [word, word + 1) / 2^bits, and U times the sum of all weights lies between these.
-        first, last = word * low >> bits, -(-(word + 1) * high >> bits)
-        begin = [0, 0]
-        for place, (less, more) in enumerate(weights):
-            if first >= begin[1] and last <= begin[0] + less:
-                return place
-            begin = [begin[0] + less, begin[1] + more]
-        word, bits = word << 64 | _more(words), bits + 64
+def _draw(size: int, scale: float, words: Words) -> NDArray[np.int64]:
+    return discrete_laplace(size, noise_scale(scale) if scale else Fraction(0), words)

@@ -1,6 +1,6 @@
 """Which names in an experiment's tables get a privacy mark, and the notes on privacy of an experiment.
 
-Imported by the views.
+Imported by `experiment`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpbench.figures import style
-from dpbench.report.runs import MechanismUse
+from dpbench.model.run import UNSTATED, Run, Value
 from dpbench.report.tables import Mark
-from dpbench.results.run import UNSTATED
 
 NOT_PRIVATE, IN_PART, NO_GUARANTEE = "not private", "not private in part", "no guarantee stated"
 PURE = "ε"
 NAMING = ("mechanism", "series", "variant")
 """Columns whose cells name a mechanism."""
+
+
+@dataclass(frozen=True)
+class MechanismUse:
+    """A mechanism with the parameters that one run gave it."""
+
+    name: str
+    params: Mapping[str, Value]
+    guarantee: str
+    """`ε`, `(ε, δ)` or `not stated`."""
+    not_private: str
+    """Why it is not private as run; empty if it is."""
+
+
+def uses_of(run: Run) -> list[MechanismUse]:
+    """The mechanisms of a run, each once per choice of its parameters."""
+    uses: dict[str, MechanismUse] = {}
+    for setting in run.settings:
+        guarantee = UNSTATED if setting.guarantee == "none" else setting.guarantee
+        use = MechanismUse(setting.mechanism.name, setting.mechanism.params, guarantee, setting.not_private)
+        uses.setdefault(f"{use.name} {use.params} {use.not_private}", use)
+    return list(uses.values())
+
+
+def default_caveat(cls: type[Any]) -> str:
+    """Why an installed mechanism is not private with its default parameters; empty if it is, or if it has no defaults."""
+    try:
+        return str(cls().not_private())
+    except TypeError:  # it has parameters without a default
+        return ""
 
 
 @dataclass(frozen=True)
@@ -69,15 +98,15 @@ def notes(uses: Sequence[MechanismUse]) -> list[Note]:
             not_private.setdefault(reason, []).append(f"{name} in some settings" if "" in caveats else name)
         for guarantee in dict.fromkeys(use.guarantee for use in mine):
             guarantees.setdefault(guarantee, []).append(name)
-    found = []
+    lines = []
     if not_private:
-        found.append(Note("not private as run", tuple((tuple(who), why) for why, who in not_private.items())))
+        lines.append(Note("not private as run", tuple((tuple(who), why) for why, who in not_private.items())))
     if UNSTATED in guarantees:
-        found.append(Note(NO_GUARANTEE, ((tuple(guarantees.pop(UNSTATED)), ""),)))
+        lines.append(Note(NO_GUARANTEE, ((tuple(guarantees.pop(UNSTATED)), ""),)))
     for guarantee, who in guarantees.items():
         if guarantee != PURE:
-            found.append(Note(f"weaker guarantee {guarantee}", ((tuple(who), ""),), warn=False))
-    return found
+            lines.append(Note(f"weaker guarantee {guarantee}", ((tuple(who), ""),), warn=False))
+    return lines
 
 
 def audit_notes(uses: Sequence[MechanismUse], audited: Mapping[str, str]) -> list[Note]:
@@ -91,8 +120,8 @@ def audit_notes(uses: Sequence[MechanismUse], audited: Mapping[str, str]) -> lis
         return []
     broken = tuple((tuple(who), words) for words, who in groups.items() if words.startswith("violated"))
     others = tuple((tuple(who), words) for words, who in groups.items() if not words.startswith("violated"))
-    found = [Note("guarantee violated in the audit", broken)] if broken else []
-    return [*found, Note("audited", others, warn=False)] if others else found
+    lines = [Note("guarantee violated in the audit", broken)] if broken else []
+    return [*lines, Note("audited", others, warn=False)] if others else lines
 
 
 def _mark(uses: Sequence[MechanismUse]) -> Mark | None:

@@ -1,22 +1,36 @@
-"""A drawn figure as the page needs it: a small PNG, the PDF, and the positions of its points, to show numbers on hover.
+"""A drawn figure as the page needs it: a small PNG, a PDF, and the positions of its points, to show numbers on hover.
 
 Imported by `gather`.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import functools
 import io
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+from dpbench import paths
+from dpbench.figures.draw import script
 from dpbench.figures.metadata import About
+from dpbench.identity import digest
+from dpbench.model.record import Record
+from dpbench.storage import seals
+from dpbench.storage.files import files_digest, read_whole, write_atomic
 
 DPI = 140
 COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
 PAD = 0.08  # inches around a figure
 MOST_POINTS = 800  # of a figure; more would only overlap
+WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
+PER_PIXEL = 1.45  # pixels of the picture per pixel of the page: sharp on dense screens, text as large as on the page
 LONG = 60  # a line with more points and no markers is a curve, whose points are not measurements
 
 
@@ -37,24 +51,81 @@ class Drawn:
     """Its name among the figures of the experiment; empty for the first."""
     png: bytes
     pdf: bytes
+    """Empty for a figure of the record: `figures` writes its PDF."""
     points: tuple[Point, ...]
 
+    @property
+    def width(self) -> int:
+        return int.from_bytes(self.png[16:20], "big")
 
-def drawn(name: str, figure: Any, about: About) -> Drawn:
-    """Draw a figure into files in memory."""
+    @property
+    def height(self) -> int:
+        return int.from_bytes(self.png[20:24], "big")
+
+    @property
+    def shown_width(self) -> int:
+        return round(self.width / PER_PIXEL)
+
+    @property
+    def wide(self) -> bool:
+        return self.width / self.height > WIDE
+
+    @property
+    def hover(self) -> str:
+        """The points, for the text on hover, as JSON: [[x, y, text], ...]."""
+        return json.dumps([[p.x, p.y, p.text] for p in self.points], ensure_ascii=False, separators=(",", ":"))
+
+
+def drawn(name: str, figure: Any, about: About, *, with_pdf: bool = True) -> Drawn:
+    """Draw a figure into files in memory. A PDF takes as long as all the rest."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    figure.canvas.draw()
+    figure.set_dpi(DPI)  # the sizes of texts are then known from the measuring that follows
     box = figure.get_tightbbox(figure.canvas.get_renderer()).padded(PAD)
     png, pdf, small = io.BytesIO(), io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=DPI, bbox_inches=box)
-    figure.savefig(pdf, format="pdf", bbox_inches=box, metadata=about.metadata("pdf"))
-    told = PngInfo()
+    figure.savefig(png, format="png", dpi=DPI, bbox_inches=box, pil_kwargs={"compress_level": 1})
+    if with_pdf:
+        figure.savefig(pdf, format="pdf", bbox_inches=box, metadata=about.metadata("pdf"))
+    metadata = PngInfo()
     for key, value in about.metadata("png").items():
-        told.add_itxt(key, value or "")
-    Image.open(png).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True, pnginfo=told)
+        metadata.add_itxt(key, value or "")
+    Image.open(png).convert("RGB").quantize(COLOURS).save(small, format="PNG", pnginfo=metadata)
     return Drawn(name, small.getvalue(), pdf.getvalue(), tuple(points(figure, box)))
+
+
+def cached(record: Record, draw: Callable[[], list[Drawn]]) -> list[Drawn]:
+    """The pictures of a record, drawn once for the same numbers, code and versions. A damaged file is drawn again."""
+    path = script(record.experiment)
+    if path is None or not path.is_relative_to(paths.EXPERIMENTS):
+        return draw()  # a script of the user's own may use anything
+    key = digest([seals.plain(record), _code(), files_digest([path]), version("matplotlib"), version("pillow")])
+    file = paths.cache() / "pictures" / f"{key}.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return [_unpacked(entry) for entry in seals.unseal(read_whole(file))["pictures"]]
+    pictures = draw()
+    entries = [
+        {
+            "name": picture.name,
+            "png": base64.b64encode(picture.png).decode(),
+            "points": [[point.x, point.y, point.text] for point in picture.points],
+        }
+        for picture in pictures
+    ]
+    with contextlib.suppress(OSError):
+        write_atomic(file, seals.seal({"pictures": entries}).encode())
+    return pictures
+
+
+def _unpacked(entry: dict[str, Any]) -> Drawn:
+    points = tuple(Point(float(x), float(y), str(text)) for x, y, text in entry["points"])
+    return Drawn(entry["name"], base64.b64decode(entry["png"], validate=True), b"", points)
+
+
+@functools.cache
+def _code() -> str:
+    """One digest of the whole package: names, looks and captions come from many modules, and reading them all is quick."""
+    return files_digest(sorted(Path(paths.PACKAGE).rglob("*.py")))
 
 
 def points(figure: Any, box: Any) -> list[Point]:

@@ -1,10 +1,10 @@
-"""Tables of the page as data: heads, rows and cells with their sort keys. Imported by the views; rendered by templates."""
+"""Tables of the page as data: heads, rows and cells with their sort keys. Rendered by templates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -43,27 +43,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a table. The filters above the table compare their choices with `filters`."""
-
-    cells: tuple[Cell, ...]
-    anchor: str = ""
-    filters: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Table:
     """A table with sortable columns. `caption` is for screen readers; `tall`: it scrolls inside its box."""
 
     id: str
     caption: str
     heads: tuple[Head, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[tuple[Cell, ...], ...]
     tall: bool = False
-
-
-def heads(*names: str) -> tuple[Head, ...]:
-    return tuple(Head(name) for name in names)
 
 
 def cell(value: Any, mark: Mark | None = None) -> Cell:
@@ -88,13 +75,13 @@ def table(
     cell_mark: Callable[[str, Mapping[str, Any]], Mark | None] = lambda *_: None,
 ) -> Table:
     """A table of plain values. Marks are looked up by the column's name, and for cells also by the whole row."""
-    made = []
+    cells = []
     for values in rows:
         labels = dict(zip(names, values, strict=True))
-        made.append(Row(tuple(cell(value, cell_mark(name, labels)) for name, value in labels.items())))
-    numeric = [any(row.cells[i].number for row in made[:20]) for i in range(len(names))]
-    found = tuple(Head(name, is_number, head_mark(name)) for name, is_number in zip(names, numeric, strict=True))
-    return Table(id, caption, found, tuple(made), tall)
+        cells.append(tuple(cell(value, cell_mark(name, labels)) for name, value in labels.items()))
+    numeric = [any(row[i].number for row in cells[:20]) for i in range(len(names))]
+    heads = tuple(Head(name, is_number, head_mark(name)) for name, is_number in zip(names, numeric, strict=True))
+    return Table(id, caption, heads, tuple(cells), tall)
 
 
 def rows_of(frame: pd.DataFrame) -> list[tuple[Any, ...]]:

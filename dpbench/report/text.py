@@ -1,4 +1,4 @@
-"""Names, anchors and numbers as the page writes them. Plain text only: templates escape it. Imported by the views."""
+"""Names, anchors and numbers as the page writes them. Templates escape them. Imported by the report and the docs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ def anchor(kind: str, name: object) -> str:
     return f"{kind}-{slug(name)}"
 
 
+def printable(value: object) -> str:
+    """A stored text on one line without control characters, which could affect the user's terminal."""
+    return "".join(c if c.isprintable() else " " for c in str(value))
+
+
 def number(value: float) -> str:
     """Four significant digits, commas between thousands, an exponent only if needed."""
     if not math.isfinite(value):
@@ -23,6 +28,16 @@ def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3e}"
     return f"{value:.4g}"
+
+
+def minutes(written: str) -> str:
+    """A stored time, to the minute."""
+    return written[:16].replace("T", " ")
+
+
+def plural(count: int, word: str) -> str:
+    """`1 pair`, `2 pairs`."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def expected(expect: str) -> str:

@@ -1,30 +1,40 @@
-"""The view model: the whole content of the page, as typed data without markup. Built from the facts; rendered by templates.
+"""What the templates need beyond the facts: counts, sentences and tables, as plain data without markup. Imported by `page`.
 
-A section is one field of `PageView`, one entry of SECTIONS and one template in templates/sections. Imported by `page`.
+A section is one entry of SECTIONS and one template in templates/sections. Templates read the facts (`facts`) directly; what
+takes more than a field is a property of `PageView` (`page`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import math
+import shlex
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-from dpbench.claims.verdicts import tally
-from dpbench.report.gather import Dataset, Experiment, Facts, MechanismFacts
-from dpbench.report.tables import Cell, Head, Table, heads, table
-from dpbench.report.text import anchor, listed
-from dpbench.report.view_answer import Answer, answers
-from dpbench.report.view_audit import AuditView, audit_view
-from dpbench.report.view_claims import ClaimsView, ErrataView, claims_view, errata_view
-from dpbench.report.view_experiments import LEADERBOARD, PaperView, paper_view, papers_view
+from dpbench.auditing.summary import ORDER, AuditSummary, by_mechanism, shown_loss
+from dpbench.claims.verdicts import Tally, tally
+from dpbench.config.schema import SCALES
+from dpbench.model.claim import UNTESTABLE
+from dpbench.model.finding import Finding
+from dpbench.model.verdict import Verdict
+from dpbench.paths import EXPERIMENTS
+from dpbench.report.answer import Answer, answers
+from dpbench.report.experiment import Experiment
+from dpbench.report.gather import Facts
+from dpbench.report.marks import default_caveat
+from dpbench.report.papers import COMPARED
+from dpbench.report.tables import Cell, Table, table
+from dpbench.report.text import anchor, listed, minutes
+from dpbench.storage.commands import RESULTS, audit_command
 
 TITLE = "Publishing counts under differential privacy: five papers, run again"
+DIFFERENCES = EXPERIMENTS / "DIFFERENCES.md"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page. Its template and its field of `PageView` have its id as their name."""
+    """A part of the page. Its template has its id as its name."""
 
     id: str
     title: str
@@ -45,240 +55,177 @@ SECTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class HeaderView:
-    """The head of the page."""
-
-    done: int
-    experiments: int
-    recorded: int
-    """Experiments that were not run here and are shown from the record."""
-    scales: str
-    trials: int
-    changed: tuple[str, ...]
-    """Experiments whose run is not as defined, not finished, or without a figure."""
-    claims: int
-    verdicts: str
-    data: str
-    """Which datasets were generated, which were read from original files."""
-    written: str
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An experiment in the index."""
-
-    id: str
-    title: str
-    state: str
-    """Empty when it was run here."""
-
-
-@dataclass(frozen=True)
-class DatasetView:
-    """A dataset: how the runs used it, its statistics and its card."""
-
-    name: str
-    title: str
-    uses: tuple[tuple[bool, str], ...]
-    """For each use: whether from original files, and a description."""
-    statistics: Table | None
-    card: str
-    """Markdown."""
-
-
-@dataclass(frozen=True)
-class MechanismView:
-    """A row of the table of mechanisms."""
-
-    facts: MechanismFacts
-
-    @property
-    def anchor(self) -> str:
-        return anchor("mechanism", self.facts.name)
-
-    @property
-    def filters(self) -> Mapping[str, str]:
-        privacy = "not private" if self.facts.not_private else "private"
-        return {"privacy": privacy, "origin": "reconstructed" if self.facts.reconstructed else "as published"}
-
-
-@dataclass(frozen=True)
-class MechanismsView:
-    """The section of mechanisms."""
-
-    rows: tuple[MechanismView, ...]
-    heads: tuple[Head, ...]
-    choices: Mapping[str, Sequence[str]]
-    reconstructed: tuple[str, ...]
-    not_private: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class EnvironmentView:
-    """The section of runs, seeds and versions."""
-
-    runs: Table
-    versions: Table
-
-
-@dataclass(frozen=True)
 class PageView:
-    """The whole page."""
+    """What the page says about all facts together."""
 
-    title: str
-    sections: tuple[Section, ...]
-    header: HeaderView
-    answer: tuple[Answer, ...]
-    index: tuple[Entry, ...]
-    claims: ClaimsView
-    figures: tuple[PaperView, ...]
-    leaderboard: PaperView
-    datasets: tuple[DatasetView, ...]
-    mechanisms: MechanismsView
-    audit: AuditView
-    errata: ErrataView
-    environment: EnvironmentView
+    title, sections = TITLE, SECTIONS
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    # The head of the page.
 
     @property
-    def linked(self) -> frozenset[str]:
-        """The papers, and own groups, that have figures on the page to link to. Own claims may be about a paper's experiment."""
-        return frozenset(paper.id for paper in (*self.figures, self.leaderboard))
+    def experiments_run(self) -> int:
+        return len({e.run.name for e in self.facts.experiments if e.run and not e.own})
+
+    @property
+    def experiments_known(self) -> int:
+        return len({e.run.name if e.run else e.id for e in self.facts.experiments if not e.own})
+
+    @property
+    def scales(self) -> str:
+        return listed(sorted({e.run.scale for e in self.facts.experiments if e.run}))
+
+    @property
+    def data(self) -> str:
+        """One sentence on where the data of all runs came from."""
+        datasets = self.facts.datasets
+        if not any(d.uses for d in datasets):
+            return "Where the data comes from is said at each figure."
+        original = [d.name for d in datasets if any(use.original for _, use in d.uses)]
+        generated = [d.name for d in datasets if any(not use.original for _, use in d.uses)]
+        if not original:
+            recorded = any(e.record for e in self.facts.experiments)
+            return f"All data {'of these runs ' * recorded}is generated, none is from original files."
+        read = f"Read from original files: {', '.join(original)}."
+        return f"{read} Generated: {', '.join(generated)}." if generated else read
+
+    # Claims.
+
+    @property
+    def answers(self) -> list[Answer]:
+        return answers(self.facts.verdicts)
+
+    @cached_property
+    def tally(self) -> Tally:
+        return tally(self.facts.verdicts)
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """The verdicts of each paper's claims."""
+        papers = dict.fromkeys(v.claim.paper for v in self.facts.verdicts)
+        return {paper: tally([v for v in self.facts.verdicts if v.claim.paper == paper]) for paper in papers}
+
+    @property
+    def too_small(self) -> tuple[int, str, str] | None:
+        """Many untestable claims only need a larger run: how many, at which scales, and the command; the page says it once."""
+        waiting = [v for v in self.facts.verdicts if v.verdict == UNTESTABLE and "needs scale=" in v.reason]
+        scales = {scale: sum(v.claim.scale == scale for v in waiting) for scale in SCALES}
+        scales = {scale: count for scale, count in scales.items() if count}
+        if not scales:
+            return None
+        need = ", ".join(f"{count} need scale {scale}" for scale, count in scales.items())
+        folder = [] if self.facts.results == RESULTS else ["--results", str(self.facts.results)]
+        words = ["python", "-m", "dpbench", "claims", "--run", "--scale", next(iter(scales)), *folder]
+        return len(waiting), need, shlex.join(words)
+
+    @cached_property
+    def differences(self) -> tuple[str, str]:
+        """What we do differently from the papers: a title and a Markdown text; empty if there is none."""
+        title, _, body = DIFFERENCES.read_text(encoding="utf-8").partition("\n") if DIFFERENCES.is_file() else ("",) * 3
+        return title.lstrip("# "), body
+
+    # Experiments.
+
+    @cached_property
+    def papers(self) -> dict[str, list[Experiment]]:
+        """The experiments by paper, in the order of the page; the comparisons across papers always have a group."""
+        groups: dict[str, list[Experiment]] = {}
+        for e in self.facts.experiments:
+            groups.setdefault(e.paper, []).append(e)
+        return groups | {COMPARED: groups.get(COMPARED, [])}
+
+    # Mechanisms and the audit.
+
+    @property
+    def reconstructed(self) -> list[str]:
+        return [name for name, cls in self.facts.mechanisms.items() if cls.reconstructed]
+
+    @cached_property
+    def caveats(self) -> dict[str, str]:
+        """The mechanisms that are not private by default, with the reason."""
+        caveats = {name: default_caveat(cls) for name, cls in self.facts.mechanisms.items()}
+        return {name: caveat for name, caveat in caveats.items() if caveat}
+
+    @cached_property
+    def audit(self) -> list[AuditSummary]:
+        return by_mechanism([each.finding for each in self.facts.audit])
+
+    @property
+    def audit_counts(self) -> dict[str, int]:
+        """The number of mechanisms by verdict."""
+        counts = Counter(summary.verdict for summary in self.audit)
+        return {verdict: counts[verdict] for verdict in ORDER if counts[verdict]}
+
+    @property
+    def audit_made(self) -> str:
+        """When the audit was made, with which version, at which ε."""
+        audit = self.facts.audit
+        written = sorted({each.written for each in audit})
+        when = listed(list(dict.fromkeys(filter(None, [*written[:1], *written[-1:]]))))
+        versions = listed(sorted({each.version for each in audit}))
+        budgets = listed([f"{epsilon:.4g}" for epsilon in sorted({each.finding.epsilon for each in audit})])
+        return f"{when}, dpbench {versions}, ε = {budgets}"
+
+    @property
+    def audit_command(self) -> str:
+        return audit_command(self.facts.results)
+
+    @property
+    def every_audit(self) -> Table:
+        """All choices of parameters."""
+        rows = []
+        for each in self.facts.audit:
+            f = each.finding
+            loss = Cell(shown_loss(f), f"{f.loss:.9g}", number=True)
+            rows.append([f.mechanism, f.parameters, f.method, states(f), f.epsilon, loss, f.verdict, f.pairs, f.reason])
+        names = ["mechanism", "parameters", "method", "states", "ε", "loss found", "verdict", "pairs", "why"]
+        return table(names, rows, id="audit-every", caption="The audit of every choice of parameters", tall=True)
+
+    # The environment.
+
+    @property
+    def runs(self) -> Table:
+        names = "experiment|scale|settings|trials per setting|stored trials|noise seed|data|data seed|run (UTC)"
+        rows = [_run_row(e) for e in self.facts.experiments if not e.missing]
+        return table(names.split("|"), rows, id="runs", caption="Runs and their seeds")
+
+    @property
+    def versions(self) -> Table:
+        caption = "The machine and the versions that wrote this page"
+        return table(["what", "version"], list(self.facts.environment.items()), id="machine", caption=caption)
 
 
-def page_view(facts: Facts) -> PageView:
-    return PageView(
-        title=TITLE,
-        sections=SECTIONS,
-        header=_header(facts),
-        answer=answers(facts),
-        index=tuple(Entry(e.id, e.title, _state(e)) for e in facts.experiments),
-        claims=claims_view(facts),
-        figures=papers_view(facts.experiments),
-        leaderboard=paper_view(LEADERBOARD, facts.experiments),
-        datasets=tuple(map(_dataset, facts.datasets)),
-        mechanisms=_mechanisms(facts.mechanisms),
-        audit=audit_view(facts),
-        errata=errata_view(facts),
-        environment=_environment(facts),
-    )
+def _run_row(e: Experiment) -> list[object]:
+    name = Cell(e.id, e.id, href=f"#{anchor('exp', e.id)}")
+    if run := e.run:
+        kinds = [kind for kind, there in (("generated", run.data_seeds), ("original", run.original_datasets)) if there]
+        settings, trials, stored, data = len(run.settings), run.trial_range(), e.trials, listed(kinds)
+        shown: tuple[object, ...] = (run.scale, settings, trials, stored, run.seed, data)
+        seeds, written = run.data_seeds, run.written
+    else:
+        record = e.record
+        assert record is not None
+        shown = (record.scale, record.settings, record.trials, "on record", record.seed, "; ".join(record.origins))
+        seeds, written = record.data_seeds, record.written
+    return [name, *shown, ", ".join(map(str, seeds)), minutes(written)]
 
 
-def _state(e: Experiment) -> str:
-    return "" if e.run else "on record, not run here" if e.kept else "not run"
+def states(finding: Finding) -> str:
+    """The guarantee that was audited."""
+    return f"(ε, {finding.delta:.3g})" if finding.delta else finding.guarantee
 
 
-def _header(facts: Facts) -> HeaderView:
-    found = tally(facts.verdicts)
-    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
-    return HeaderView(
-        done=len({e.run.experiment for e in facts.experiments if e.run and not e.own}),
-        experiments=len({e.run.experiment if e.run else e.id for e in facts.experiments if not e.own}),
-        recorded=sum(e.run is None and e.kept is not None for e in facts.experiments),
-        scales=listed(sorted({e.run.scale for e in facts.experiments if e.run})),
-        trials=sum(e.trials for e in facts.experiments),
-        changed=tuple(e.id for e in facts.experiments if e.remarks or e.problem),
-        claims=found.claims,
-        verdicts=counts,
-        data=_data(facts),
-        written=facts.written,
-    )
+def also(v: Verdict) -> str:
+    """A verdict from other evidence."""
+    measured = f"{v.measured}, {v.interval}" if v.interval else v.measured
+    return f"also {v.verdict} ({measured}): {v.source}" if measured else f"also {v.verdict}: {v.source}"
 
 
-def _data(facts: Facts) -> str:
-    """One sentence on where the data of all runs came from; nothing if there are none."""
-    datasets = facts.datasets
-    if not any(d.uses for d in datasets):
-        return "Where the data comes from is said at each figure."
-    original = [d.name for d in datasets if any(use.original for _, use in d.uses)]
-    generated = [d.name for d in datasets if any(not use.original for _, use in d.uses)]
-    if not original:
-        recorded = any(e.kept for e in facts.experiments)
-        return f"All data {'of these runs ' * recorded}is generated, none is from original files."
-    read = f"Read from original files: {', '.join(original)}."
-    return f"{read} Generated: {', '.join(generated)}." if generated else read
-
-
-def _dataset(d: Dataset) -> DatasetView:
-    uses = dict.fromkeys((use.original, _use(scale, use.origin, use.choice)) for scale, use in d.uses)
-    card = re.sub(r"\A# .*\n", "", d.card.markdown()) if d.card.text else ""
-    return DatasetView(d.name, d.card.title, tuple(uses), _statistics(d), card)
-
-
-def _use(scale: str, origin: str, given: str) -> str:
-    return "; ".join(filter(None, [origin, given, f"scale {scale}"]))
-
-
-def _statistics(d: Dataset) -> Table | None:
-    """The statistics of the data in the runs, beside those of the paper and of the original files from the card."""
-    columns: dict[str, Mapping[str, Any]] = {}
-    for scale, use in d.uses:
-        if use.statistics:
-            columns.setdefault(f"these runs ({_use(scale, use.origin, use.choice)})", use.statistics)
-    for facts, about in ((d.card.paper, "table"), (d.card.original, "of")):
-        if facts:
-            columns[str(facts.get(about) or "the original")] = {k: v for k, v in facts.items() if k != about}
-    names = dict.fromkeys(name for column in columns.values() for name in column)
-    if not names:
-        return None
-    rows = [[name, *(column.get(name) for column in columns.values())] for name in names]
-    return table(["statistic", *columns], rows, id=anchor("stat", d.name), caption=f"Statistics of {d.name}")
-
-
-def _mechanisms(mechanisms: Sequence[MechanismFacts]) -> MechanismsView:
-    return MechanismsView(
-        rows=tuple(map(MechanismView, mechanisms)),
-        heads=heads("mechanism", "from", "data", "guarantee", "not private by default", "reconstructed"),
-        choices={"privacy": ("private", "not private"), "origin": ("as published", "reconstructed")},
-        reconstructed=tuple(m.name for m in mechanisms if m.reconstructed),
-        not_private=tuple(m.name for m in mechanisms if m.not_private),
-    )
-
-
-def _environment(facts: Facts) -> EnvironmentView:
-    rows = []
-    for e in facts.experiments:
-        name = Cell(e.id, e.id, href=f"#{anchor('exp', e.id)}")
-        if (run := e.run) is None:
-            if kept := e.kept:
-                data, seeds = "; ".join(kept.origins), ", ".join(map(str, kept.data_seeds))
-                rows.append(
-                    [
-                        name,
-                        kept.scale,
-                        kept.settings,
-                        kept.trials,
-                        "on record",
-                        kept.seed,
-                        data,
-                        seeds,
-                        kept.written[:16].replace("T", " "),
-                    ]
-                )
-            continue
-        seeds = ", ".join(map(str, sorted({use.seed for use in run.datasets if not use.original})))
-        data = listed([word for word, is_it in (("generated", False), ("original", True)) if _has(run.datasets, is_it)])
-        rows.append([name, run.scale, run.settings, run.trials, e.trials, run.seed, data, seeds, run.written])
-    names = [
-        "experiment",
-        "scale",
-        "settings",
-        "trials per setting",
-        "stored trials",
-        "noise seed",
-        "data",
-        "data seed",
-    ]
-    return EnvironmentView(
-        runs=table([*names, "run (UTC)"], rows, id="runs", caption="Runs and their seeds"),
-        versions=table(
-            ["what", "version"],
-            list(facts.environment.items()),
-            id="machine",
-            caption="The machine and the versions that wrote this page",
-        ),
-    )
-
-
-def _has(uses: Sequence[Any], original: bool) -> bool:
-    return any(use.original == original for use in uses)
+def border(v: Verdict) -> float | str:
+    """The sort key of what a paper expects: the border of the region, or the lower one of two."""
+    if not v.claim.expect:
+        return ""
+    region = v.claim.region
+    return region.low if math.isfinite(region.low) else region.high

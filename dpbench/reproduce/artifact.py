@@ -7,28 +7,30 @@ is run; claims that need none are decided by audit and computation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
+import jinja2
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from packaging.requirements import InvalidRequirement, Requirement
 
 from dpbench import __version__
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import Claim, ledger
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.ledger import ledger
+from dpbench.claims.recorded import is_current
 from dpbench.config import catalogue
-from dpbench.engine.recorded import is_current
 from dpbench.figures.draw import CannotDraw, Drawing, draw, draw_record
+from dpbench.model.environment import Environment, differs, git
+from dpbench.model.record import Record
+from dpbench.model.run import Run
+from dpbench.model.verdict import Verdict
 from dpbench.reproduce.carry_out import experiments_of
-from dpbench.reproduce.locked import NAME, lock_file
-from dpbench.reproduce.source import write_source
-from dpbench.results import environment
-from dpbench.results.commands import run_command
-from dpbench.results.record import Record, read
-from dpbench.results.run import Run
-from dpbench.sources.cards import Card, load
+from dpbench.sources.cards import load
+from dpbench.storage.commands import run_command
+from dpbench.storage.record import read
 
+NAME = "dpbench-repro"
+"""Name of the distribution."""
 HERE = Path(__file__).parent
 RELEASED = "2026-11-16"
 """Date of the current version, as in CHANGELOG.md."""
@@ -36,41 +38,20 @@ MOST_ROWS = 60
 """Largest number of rows of a table in LaTeX. Longer tables are curves, which are in the figures and in CSV files."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One experiment in the appendix."""
-
-    experiment: str
-    title: str
-    command: str
-    record: Record | None
-    current: bool
-    """Whether the recorded code is the current code."""
-
-
-@dataclass(frozen=True)
-class Decided:
-    """One claim in the appendix."""
-
-    claim: Claim
-    command: str
-    verdict: Verdict
-
-
 def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scale: str) -> Iterator[Path]:
     """Write the bundle, file by file. Draws the runs in `results` if there are any, otherwise the record."""
-    rows = [_row(name, scale) for name in experiments]
-    decided = list(_decided(rows, results, scale))
+    decided = list(_decided(experiments, results, scale))
+    datasets = dict.fromkeys(dataset for name in experiments for dataset in catalogue.axes(name).datasets)
     source = write_source(folder)
     facts = {
         "version": __version__,
         "released": RELEASED,
         "scale": scale,
-        "rows": rows,
+        "experiments": [_experiment(name) for name in experiments],
         "claims": decided,
-        "untestable": [one.claim for one in decided if one.claim.untestable],
-        "cards": _cards(experiments),
-        "machine": environment.Environment.here().lines(),
+        "untestable": [verdict.claim for verdict, _ in decided if verdict.claim.untestable],
+        "cards": [load(name) for name in datasets],
+        "machine": Environment.here().lines(),
         "papers": list(dict.fromkeys(name.partition("/")[0] for name in experiments)),
         "together": _together(experiments),
         "install": f"./{source.name}" if source else f"{NAME}=={__version__}",
@@ -91,17 +72,17 @@ def citation() -> str:
     return _templates().get_template("CITATION.cff.j2").render(version=__version__, released=RELEASED)
 
 
-def _templates() -> Environment:
-    found = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        undefined=StrictUndefined,
+def _templates() -> jinja2.Environment:
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,  # the files are Markdown and YAML, made from our own texts
     )
-    found.filters |= {"cell": _cell, "minutes": _minutes, "gigabytes": _gigabytes}
-    return found
+    templates.filters |= {"cell": _cell, "minutes": _minutes, "gigabytes": _gigabytes}
+    return templates
 
 
 def _cell(value: object) -> str:
@@ -117,39 +98,31 @@ def _gigabytes(size: int | None) -> str:
     return "not measured" if size is None else f"{size / 1e9:.2f}"
 
 
-def _row(name: str, scale: str) -> Row:
+def _experiment(name: str) -> tuple[str, str, Record | None, bool]:
+    """A row of the appendix: name, title, record, and whether the recorded code is the current code."""
     record = read(name)
-    command = f"python -m dpbench reproduce {name} --scale {scale}"
-    return Row(name, catalogue.title(name) or name, command, record, record is not None and is_current(record))
+    return name, catalogue.title(name) or name, record, record is not None and is_current(record)
 
 
 def _together(experiments: Sequence[str]) -> list[str]:
     """The shortest words for these experiments: a paper whose experiments are all among them by its name."""
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for name in experiments:
         paper = name.partition("/")[0]
         whole = {*experiments_of([paper])} <= {*experiments}
-        found[paper if whole else name] = None
-    return list(found)
+        words[paper if whole else name] = None
+    return list(words)
 
 
-def _decided(rows: Sequence[Row], results: Path, scale: str) -> Iterator[Decided]:
-    known = {row.experiment for row in rows}
-    papers = {name.partition("/")[0] for name in known}
+def _decided(experiments: Sequence[str], results: Path, scale: str) -> Iterator[tuple[Verdict, str]]:
+    """The verdict on each claim of these experiments and papers, and the command that decides it."""
+    papers = {name.partition("/")[0] for name in experiments}
     judge = Judge(results, scale)
     for claim in ledger():
-        if claim.paper in papers and (not claim.experiment or claim.experiment in known):
-            command = (
-                run_command(claim.experiment, Path("results"), scale)
-                if claim.experiment
-                else f"python -m dpbench claims {claim.paper}"
-            )
-            yield Decided(claim, "" if claim.untestable else command, judge.verdict(claim))
-
-
-def _cards(experiments: Sequence[str]) -> list[Card]:
-    names = dict.fromkeys(dataset for name in experiments for dataset in catalogue.axes(name).datasets)
-    return [load(name) for name in names]
+        if claim.paper in papers and (not claim.experiment or claim.experiment in experiments):
+            command = f"python -m dpbench claims {claim.paper}"
+            command = run_command(claim.experiment, Path("results"), scale) if claim.experiment else command
+            yield judge.verdict(claim), "" if claim.untestable else command
 
 
 def _drawn(folder: Path, name: str, results: Path, scale: str) -> Iterator[Path]:
@@ -196,3 +169,44 @@ def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def write_source(folder: Path) -> Path | None:
+    """Write the commit of the checkout as one file. None if there is no checkout, or if its files differ from the commit."""
+    if not Environment.here().commit or differs():
+        return None
+    stem = f"{NAME}-{__version__}"
+    target = folder.resolve() / f"{stem}.tar.gz"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    done = git("archive", f"--prefix={stem}/", f"--output={target}", "HEAD", seconds=120)
+    return target if done is not None and done.returncode == 0 else None
+
+
+def lock_file(name: str = NAME) -> str:
+    """The text of a requirements.lock for `pip install --constraint`."""
+    head = f"# The versions that {name} ran with. Use: pip install --constraint requirements.lock {name}\n"
+    return head + "".join(f"{package}=={version}\n" for package, version in locked(name).items())
+
+
+def locked(name: str = NAME) -> dict[str, str]:
+    """Name and version of each distribution that `name` needs, directly or indirectly, sorted by name. Extras are left out."""
+    versions: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        for requirement in metadata.requires(waiting.pop()) or ():
+            needed = _needed(requirement)
+            if needed and needed not in versions:
+                versions[needed] = metadata.version(needed)
+                waiting.append(needed)
+    return dict(sorted(versions.items()))
+
+
+def _needed(requirement: str) -> str | None:
+    """The distribution that a requirement names, if it applies here and is installed."""
+    try:
+        parsed = Requirement(requirement)
+        if parsed.marker is None or parsed.marker.evaluate({"extra": ""}):
+            return metadata.distribution(parsed.name).metadata["Name"]
+    except (InvalidRequirement, metadata.PackageNotFoundError):
+        pass
+    return None

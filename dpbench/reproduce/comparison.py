@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from dpbench.check.closeness import ERROR
-from dpbench.check.measure import is_time
-from dpbench.reproduce.take import is_label
-from dpbench.results.record import RELEASED, Record, as_recorded
+from dpbench.gate.closeness import ERROR
+from dpbench.gate.measure import is_time
+from dpbench.model.record import Record
+from dpbench.reproduce.make_record import is_label
+from dpbench.storage.record import RELEASED, as_recorded
 
 TOLERANCE = 1e-9
 """Relative tolerance for numbers that the same code computes from the same seed."""
@@ -39,7 +40,7 @@ class Difference:
 
 
 @dataclass
-class Comparison:
+class RecordComparison:
     """What a comparison of some experiments found."""
 
     exact: int = 0
@@ -67,47 +68,47 @@ class Pair:
     recorded: pd.DataFrame
 
 
-def compare(pairs: Iterable[Pair]) -> Comparison:
+def compare(pairs: Iterable[Pair]) -> RecordComparison:
     """Compare runs with their records."""
-    found = Comparison()
+    comparison = RecordComparison()
     tests: list[Difference] = []
     for pair in pairs:
         run, record, name = pair.run, pair.record, pair.run.experiment
         if run.scale != record.scale:
-            found.problems.append(f"{name}: run at scale {run.scale}, recorded at scale {record.scale}")
+            comparison.problems.append(f"{name}: run at scale {run.scale}, recorded at scale {record.scale}")
             continue
         same = run.identity == record.identity
-        one, other = _aligned(as_recorded(pair.numbers), same), _aligned(pair.recorded, same)
-        rows = other.index.intersection(one.index)
-        gone = len(other.index.difference(one.index))
+        ours, recorded = _aligned(as_recorded(pair.numbers), same), _aligned(pair.recorded, same)
+        rows = recorded.index.intersection(ours.index)
+        gone = len(recorded.index.difference(ours.index))
         if gone:
-            found.problems.append(f"{name}: {gone} of {len(other)} recorded rows are not among its numbers")
-        one, other = one.loc[rows], other.loc[rows]
-        columns = [column for column in other.columns if column in one.columns and not is_time(column)]
-        lost = [column for column in other.columns if column not in one.columns]
+            comparison.problems.append(f"{name}: {gone} of {len(recorded)} recorded rows are not among its numbers")
+        ours, recorded = ours.loc[rows], recorded.loc[rows]
+        columns = [column for column in recorded.columns if column in ours.columns and not is_time(column)]
+        lost = [column for column in recorded.columns if column not in ours.columns]
         if lost:
-            found.problems.append(f"{name}: without the recorded columns {', '.join(lost)}")
-        exact = _repeated(pair, one, other)
-        found.exact += int(exact.sum()) * len(columns)
-        found.differences += _unequal(name, one[exact], other[exact], columns)
+            comparison.problems.append(f"{name}: without the recorded columns {', '.join(lost)}")
+        exact = _repeated(pair, ours, recorded)
+        comparison.exact += int(exact.sum()) * len(columns)
+        comparison.differences += _unequal(name, ours[exact], recorded[exact], columns)
         if not exact.all():
-            one, other = one[~exact], other[~exact]
+            ours, recorded = ours[~exact], recorded[~exact]
             measured = [column for column in columns if f"{column}{ERROR}" in columns]
-            tests += list(_tests(name, one, other, measured, (run.trials, record.trials)))
-            found.untested += len(one) * len(
+            tests += list(_tests(name, ours, recorded, measured, (run.trials, record.trials)))
+            comparison.untested += len(ours) * len(
                 [c for c in columns if c not in (*measured, TRIALS) and not c.endswith(ERROR)]
             )
-    found.tested = len(tests)
-    found.differences += _significant(tests)
-    return found
+    comparison.tested = len(tests)
+    comparison.differences += _significant(tests)
+    return comparison
 
 
-def _repeated(pair: Pair, one: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+def _repeated(pair: Pair, ours: pd.DataFrame, recorded: pd.DataFrame) -> pd.Series:
     """Which rows must be equal: those of the same settings, with the same seed and as many trials."""
     run, record = pair.run, pair.record
-    if TRIALS in one and TRIALS in other:
-        return (one[TRIALS] == other[TRIALS]) & (run.identity == record.identity)
-    return pd.Series((run.identity, run.trials) == (record.identity, record.trials), index=one.index)
+    if TRIALS in ours and TRIALS in recorded:
+        return (ours[TRIALS] == recorded[TRIALS]) & (run.identity == record.identity)
+    return pd.Series((run.identity, run.trials) == (record.identity, record.trials), index=ours.index)
 
 
 def _aligned(numbers: pd.DataFrame, same: bool) -> pd.DataFrame:
@@ -128,30 +129,30 @@ def _label(value: object) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-def _unequal(name: str, one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> Iterator[Difference]:
+def _unequal(name: str, ours: pd.DataFrame, recorded: pd.DataFrame, columns: list[str]) -> Iterator[Difference]:
     for column in columns:
-        x, y = one[column].to_numpy(), other[column].to_numpy()
+        x, y = ours[column].to_numpy(), recorded[column].to_numpy()
         # Values near zero by cancellation are compared relative to the largest finite one of their column.
         size = np.max(np.abs(y[np.isfinite(y)]), initial=0.0)
         close = np.isclose(x, y, rtol=TOLERANCE, atol=TOLERANCE * size * 1e-3, equal_nan=True)
-        for place in np.flatnonzero(~close):
-            yield Difference(name, str(one.index[place][0]), column, float(y[place]), float(x[place]))
+        for row in np.flatnonzero(~close):
+            yield Difference(name, str(ours.index[row][0]), column, float(y[row]), float(x[row]))
 
 
 def _tests(
-    name: str, one: pd.DataFrame, other: pd.DataFrame, columns: list[str], trials: tuple[int, int]
+    name: str, ours: pd.DataFrame, recorded: pd.DataFrame, columns: list[str], trials: tuple[int, int]
 ) -> Iterator[Difference]:
     for column in columns:
-        for place in one.index:
-            x, y = one.at[place, column], other.at[place, column]
-            a, b = one.at[place, column + ERROR], other.at[place, column + ERROR]
+        for row in ours.index:
+            x, y = ours.at[row, column], recorded.at[row, column]
+            a, b = ours.at[row, column + ERROR], recorded.at[row, column + ERROR]
             n, m = (
-                int(frame.at[place, TRIALS]) if TRIALS in frame.columns else count
-                for frame, count in zip((one, other), trials, strict=True)
+                int(frame.at[row, TRIALS]) if TRIALS in frame.columns else count
+                for frame, count in zip((ours, recorded), trials, strict=True)
             )
             p = difference_p(x, a, n, y, b, m)
             if not math.isnan(p):
-                yield Difference(name, str(place[0]), column, float(y), float(x), p)
+                yield Difference(name, str(row[0]), column, float(y), float(x), p)
 
 
 def difference_p(x: float, x_error: float, n: int, y: float, y_error: float, m: int) -> float:

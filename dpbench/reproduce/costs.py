@@ -1,18 +1,17 @@
-"""What a run costs: the memory of a process with all its workers, the disk space of its files, and the time to expect.
+"""What a run costs: the memory of a process with all its workers, and the disk space of its files.
 
-Imported by `carry_out` and the verbs that use it.
+Imported by `carry_out` and `make_record`.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from dpbench.results.record import read
-from dpbench.results.run import Run
-from dpbench.results.store import Store
+from dpbench.model.run import Run
+from dpbench.storage.store import Store
 
 SECONDS = 1.0
 """Seconds between two measurements of memory."""
@@ -38,8 +37,8 @@ class Meter:
     def peak(self) -> int | None:
         """The peak in bytes since the last call; None if it cannot be measured."""
         self._look()
-        found, self._peak = self._peak, None
-        return found
+        peak, self._peak = self._peak, None
+        return peak
 
     def _watch(self) -> None:
         while not self._over.wait(SECONDS):
@@ -53,7 +52,7 @@ class Meter:
 
 def memory_of(pid: int) -> int | None:
     """Bytes of memory of a process and all its descendants; shared pages are counted once, in parts."""
-    sizes = [size for one in (pid, *_descendants(pid)) if (size := _proportional(one)) is not None]
+    sizes = [size for process in (pid, *_descendants(pid)) if (size := _proportional(process)) is not None]
     return sum(sizes) if sizes else None
 
 
@@ -87,22 +86,3 @@ def disk_of(run: Run, data: list[Path]) -> int:
     store = Store(run.results)
     trials = [store.folder(name) for name in {setting.id for setting in run.settings}]
     return sum(file.stat().st_size for folder in (*trials, *data) for file in folder.rglob("*") if file.is_file())
-
-
-def trial_costs(runs: Sequence[Run]) -> dict[str, float]:
-    """The expected cost of one trial of each run, by label: the seconds of a release on record, at the same scale.
-
-    A run that is not on record counts like the average of the others. Without any record, there are no costs.
-    """
-    most: dict[str, int] = {}  # of one experiment, the run on all its datasets: the record is of that one
-    for run in runs:
-        most[run.name] = max(most.get(run.name, 0), run.planned)
-    known = {
-        name: (record.costs.computing / trials, trials)
-        for name, trials in most.items()
-        if (record := read(name)) is not None and record.scale == runs[0].scale and record.costs.computing > 0
-    }
-    if not known:
-        return {}
-    mean = sum(cost * trials for cost, trials in known.values()) / sum(trials for _, trials in known.values())
-    return {run.label: known[run.name][0] if run.name in known else mean for run in runs}

@@ -16,22 +16,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpbench import fingerprints
-from dpbench.codes import code_of
+from dpbench import identity
+from dpbench.code_reader import BUILDING
 from dpbench.data.base import Data
-from dpbench.data.shelf import FOLDER as SHELF
-from dpbench.data.shelf import Shelf
+from dpbench.identity import code_of
+from dpbench.model.setting import Dataset
 from dpbench.paths import cache
-from dpbench.sources import asides, inputs, stored
+from dpbench.sources import facts, inputs, stored
 from dpbench.sources.base import SOURCES, SkippedLines, Source
+from dpbench.sources.facts import StoredFacts
 from dpbench.sources.recording import also, recording
-from dpbench.sources.spec import DatasetSpec
-from dpbench.sources.stored import Damaged, Meta
+from dpbench.sources.stored import DamagedFolder, Meta, ReplacedFolder
 from dpbench.sources.streams import data_stream
+from dpbench.storage.files import set_folder_aside, temporary
 
 LAYOUT = 2  # version of the folder's layout
+ATTEMPTS = 10  # to open a dataset that other processes keep replacing
 GIVEN = "given"  # the source of data objects passed by a program
-STREAMS = "dpbench.sources.streams"  # its code is part of the identity of built data
 
 
 @dataclass(frozen=True)
@@ -54,44 +55,45 @@ class OtherData(Exception):
     """The data that is here, or that can be built here, is not the data that was asked for."""
 
 
-def keep(data: Data, name: str = "") -> tuple[DatasetSpec, str]:
-    """Store a data object of a program in the cache, under its content. Returns its spec for workers and its fingerprint.
+def keep(data: Data, name: str = "") -> Dataset:
+    """Store a data object of a program in the cache, under its content.
 
     `name` is how it is shown (default: its kind and the beginning of its fingerprint).
     """
-    aside = cache() / "data" / asides.name(asides.TEMPORARY)
+    aside = temporary(cache() / "data")
     fingerprint = stored.save(data, aside).fingerprint
-    spec = DatasetSpec(name or f"{data.kind}-{fingerprint[:6]}", GIVEN, {"content": fingerprint})
-    place = folder(spec)
+    name = name or f"{data.kind}-{fingerprint[:6]}"
+    dataset = Dataset(name, GIVEN, {"content": fingerprint}, kind=data.kind, fingerprint=fingerprint)
+    path = folder(dataset)
     with contextlib.suppress(OSError):  # the same content is already there
-        os.rename(aside, place)
+        os.rename(aside, path)
     shutil.rmtree(aside, ignore_errors=True)
-    return spec, fingerprint
+    return dataset
 
 
-def make_source(spec: DatasetSpec) -> Source:
-    return SOURCES.make(spec.source, **spec.params)
+def make_source(dataset: Dataset) -> Source:
+    return SOURCES.make(dataset.source, **dataset.params)
 
 
-def describe(spec: DatasetSpec) -> dict[str, Any]:
+def describe(dataset: Dataset) -> dict[str, Any]:
     """What determines the data, in canonical form. The display name and the location of files are not part of it: the same
     files elsewhere are the same data, with the same noise, and different files have a different fingerprint."""
-    source = make_source(spec)
-    cls = fingerprints.class_path(type(source))
-    params = {k: v for k, v in fingerprints.parameters(source).items() if k != "path"}
-    return {"source": source.name or cls, "params": params, "seed": spec.seed}
+    source = make_source(dataset)
+    cls = identity.class_path(type(source))
+    params = {k: v for k, v in identity.parameters(source).items() if k != "path"}
+    return {"source": source.name or cls, "params": params, "seed": dataset.seed}
 
 
-def folder(spec: DatasetSpec) -> Path:
+def folder(dataset: Dataset) -> Path:
     """Where the built dataset is, or will be."""
-    source = make_source(spec)
-    version = code_of(type(source), STREAMS).digest
-    key = fingerprints.digest([describe(spec), inputs.places_of(source), version, LAYOUT], size=8)
-    return cache() / "data" / f"{spec.name}-{key}"
+    source = make_source(dataset)
+    version = code_of(type(source), files=BUILDING).digest
+    key = identity.digest([describe(dataset), inputs.places_of(source), version, LAYOUT], size=8)
+    return cache() / "data" / f"{dataset.name}-{key}"
 
 
 def open_dataset(
-    spec: DatasetSpec,
+    dataset: Dataset,
     *,
     verify: bool = True,
     expected: str | None = None,
@@ -104,13 +106,11 @@ def open_dataset(
     that has it is used even if the source's files changed since; other data raises OtherData. `tell` repeats the warnings
     about lines skipped when the data was built; a worker leaves that to its parent.
     """
-    place = folder(spec)
-    with _lock(place):
-        opened = _cached(spec, place, verify, expected, say) if place.is_dir() else None
-        if opened is None:
-            opened = _built(spec, place, verify, say)
+    path = folder(dataset)
+    with _lock(path):
+        opened = _cached_or_built(dataset, path, verify, expected, say)
     if expected is not None and opened.fingerprint != expected:
-        raise OtherData(f"{spec.name}: the data here has the fingerprint {opened.fingerprint}, expected {expected}")
+        raise OtherData(f"{dataset.name}: the data here has the fingerprint {opened.fingerprint}, expected {expected}")
     for skipped in opened.skipped if tell else ():
         warnings.warn(skipped, SkippedLines, stacklevel=2)
     return opened
@@ -119,55 +119,75 @@ def open_dataset(
 _locks: dict[Path, threading.Lock] = {}
 
 
-def _lock(place: Path) -> threading.Lock:
+def _lock(path: Path) -> threading.Lock:
     """Lets the threads of a process build a dataset only once. Several processes may build it: the first result is kept."""
-    return _locks.setdefault(place, threading.Lock())
+    return _locks.setdefault(path, threading.Lock())
+
+
+def _cached_or_built(
+    dataset: Dataset, path: Path, verify: bool, expected: str | None, say: Callable[[str], None]
+) -> Opened:
+    """Other processes may store, replace or set aside the same folder at any moment: then start again."""
+    attempts = ATTEMPTS
+    while True:
+        attempts -= 1
+        try:
+            opened = _cached(dataset, path, verify, expected, say) if path.is_dir() else None
+            return _built(dataset, path, verify, say) if opened is None else opened
+        except DamagedFolder:
+            if not attempts:
+                raise
 
 
 def _cached(
-    spec: DatasetSpec, place: Path, verify: bool, expected: str | None, say: Callable[[str], None]
+    dataset: Dataset, path: Path, verify: bool, expected: str | None, say: Callable[[str], None]
 ) -> Opened | None:
     try:
-        meta, data = stored.load(place, verify=verify)
-    except Damaged as problem:
-        aside = asides.set_aside(place)
-        say(f"{spec.name}: cached data is damaged ({problem}){f', kept as {aside.name}' if aside else ''}")
+        meta, data = stored.load(path, verify=verify)
+    except ReplacedFolder:
+        raise
+    except DamagedFolder as problem:
+        aside = set_folder_aside(path)
+        say(f"{dataset.name}: cached data is damaged ({problem}){f', kept as {aside.name}' if aside else ''}")
         return None
     if meta.fingerprint != expected:
-        change, files = inputs.compare(meta.files, inputs.declared_by(make_source(spec)))
+        change, files = inputs.compare(meta.files, inputs.declared_by(make_source(dataset)))
         if change:
-            say(f"building {spec.name} again: {change}")
+            say(f"building {dataset.name} again: {change}")
             return None
         if files != meta.files:
             with contextlib.suppress(OSError):  # so that nothing has to be hashed next time
-                stored.write_meta(place, replace(meta, files=files))
-        also(one.path for one in files)
-    return _opened(place, meta, data, verify)
+                stored.write_meta(path, replace(meta, files=files))
+        also(file.path for file in files)
+    return _opened(path, meta, data, verify)
 
 
-def _built(spec: DatasetSpec, place: Path, verify: bool, say: Callable[[str], None]) -> Opened:
-    if not place.is_dir():  # otherwise the user has been told that it is built again
-        say(f"building {spec.name}")
-    given = spec.params.get("path")
-    path = os.path.abspath(os.path.expanduser(given)) if isinstance(given, str) and given else None
-    data, facts = _build(spec)
-    stored.save(data, place, path=path, **facts)
-    return _opened(place, *stored.load(place, verify=verify), verify)
+def _built(dataset: Dataset, path: Path, verify: bool, say: Callable[[str], None]) -> Opened:
+    if not path.is_dir():  # otherwise the user has been told that it is built again
+        say(f"building {dataset.name}")
+    given = dataset.params.get("path")
+    given_path = os.path.abspath(os.path.expanduser(given)) if isinstance(given, str) and given else None
+    data, more = _build(dataset)
+    saved = stored.save(data, path, path=given_path, **more)
+    meta, data = stored.load(path, verify=verify)
+    if meta.fingerprint != saved.fingerprint:
+        raise ReplacedFolder("another process stored other data")
+    return _opened(path, meta, data, verify)
 
 
-def _opened(place: Path, meta: Meta, data: Data, verified: bool) -> Opened:
-    data.put_shelf(Shelf(place / SHELF, meta.fingerprint))
-    files = tuple(dict.fromkeys(Path(one.path).name for one in meta.files))
+def _opened(path: Path, meta: Meta, data: Data, verified: bool) -> Opened:
+    data.store_facts(StoredFacts(path / facts.FOLDER, meta.fingerprint))
+    files = tuple(dict.fromkeys(Path(file.path).name for file in meta.files))
     return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped, files)
 
 
-def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:
+def _build(dataset: Dataset) -> tuple[Data, dict[str, Any]]:
     """The dataset in memory, and facts about it: warnings about skipped lines and the files it was made from."""
     with warnings.catch_warnings(record=True) as caught, recording() as recorder:
         warnings.simplefilter("always", SkippedLines)
-        source = make_source(spec)
+        source = make_source(dataset)
         declared = inputs.declared_by(source)
-        data = source.build(data_stream(describe(spec)))
+        data = source.build(data_stream(describe(dataset)))
     for other in caught:
         if not issubclass(other.category, SkippedLines):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
@@ -175,30 +195,30 @@ def _build(spec: DatasetSpec) -> tuple[Data, dict[str, Any]]:
     return data, {"skipped": skipped, "files": inputs.collect(source, recorder, declared)}
 
 
-def peek(spec: DatasetSpec) -> str | None:
+def peek(dataset: Dataset) -> str | None:
     """The fingerprint of a dataset that is already built, without opening it; None if it must be built."""
     try:
-        meta = stored.read_meta(folder(spec))
-    except Damaged:
+        meta = stored.read_meta(folder(dataset))
+    except DamagedFolder:
         return None
-    change, _ = inputs.compare(meta.files, inputs.declared_by(make_source(spec)))
+    change, _ = inputs.compare(meta.files, inputs.declared_by(make_source(dataset)))
     return None if change else meta.fingerprint
 
 
-def statistics(spec: DatasetSpec) -> dict[str, float]:
+def statistics(dataset: Dataset) -> dict[str, float]:
     """The statistics of a dataset that is already built; empty if it is not."""
     try:
-        return stored.read_meta(folder(spec)).statistics
-    except Damaged:
+        return stored.read_meta(folder(dataset)).statistics
+    except DamagedFolder:
         return {}
 
 
 def origins(name: str) -> set[Path | None]:
     """Where the cached data of a dataset came from: the files it was read from, if they still exist, and None
     for a generator."""
-    found: set[Path | None] = set()
+    paths: set[Path | None] = set()
     for meta in (cache() / "data").glob(f"{name}-*/{stored.META}"):
-        with contextlib.suppress(Damaged):
+        with contextlib.suppress(DamagedFolder):
             path = stored.read_meta(meta.parent).path
-            found |= {None} if path is None else {Path(path)} if Path(path).exists() else set()
-    return found
+            paths |= {None} if path is None else {Path(path)} if Path(path).exists() else set()
+    return paths

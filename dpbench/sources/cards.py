@@ -25,7 +25,7 @@ from typing import Any
 
 from dpbench.errors import UserError, unknown
 from dpbench.paths import CARDS, cache
-from dpbench.seals import Broken, unseal
+from dpbench.storage.seals import Broken, unseal
 
 UNKNOWN = "unknown"
 RECORD = "fetched.json"  # written by `data get` beside the files
@@ -47,8 +47,8 @@ class Address:
     @property
     def bytes(self) -> int | None:
         """The size as a number, roughly; None when the card does not state it."""
-        told = re.search(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)B", self.size)
-        return int(float(told[1]) * 1000 ** "_KMGT".index(told[2].upper() or "_")) if told else None
+        size = re.search(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)B", self.size)
+        return int(float(size[1]) * 1000 ** "_KMGT".index(size[2].upper() or "_")) if size else None
 
 
 @dataclass(frozen=True)

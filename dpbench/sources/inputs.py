@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpbench.fingerprints import digest
-from dpbench.seals import file_digest
+from dpbench.identity import digest
 from dpbench.sources.recording import Recorder, ignored, inside
+from dpbench.storage.files import file_digest
 
 MOST_FILES = 50_000  # in a folder that a parameter names; a larger folder has that name only by chance
 MOST_BYTES = 8 << 30  # hashed at most of declared files that were not seen to be opened; the rest is compared by times
@@ -51,15 +51,15 @@ class Input:
         try:
             if self.folder:
                 return self if _listing(self.path) == self.digest else None
-            found = os.stat(self.path)
-            same = (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == (self.size, self.mtime_ns, self.ctime_ns)
-            if not same and (found.st_size != self.size or not self.digest or file_digest(self.path) != self.digest):
+            stat = os.stat(self.path)
+            same = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) == (self.size, self.mtime_ns, self.ctime_ns)
+            if not same and (stat.st_size != self.size or not self.digest or file_digest(self.path) != self.digest):
                 return None
             if self.relative and not self._same_here():
                 return None
         except OSError:
             return None
-        return self if same else dataclasses.replace(self, mtime_ns=found.st_mtime_ns, ctime_ns=found.st_ctime_ns)
+        return self if same else dataclasses.replace(self, mtime_ns=stat.st_mtime_ns, ctime_ns=stat.st_ctime_ns)
 
     def _same_here(self) -> bool:
         """Whether the current working folder has the same content under that name, or nothing (a worker elsewhere)."""
@@ -72,23 +72,23 @@ class Input:
 def collect(source: Any, recorder: Recorder, declared: Mapping[str, os.stat_result]) -> tuple[Input, ...]:
     """The inputs of a dataset that was just built. `declared`: the declared files before the build."""
     own_code = {os.path.abspath(file) for file in _module_files()}
-    found, unseen = [], 0
+    inputs, unseen = [], 0
     for path in sorted({*declared, *recorder.read, *recorder.written}):
         seen = path in recorder.read
         if path in own_code or not os.path.isfile(path):  # covered by the code's identity, or removed by the build
             continue
         if path in recorder.written and not seen:
-            found.append(Input(path, declared=True, made=True))
+            inputs.append(Input(path, declared=True, made=True))
             continue
         before = declared[path] if path in declared else recorder.read[path]
         unseen += 0 if seen else before.st_size
         sure = seen or unseen <= MOST_BYTES
         relative = recorder.relative.get(path, "")
-        found.append(_input(path, before, sure=sure, declared=path in declared, relative=relative))
+        inputs.append(_input(path, before, sure=sure, declared=path in declared, relative=relative))
     for path in sorted(recorder.listed) if getattr(source, "files", None) is None else ():
         if os.path.isdir(path) and not inside(path, tuple(places_of(source))):
-            found.append(Input(path, digest=_listing(path), folder=True))
-    return tuple(found)
+            inputs.append(Input(path, digest=_listing(path), folder=True))
+    return tuple(inputs)
 
 
 def _listing(folder: str) -> str:
@@ -108,14 +108,14 @@ def _input(path: str, before: os.stat_result, *, sure: bool, declared: bool, rel
 
 def compare(inputs: tuple[Input, ...], declared: Mapping[str, Any]) -> tuple[str, tuple[Input, ...]]:
     """What has changed, in a few words (empty: nothing), and the inputs with their current times."""
-    then = {one.path for one in inputs if one.declared}
+    then = {file.path for file in inputs if file.declared}
     for path in sorted(declared.keys() - then):
         return f"{os.path.basename(path)} is new", inputs
     today = []
-    for one in inputs:
-        now = one.now()
-        if now is None or (one.declared and not one.made and one.path not in declared):
-            return f"{os.path.basename(one.path)} {'changed' if os.path.exists(one.path) else 'is gone'}", inputs
+    for file in inputs:
+        now = file.now()
+        if now is None or (file.declared and not file.made and file.path not in declared):
+            return f"{os.path.basename(file.path)} {'changed' if os.path.exists(file.path) else 'is gone'}", inputs
         today.append(now)
     return "", tuple(today)
 
@@ -125,18 +125,15 @@ def declared_by(source: Any) -> dict[str, os.stat_result]:
     own = getattr(source, "files", None)
     own = own() if callable(own) else own
     files = [os.path.abspath(path) for path in ([own] if isinstance(own, str | os.PathLike) else own or ())]
-    for place in places_of(source):
-        if os.path.isfile(place):
-            files.append(place)
+    for path in places_of(source):
+        if os.path.isfile(path):
+            files.append(path)
         elif own is None:
-            files += _files_in(place)
+            files += _files_in(path)
     files += _constants(type(source))
     loaded = {os.path.abspath(file) for file in _module_files()} if files else set()
-    found = {}
-    for path in files:
-        if path not in loaded and not ignored(path) and os.path.isfile(path):
-            found[path] = os.stat(path)
-    return found
+    data = (path for path in files if path not in loaded and not ignored(path) and os.path.isfile(path))
+    return {path: os.stat(path) for path in data}
 
 
 def places_of(source: Any) -> list[str]:
@@ -153,11 +150,8 @@ def _words(value: Any) -> Iterator[str]:
     """Every string and path in a parameter."""
     if isinstance(value, str | os.PathLike):
         yield os.fsdecode(value)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _words(item)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
+    elif isinstance(value, Mapping | list | tuple | set | frozenset):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _words(item)
 
 
@@ -167,18 +161,18 @@ def _could_be(word: str) -> bool:
 
 def _files_in(folder: str) -> list[str]:
     """All files of a folder, except hidden ones and results; empty if the folder is too large to be a dataset."""
-    found: list[str] = []
+    files: list[str] = []
     if folder == os.path.dirname(folder):  # the root folder: "/" is a separator here, not a path
-        return found
-    for place, folders, names in os.walk(folder):
-        if _holds_results(place) or ignored(place):
+        return files
+    for path, folders, names in os.walk(folder):
+        if _holds_results(path) or ignored(path):
             folders.clear()
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(place, name) for name in names if not name.startswith(".") and not name.endswith(".py")]
-        if len(found) > MOST_FILES:
+        files += [os.path.join(path, name) for name in names if not name.startswith(".") and not name.endswith(".py")]
+        if len(files) > MOST_FILES:
             return []
-    return found
+    return files
 
 
 def _holds_results(folder: str) -> bool:
@@ -187,7 +181,7 @@ def _holds_results(folder: str) -> bool:
 
 def _constants(cls: type) -> list[str]:
     """The files that the modules of a user's class name: by a string in the code, or by a module-level value."""
-    found = set()
+    paths = set()
     for name in {base.__module__ for base in cls.__mro__}:
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
@@ -197,8 +191,8 @@ def _constants(cls: type) -> list[str]:
         held = [value for value in vars(module).values() if isinstance(value, str | Path)]
         for word in {*_literals(file, os.stat(file).st_mtime_ns), *map(str, held)}:
             if _could_be(word):
-                found |= {os.path.abspath(os.path.join(place, word)) for place in (os.getcwd(), folder)}
-    return sorted(path for path in found if os.path.isfile(path))
+                paths |= {os.path.abspath(os.path.join(start, word)) for start in (os.getcwd(), folder)}
+    return sorted(path for path in paths if os.path.isfile(path))
 
 
 @functools.cache

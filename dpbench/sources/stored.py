@@ -9,23 +9,27 @@ import contextlib
 import dataclasses
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpbench import fingerprints
+from dpbench import identity
 from dpbench.data.base import KINDS, Data, arrays_of, fields_of, scalars_of
-from dpbench.seals import Broken, file_digest, seal, unseal
-from dpbench.sources import asides
 from dpbench.sources.inputs import Input
+from dpbench.storage.files import OLD, file_digest, set_folder_aside, sweep_folder, temporary, write_atomic
+from dpbench.storage.seals import Broken, seal, unseal
 
 META = "meta.json"
 
 
-class Damaged(Exception):
+class DamagedFolder(Exception):
     """A folder does not hold what was stored. The message says what is wrong."""
+
+
+class ReplacedFolder(DamagedFolder):
+    """Another process moved or replaced the folder while it was opened. Opening it again may succeed."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Meta:
         file but computed from the checksums, so verifying these verifies it too."""
         derived = KINDS[self.kind].derived
         checksums = {name: array.checksum for name, array in self.arrays.items() if name not in derived}
-        return fingerprints.digest([self.kind, self.scalars, checksums])
+        return identity.digest([self.kind, self.scalars, checksums])
 
     def text(self) -> str:
         body = dataclasses.asdict(self)
@@ -66,34 +70,36 @@ class Meta:
 
 
 def read_meta(folder: Path) -> Meta:
-    """The description of a stored dataset. Raises Damaged."""
+    """The description of a stored dataset. Raises DamagedFolder."""
     try:
         body = unseal((folder / META).read_bytes())
-        told = body.pop("fingerprint")
+        stated = body.pop("fingerprint")
         body["arrays"] = {name: StoredArray(**array) for name, array in body["arrays"].items()}
-        body["files"] = tuple(Input(**one) for one in body["files"])
+        body["files"] = tuple(Input(**file) for file in body["files"])
         meta = Meta(**{**body, "skipped": tuple(body["skipped"])})
-        if told != meta.fingerprint:
-            raise Damaged(f"{META}: its fingerprint does not match its checksums")
+        if stated != meta.fingerprint:
+            raise DamagedFolder(f"{META}: its fingerprint does not match its checksums")
     except Broken as problem:
-        raise Damaged(f"{META}: {problem}") from None
+        raise DamagedFolder(f"{META}: {problem}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(f"{META}: {type(error).__name__}: {error}") from None
+        raise DamagedFolder(f"{META}: {type(error).__name__}: {error}") from None
     return meta
 
 
 def write_meta(folder: Path, meta: Meta) -> None:
     """Replace the description of a stored dataset."""
-    aside = folder / asides.name(asides.TEMPORARY)
-    aside.write_text(meta.text())
-    os.replace(aside, folder / META)
+    write_atomic(folder / META, meta.text().encode())
 
 
 def save(data: Data, folder: Path, **facts: Any) -> Meta:
-    """Store a dataset, replacing what is there. `facts` are further fields of Meta."""
+    """Store a dataset. `facts` are further fields of Meta.
+
+    Other processes may build the same dataset at the same time and open it at once. The first complete folder stays: if it
+    holds the same arrays, at most its `meta.json` is updated. A folder with other content is replaced.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    asides.sweep(folder.parent)
-    aside = folder.parent / asides.name(asides.TEMPORARY)
+    sweep_folder(folder.parent)
+    aside = temporary(folder.parent)
     aside.mkdir()
     try:
         arrays = arrays_of(data) | {name: getattr(data, name) for name in data.derived}
@@ -104,27 +110,63 @@ def save(data: Data, folder: Path, **facts: Any) -> Meta:
             path, array = aside / f"{name}.npy", arrays[name]
             stored[name] = StoredArray(file_digest(path), array.dtype.str, tuple(array.shape))
             seen[name] = _seen(path, stored[name])
-        scalars, statistics = (fingerprints.canonical(values) for values in (scalars_of(data), data.statistics()))
+        scalars, statistics = (identity.canonical(values) for values in (scalars_of(data), data.statistics()))
         meta = Meta(data.kind, scalars, stored, statistics, **facts)
         (aside / META).write_text(meta.text())
-        old = asides.set_aside(folder, asides.OLD) if folder.is_dir() else None
-        with contextlib.suppress(OSError):  # another process stored the same data in the meantime
-            os.rename(aside, folder)
-            _verified[folder] = seen
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
+        if not _agrees(folder, meta):
+            old = set_folder_aside(folder, OLD)
+            with contextlib.suppress(OSError):  # another process stored its folder in the meantime
+                os.rename(aside, folder)
+                _verified[folder] = seen
+            if old is not None:
+                shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return meta
 
 
+def _agrees(folder: Path, meta: Meta) -> bool:
+    """Whether a folder already holds these arrays. Its description then becomes `meta`."""
+    try:
+        present = read_meta(folder)
+        if replace(present, skipped=meta.skipped, path=meta.path, files=meta.files) != meta:
+            return False
+        if present != meta:
+            write_meta(folder, meta)
+    except (DamagedFolder, OSError):
+        return False
+    return True
+
+
 def load(folder: Path, *, verify: bool) -> tuple[Meta, Data]:
     """A stored dataset, memory-mapped. `verify` compares every byte with its checksum, once per process.
 
-    Raises Damaged.
+    Raises DamagedFolder, or ReplacedFolder if what was read belongs to two different folders.
     """
     try:
-        place = folder.stat().st_ino
+        opened = folder.stat().st_ino
+    except OSError as error:
+        raise ReplacedFolder(f"{type(error).__name__}: {error}") from None
+    try:
+        loaded = _load(folder, verify)
+    except DamagedFolder as problem:
+        if _inode(folder) != opened:
+            raise ReplacedFolder(str(problem)) from None
+        raise
+    if _inode(folder) != opened:
+        raise ReplacedFolder("it was replaced while it was opened")
+    return loaded
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return None
+
+
+def _load(folder: Path, verify: bool) -> tuple[Meta, Data]:
+    try:
         meta = read_meta(folder)
         cls = KINDS[meta.kind]
         if verify:
@@ -133,14 +175,14 @@ def load(folder: Path, *, verify: bool) -> tuple[Meta, Data]:
         for name, stored in meta.arrays.items():
             array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
             if (array.dtype.str, array.shape) != (stored.dtype, tuple(stored.shape)):
-                raise Damaged(f"{name}.npy holds {array.dtype.str} {array.shape}, not {stored.dtype} {stored.shape}")
+                raise DamagedFolder(
+                    f"{name}.npy holds {array.dtype.str} {array.shape}, not {stored.dtype} {stored.shape}"
+                )
             arrays[name] = array
         scalars = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.scalars.items()}
         data = cls(**fields_of({n: a for n, a in arrays.items() if n not in cls.derived}), **scalars)
-        if folder.stat().st_ino != place:
-            raise Damaged("it was replaced while it was opened")
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        raise Damaged(f"{type(error).__name__}: {error}") from error
+        raise DamagedFolder(f"{type(error).__name__}: {error}") from error
     for name in cls.derived:
         data.__dict__[name] = arrays[name]  # replaces the cached property
     return meta, data
@@ -159,10 +201,10 @@ def _verify(folder: Path, meta: Meta) -> None:
         if known.get(name) == seen:
             continue
         if file_digest(path) != stored.checksum:
-            raise Damaged(f"checksum of {path.name}")
+            raise DamagedFolder(f"checksum of {path.name}")
         known[name] = seen
 
 
 def _seen(path: Path, stored: StoredArray) -> Seen:
-    found = path.stat()
-    return stored.checksum, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = path.stat()
+    return stored.checksum, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbench import fingerprints
+from dpbench import identity
 from dpbench.numerics import keyed
 
 
@@ -17,5 +17,5 @@ def data_stream(described: Mapping[str, Any]) -> np.random.Generator:
     `described` comes from the cache's `describe`. Two datasets with the same seed share no random numbers, and neither do
     data and queries.
     """
-    name = fingerprints.digest([described["source"], described["params"]])
+    name = identity.digest([described["source"], described["params"]])
     return keyed.stream(described["seed"], "data", name)

@@ -1,5 +1,6 @@
 """HOW GOOD it is: queries and metrics. Imports data and numerics only."""
 
-from dpbench.tasks.base import TASKS, Metric, Task
+from dpbench.model.metric import Metric
+from dpbench.tasks.base import TASKS, Task
 
 __all__ = ["TASKS", "Metric", "Task"]

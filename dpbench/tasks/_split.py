@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpbench.data import Counts
 from dpbench.data.stages import PARTS
-from dpbench.tasks.base import Metric
+from dpbench.model.metric import Metric
 
 _TOLD = (
     "mean over the published numbers of (what {what} adds to the error) x (the whole error). All shares add up to `mse`; a "
@@ -47,11 +47,11 @@ def shares(
     With e_i the error after stage i and e the whole error, the share of a stage is the mean of (e_i - e_{i-1}) e. Only one
     product e_i e per stage has to be computed.
     """
-    found: dict[str, float] = dict.fromkeys(PARTS, 0.0)
+    by_part: dict[str, float] = dict.fromkeys(PARTS, 0.0)
     before = 0.0
     for part, answers in stages:
         after = float(np.dot(answers - truth, errors)) / errors.size
-        found[part] += after - before
+        by_part[part] += after - before
         before = after
-    found["noise"] = float(np.dot(errors, errors)) / errors.size - before
-    return {f"share_{part}": share for part, share in found.items()}
+    by_part["noise"] = float(np.dot(errors, errors)) / errors.size - before
+    return {f"share_{part}": share for part, share in by_part.items()}

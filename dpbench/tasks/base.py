@@ -7,12 +7,13 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.data import Data
+from dpbench.model.metric import Metric
 from dpbench.registry import Registry
 
 D = TypeVar("D")
@@ -31,35 +32,12 @@ def once(errors: Callable[[D, R], E], data: D, release: R) -> E:
     known = getattr(_latest, "known", None)
     if known is not None and known[0] == errors and known[1]() is data and known[2]() is release:
         return known[3]  # type: ignore[no-any-return]
-    found = errors(data, release)
+    result = errors(data, release)
     try:
-        _latest.known = (errors, weakref.ref(data), weakref.ref(release), found)
+        _latest.known = (errors, weakref.ref(data), weakref.ref(release), result)
     except TypeError:  # a user's own class that cannot be referred to weakly
         _latest.known = None
-    return found
-
-
-@dataclass(frozen=True)
-class Metric:
-    """Describes a number that a task computes: its name, its meaning, and which direction is better.
-
-    A name with `*` stands for a family: `precision_at_*`, `abs_error/*`.
-    """
-
-    name: str
-    description: str
-    better: Literal["lower", "higher", "neither"] = "neither"
-    noiseless: bool = False
-    """It does not depend on noise: one trial is enough, whatever the seed."""
-    beside: str = ""
-    """For a metric that may cancel to zero: another metric in the same unit, against which its rounding errors are small."""
-    largest: float | str | None = None
-    """The largest possible value, or the task's parameter that gives it; the smallest is then 0. None: no known bound."""
-
-    @property
-    def direction(self) -> int:
-        """-1: lower is better, 1: higher is better, 0: neither."""
-        return {"lower": -1, "higher": 1, "neither": 0}[self.better]
+    return result
 
 
 PAIRED = (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Catalogue, History
-from dpbench.tasks.base import Metric, Task, once
+from dpbench.model.metric import Metric
+from dpbench.tasks.base import Task, once
 
 
 @dataclass(frozen=True, kw_only=True)

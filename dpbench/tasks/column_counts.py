@@ -9,8 +9,9 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence, Records, Release, TopK
 from dpbench.errors import positive
+from dpbench.model.metric import Metric
 from dpbench.tasks._split import SHARES, count_shares
-from dpbench.tasks.base import Metric, Task, once
+from dpbench.tasks.base import Task, once
 
 
 def published(release: Release, columns: int) -> np.ndarray:

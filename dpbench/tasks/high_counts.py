@@ -9,7 +9,8 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence
 from dpbench.errors import UserError, positive
-from dpbench.tasks.base import Metric, Task
+from dpbench.model.metric import Metric
+from dpbench.tasks.base import Task
 from dpbench.tasks.column_counts import published
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpbench.data import Counts, Incidence, TopK
 from dpbench.errors import positive
+from dpbench.model.metric import Metric
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, ranking_precision, top_thresholds
-from dpbench.tasks.base import Metric
 from dpbench.tasks.column_counts import ColumnCounts
 
 KS = (10, 100)

@@ -11,10 +11,11 @@ import numpy as np
 from dpbench.data import Contingency, Data, Summary
 from dpbench.data.summary import Dense, Entries
 from dpbench.errors import UserError, one_of, positive
+from dpbench.model.metric import Metric
 from dpbench.numerics import keyed
 from dpbench.numerics.hashing import Shuffle
 from dpbench.tasks._split import SHARES, shares
-from dpbench.tasks.base import Metric, Task, once
+from dpbench.tasks.base import Task, once
 
 WEIGHTS = ("adjusted", "plain")
 EXPLICIT = 2**25

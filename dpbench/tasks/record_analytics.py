@@ -9,10 +9,11 @@ import numpy as np
 
 from dpbench.data import Counts, Data, Incidence, Records, Sample
 from dpbench.errors import UserError, positive
+from dpbench.model.metric import Metric
 from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
 from dpbench.tasks._split import SHARES, count_shares
-from dpbench.tasks.base import Metric, Task, once
+from dpbench.tasks.base import Task, once
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from dpbench.data import Counts, Records
 from dpbench.errors import positive
-from dpbench.tasks.base import Metric, Task
+from dpbench.model.metric import Metric
+from dpbench.tasks.base import Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +30,12 @@ class ContextShares(Task, name="context_shares"):
     def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         raw = data.memo("context_counts", lambda: data.edges.sum(axis=0))
         sample = release.sample
-        found = {"raw": raw, "sample": raw if sample is None or sample.contexts is None else sample.contexts}
+        by_origin = {"raw": raw, "sample": raw if sample is None or sample.contexts is None else sample.contexts}
         if release.edges is not None:
-            found["released"] = np.maximum(release.edges.sum(axis=0), 0.0)
+            by_origin["released"] = np.maximum(release.edges.sum(axis=0), 0.0)
         return {
             f"{what}_share_{j}": float(share)
-            for what, counts in found.items()
+            for what, counts in by_origin.items()
             for j, share in enumerate(np.asarray(counts) / max(1, np.sum(counts)))
         }
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Data, Release
-from dpbench.tasks.base import Metric, Task
+from dpbench.model.metric import Metric
+from dpbench.tasks.base import Task
 
 
 @dataclass(frozen=True, kw_only=True)

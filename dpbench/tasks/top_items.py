@@ -9,7 +9,8 @@ import numpy as np
 
 from dpbench.data import Counts, Data, Incidence, Records, TopK
 from dpbench.errors import UserError, positive
-from dpbench.tasks.base import Metric, Task
+from dpbench.model.metric import Metric
+from dpbench.tasks.base import Task
 
 REACHES = (3, 8)
 """How many movies of Table 5's first column are also in the lists of SRA and HPA, in the paper."""

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import records, shapes, style
-from dpbench.results.frame import moments
+from dpbench.storage.frame import moments
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

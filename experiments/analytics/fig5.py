@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import records
 from dpbench.figures.captions import Stated
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 STATED = (
     Stated("analytics/popularity-netflix-20", 0.7, "70 %", {"dataset": "netflix", "k": 20}, "Netflix", "left"),

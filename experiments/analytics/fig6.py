@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from dpbench.figures import captions, shapes, style
 from dpbench.figures.captions import Stated
 from dpbench.figures.ticks import plain_ticks
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 PANELS = {"mse": "Item counts", "edge_mse": "Edge counts"}
 

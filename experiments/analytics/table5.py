@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import captions, shapes, style
-from dpbench.results.record import RELEASED
+from dpbench.storage.record import RELEASED
 
 K = 10
 STATED = {"sra": (3, "analytics/sra-recommends"), "hpa": (8, "analytics/hpa-recommends")}

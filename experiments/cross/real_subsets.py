@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from dpbench.compare.pictures import CAPTION
-from dpbench.compare.views import query_figures
-from dpbench.compare.views import query_numbers as numbers
-from dpbench.compare.views import query_summary as summary
+from dpbench.ranking.pictures import CAPTION
+from dpbench.ranking.views import query_figures
+from dpbench.ranking.views import query_numbers as numbers
+from dpbench.ranking.views import query_summary as summary
 
 __all__ = ["CAPTION", "figures", "numbers", "summary"]
 

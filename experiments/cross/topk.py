@@ -3,9 +3,9 @@
 Precision is a share: mechanisms are compared by differences, in percentage points.
 """
 
-from dpbench.compare.pictures import SHARE_CAPTION as CAPTION
-from dpbench.compare.views import ranking_figures as figures
-from dpbench.compare.views import ranking_numbers as numbers
-from dpbench.compare.views import ranking_summary as summary
+from dpbench.ranking.pictures import SHARE_CAPTION as CAPTION
+from dpbench.ranking.views import ranking_figures as figures
+from dpbench.ranking.views import ranking_numbers as numbers
+from dpbench.ranking.views import ranking_summary as summary
 
 __all__ = ["CAPTION", "figures", "numbers", "summary"]

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 from dpbench.figures.ticks import plain_numbers, plain_ticks
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

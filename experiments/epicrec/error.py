@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import grids, style
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 LABELS = {"s_dpdp": "S-DPDP", "plain": "S-DPDP without calibration", "laplace_categories": "Laplace"}
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import shapes
 from dpbench.figures.captions import Stated
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 STATED = tuple(
     Stated(

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
 from dpbench.figures.captions import Stated
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 CAPTION = "56 % less: than the error without sampling here, as the paper's text says of its own"
 

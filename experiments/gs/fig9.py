@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import shapes
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import captions, shapes, style
 from dpbench.figures.captions import Stated
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 NEIGHBOURS = {True: "D, counts 11, 13, 13, 14", False: "D', counts 11, 13, 12, 14"}
 

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import grids, shapes, style
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 ERRORS = {"mae": "MAE", "mre": "MRE"}
 

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dpbench.figures import style
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import shapes, style
 from dpbench.figures.ticks import plain_numbers
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 
 PARTS = {"mae_high": "highest 1 % of the counts", "mae_others": "all others"}
 

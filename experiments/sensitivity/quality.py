@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 from dpbench.figures.ticks import plain_numbers, plain_ticks
-from dpbench.results.frame import moments
+from dpbench.storage.frame import moments
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:

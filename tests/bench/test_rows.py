@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpbench.bench import BENCHES, harness
-from dpbench.bench.base import Row
+from dpbench.bench.base import FloorRow
 from dpbench.cli import main
 
 
@@ -34,5 +34,5 @@ def test_the_floor_is_a_third_of_benchopts_time(monkeypatch: pytest.MonkeyPatch,
 def test_a_bench_that_measured_nothing_fails(
     monkeypatch: pytest.MonkeyPatch, rows: tuple[bool | None, ...], status: int
 ) -> None:
-    monkeypatch.setitem(BENCHES, "startup", lambda: [Row("x", "1 s", "2 s", held) for held in rows])
+    monkeypatch.setitem(BENCHES, "startup", lambda: [FloorRow("x", "1 s", "2 s", held) for held in rows])
     assert main(["bench", "startup"]) == status

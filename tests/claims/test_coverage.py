@@ -14,11 +14,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpbench.claims.cells import Cell
+from dpbench.claims.cells import CellTrials
 from dpbench.claims.expression import evaluate
 from dpbench.claims.scope import Scope
 
-Make = Callable[[np.random.Generator, int], list[Cell]]
+Make = Callable[[np.random.Generator, int], list[CellTrials]]
 
 
 def squares(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
@@ -29,7 +29,7 @@ def squares(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
 def mse(*parts: int, offset: float = 0.0) -> Make:
     """One cell for each number of draws in an average."""
     return lambda rng, n: [
-        Cell(f"c{i}", {"m": i, "w": i}, {"mse": offset + squares(rng, n, k)}) for i, k in enumerate(parts)
+        CellTrials(f"c{i}", {"m": i, "w": i}, {"mse": offset + squares(rng, n, k)}) for i, k in enumerate(parts)
     ]
 
 
@@ -37,24 +37,24 @@ def hits(k: int, *shares: float) -> Make:
     """Precisions of k items, each found with a probability of its own."""
     task = {"task": "record_analytics"}
     return lambda rng, n: [
-        Cell(f"c{i}", {**task, "m": i}, {f"precision_at_{k}": rng.binomial(k, share, n) / k})
+        CellTrials(f"c{i}", {**task, "m": i}, {f"precision_at_{k}": rng.binomial(k, share, n) / k})
         for i, share in enumerate(shares)
     ]
 
 
-def paired(rng: np.random.Generator, n: int) -> list[Cell]:
+def paired(rng: np.random.Generator, n: int) -> list[CellTrials]:
     first = rng.exponential(size=n)
-    return [Cell("c", {}, {"mae": first, "l1": first + rng.exponential(size=n)})]
+    return [CellTrials("c", {}, {"mae": first, "l1": first + rng.exponential(size=n)})]
 
 
-def slope(rng: np.random.Generator, n: int) -> list[Cell]:
-    return [Cell(f"c{w}", {"w": w}, {"mse": squares(rng, n, 5) + 0.1 * abs(w - 4)}) for w in range(12)]
+def slope(rng: np.random.Generator, n: int) -> list[CellTrials]:
+    return [CellTrials(f"c{w}", {"w": w}, {"mse": squares(rng, n, 5) + 0.1 * abs(w - 4)}) for w in range(12)]
 
 
-def draws_of_data(rng: np.random.Generator, n: int) -> list[Cell]:
+def draws_of_data(rng: np.random.Generator, n: int) -> list[CellTrials]:
     seeds = np.repeat(np.arange(5), n)
     shared = 1 + 0.1 * rng.standard_normal(5)[seeds]
-    return [Cell(name, {"m": name}, {"mse": shared * squares(rng, 5 * n, 3)}, seeds) for name in "ab"]
+    return [CellTrials(name, {"m": name}, {"mse": shared * squares(rng, 5 * n, 3)}, seeds) for name in "ab"]
 
 
 KINDS: dict[str, tuple[Make, str, float]] = {

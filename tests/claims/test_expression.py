@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbench.claims.cells import Cell
+from dpbench.claims.cells import CellTrials
 from dpbench.claims.expression import evaluate
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import INCONCLUSIVE, Claim, Region, ledger
+from dpbench.claims.ledger import check, ledger
 from dpbench.claims.scope import Scope
 from dpbench.errors import UserError
+from dpbench.model.claim import INCONCLUSIVE, Claim, Region
 
 from support import runs
 
@@ -50,24 +51,26 @@ WRONG = {
 
 
 def claim(measure: str) -> Claim:
-    return Claim(id="mine/c", paper="mine", place="Figure 1", says="so", measure=measure, expect="< 1")
+    made = Claim(id="mine/c", paper="mine", place="Figure 1", says="so", measure=measure, expect="< 1")
+    check(made)
+    return made
 
 
 @pytest.mark.parametrize("measure", WRONG, ids=lambda m: m[:20])
 def test_what_cannot_be_computed_names_the_claim(measure: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(UserError, match=WRONG[measure]) as caught:
         Judge(Path("nowhere")).verdict(claim(measure))
     assert str(caught.value).startswith("claim mine/c: ")
     assert len(str(caught.value)) < 1200
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_zero_among_the_results_is_no_mistake_of_the_claim() -> None:
     """An error of 0 leaves a ratio without a value: it decides nothing, and the other claims continue."""
     cells = [
-        Cell("a", {"mechanism": "a"}, {"mae": np.array([0.0, 0.0])}),
-        Cell("b", {"mechanism": "b"}, {"mae": np.ones(2)}),
+        CellTrials("a", {"mechanism": "a"}, {"mae": np.array([0.0, 0.0])}),
+        CellTrials("b", {"mechanism": "b"}, {"mae": np.ones(2)}),
     ]
     assert np.isinf(evaluate("mae(mechanism=b) / mae(mechanism=a) ** 9 ** 2", Scope(cells)).value)
 

@@ -9,8 +9,9 @@ import pytest
 from dpbench.claims import formulas
 from dpbench.claims.decide import by_computation
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, REPRODUCED, ledger
+from dpbench.claims.ledger import ledger
 from dpbench.errors import UserError
+from dpbench.model.claim import CONTRADICTED, REPRODUCED
 
 from support.verdicts import claim
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbench.claims.cells import Cell
+from dpbench.claims.cells import CellTrials
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Region
-from dpbench.claims.verdicts import tally
+from dpbench.claims.verdicts import command, tally
 from dpbench.errors import UserError
+from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Region
 from dpbench.paths import CONF
 
 from support import runs, stores
@@ -98,14 +98,14 @@ def test_what_cannot_be_tested_says_why_and_what_to_run() -> None:
     judge = Stored(ratio_cells({"one": 0.5}, 0.1), scale="smoke")
     small = judge.verdict(claim(scale="paper", **RATIO))
     assert (small.verdict, small.reason) == (UNTESTABLE, "needs scale=paper, was run at smoke")
-    assert small.command == "python -m dpbench run experiment=x/fig scale=paper"
-    assert replace(small, results=Path("elsewhere")).command.endswith(" scale=paper results=elsewhere")
+    assert command(small) == "python -m dpbench run experiment=x/fig scale=paper"
+    assert command(replace(small, results=Path("elsewhere"))).endswith(" scale=paper results=elsewhere")
     other = judge.verdict(claim(experiment="x/other", **RATIO))
     assert (other.verdict, other.reason) == (UNTESTABLE, "x/other was not run")
     part = judge.verdict(claim(where={"dataset": "two"}, **RATIO))
     assert (part.verdict, part.reason) == (UNTESTABLE, "no trials of dataset=two")
     never = judge.verdict(claim(untestable="the figure is lost"))
-    assert (never.verdict, never.reason, never.command) == (UNTESTABLE, "the figure is lost", "")
+    assert (never.verdict, never.reason, command(never)) == (UNTESTABLE, "the figure is lost", "")
 
 
 def test_a_claim_about_the_original_files_is_not_tested_on_generated_data() -> None:
@@ -192,7 +192,7 @@ def test_a_group_without_its_numbers_is_said() -> None:
 def test_cells_that_were_planned_and_have_no_trials_yet() -> None:
     """An interrupted run: a group that lacks a cell decides nothing, and neither does the best of some settings."""
     cells = ratio_cells({"one": 0.5, "two": 0.5}, 0.1)
-    cells[-1] = Cell("absent", cells[-1].labels, {})
+    cells[-1] = CellTrials("absent", cells[-1].labels, {})
     found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
     assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
     assert found.reason.endswith("dataset=two: planned, and no trial is stored yet")
@@ -202,18 +202,18 @@ def test_cells_that_were_planned_and_have_no_trials_yet() -> None:
     ]
     best = claim(measure="argmin(mse(), over=l)", expect="= 20")
     assert Stored(sizes).verdict(best).verdict == REPRODUCED
-    left = Stored([sizes[0], Cell("absent", sizes[1].labels, {}), sizes[2]]).verdict(best)
+    left = Stored([sizes[0], CellTrials("absent", sizes[1].labels, {}), sizes[2]]).verdict(best)
     assert (left.verdict, left.reason) == (UNTESTABLE, "planned, and no trial is stored yet")
-    assert left.command == "python -m dpbench run experiment=x/fig"
+    assert command(left) == "python -m dpbench run experiment=x/fig"
     parts = cells_of_parts()
     assert Stored(parts).verdict(claim(**PARTS)).verdict == REPRODUCED
-    assert Stored([parts[0], Cell("absent", parts[1].labels, {})]).verdict(claim(**PARTS)).verdict == UNTESTABLE
+    assert Stored([parts[0], CellTrials("absent", parts[1].labels, {})]).verdict(claim(**PARTS)).verdict == UNTESTABLE
 
 
 PARTS = {"where": {"part": 0.1}, "measure": "argmin(abs_error(), over=theta)", "expect": "= 2"}
 
 
-def cells_of_parts() -> list[Cell]:
+def cells_of_parts() -> list[CellTrials]:
     return [cell({"mechanism.theta": t, "part": 0.1}, abs_error=1 / t + np.linspace(0, 0.01, 6)) for t in (1, 2)]
 
 

@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 from dpbench.claims import laws
-from dpbench.claims.cells import Cell
+from dpbench.claims.cells import CellTrials
 from dpbench.claims.expression import evaluate
-from dpbench.claims.laws import Law
+from dpbench.claims.laws import ConfidenceDistribution
 from dpbench.claims.scope import Scope
 
 
-def ends(law: Law, error: float = 0.05) -> list[float]:
+def ends(law: ConfidenceDistribution, error: float = 0.05) -> list[float]:
     return [float(end) for end in law.quantile(np.array([error / 2, 1 - error / 2]))]
 
 
@@ -33,8 +33,8 @@ def test_equal_values_leave_the_rule_of_three() -> None:
     assert ends(laws.of_steps(np.full(20, 9.0), 10.0)) == pytest.approx([9 - 9 * left, 9 + left], abs=0.1)
 
 
-def cell(values: dict[str, list[float]], **labels: object) -> Cell:
-    return Cell("x", {"task": "record_analytics", **labels}, {k: np.array(v) for k, v in values.items()})
+def cell(values: dict[str, list[float]], **labels: object) -> CellTrials:
+    return CellTrials("x", {"task": "record_analytics", **labels}, {k: np.array(v) for k, v in values.items()})
 
 
 def test_what_equal_values_prove_depends_on_the_metric() -> None:
@@ -60,11 +60,11 @@ def test_fine_steps_have_students_interval_within_the_range() -> None:
     assert ends(cell({"precision_at_10": [0.3, 0.5, 0.7, 0.9]}).law("precision_at_10"))[1] <= 1
 
 
-def seeded(offsets: list[float], trials: int, name: str = "a", factor: float = 1.0) -> Cell:
+def seeded(offsets: list[float], trials: int, name: str = "a", factor: float = 1.0) -> CellTrials:
     rng = np.random.default_rng(len(name))
     values = np.concatenate([factor * (1 + offset) + rng.normal(0, 0.001, trials) for offset in offsets])
     seeds = np.repeat(np.arange(len(offsets)), trials)
-    return Cell(
+    return CellTrials(
         name, {"dataset": "d", "mechanism": name}, {"mae": values}, seeds, {f"{name}{i}": trials for i in seeds}
     )
 

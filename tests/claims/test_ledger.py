@@ -7,21 +7,22 @@ import io
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from dpbench.check import baselines as utility
-from dpbench.claims.cells import Cell, cells_of
+from dpbench.claims.cells import CellTrials, cells_of
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, UNTESTABLE, Claim, ledger
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.ledger import ledger
 from dpbench.config.catalogue import options
 from dpbench.errors import UserError
+from dpbench.gate import baselines as utility
+from dpbench.model.claim import CONTRADICTED, UNTESTABLE, Claim
+from dpbench.model.verdict import Verdict
 from dpbench.paths import BASELINES, CONF
-from dpbench.results.frame import PAIRS
+from dpbench.storage.frame import PAIRS
 
 from support import runs
 from support.runs import run
@@ -127,7 +128,7 @@ def test_errata_that_need_no_run_are_contradicted() -> None:
 baselines = functools.cache(utility.load)
 
 
-def smoke(experiment: str) -> list[Cell]:
+def smoke(experiment: str) -> list[CellTrials]:
     """The cells of an experiment as the baselines hold them, without times."""
     numbers = baselines(BASELINES).get(experiment)
     if numbers is None:
@@ -225,14 +226,10 @@ def test_every_claim_is_readable_at_any_width(width: int) -> None:
 
 def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dpbench.cli import claims as verb
-    from dpbench.engine import suite
+    from dpbench.engine import execute, plan
 
     ran = []
-
-    def record(experiments: list[str], **options: object) -> Iterator[object]:
-        ran.extend((experiment, options["scale"]) for experiment in experiments)
-        return iter(())
-
-    monkeypatch.setattr(suite, "run_experiments", record)
+    monkeypatch.setattr(plan, "plan_experiment", lambda name, **options: (name, options["scale"]))
+    monkeypatch.setattr(execute, "execute", lambda plans, _: iter(ran.extend(plans) or ()))
     assert verb.main(["gs", "--run", "--results", str(tmp_path)]) == 0
     assert set(ran) == {(e, "laptop") for e in {c.experiment for c in CLAIMS if c.paper == "gs"} - {""}}

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpbench.claims.cells import Cell, cells_of
+from dpbench.claims.cells import CellTrials, cells_of
 from dpbench.claims.expression import evaluate
-from dpbench.claims.scope import Missing, Scope
+from dpbench.claims.scope import MissingResults, Scope
 from dpbench.errors import UserError
 
 from support.runs import as_stored
 from support.verdicts import LN2, cell
 
 
-def grid() -> list[Cell]:
+def grid() -> list[CellTrials]:
     """mae is 1, 2, 3 for three group sizes and 1.5 for the tuned one, times ten on the second dataset."""
     found = []
     for dataset, factor in (("one", 1), ("two", 10)):
@@ -28,7 +28,7 @@ def grid() -> list[Cell]:
     return found
 
 
-def value(text: str, cells: list[Cell] | None = None, **numbers: float) -> float:
+def value(text: str, cells: list[CellTrials] | None = None, **numbers: float) -> float:
     return evaluate(text, Scope(grid() if cells is None else cells, numbers)).value
 
 
@@ -60,7 +60,7 @@ def test_a_choice_among_cells_may_differ_by_dataset() -> None:
     assert evaluate("mae(dataset=two, mechanism=sra)", left).value == 30
     assert evaluate("mae(dataset=two, mechanism=lpa)", left).value == 7, "null keeps what has no l"
     assert {c.labels["mechanism"] for c in Scope(cells).where({"l": 10}).cells} == {"sra"}
-    with pytest.raises(Missing, match=r"no trials of dataset=three or dataset=one, l=5"):
+    with pytest.raises(MissingResults, match=r"no trials of dataset=three or dataset=one, l=5"):
         Scope(cells).any_of([{"dataset": "three"}, {"dataset": "one", "l": 5}])
 
 
@@ -86,7 +86,7 @@ def test_a_choice_among_cells_may_differ_by_dataset() -> None:
     ],
 )
 def test_nothing_else_of_python_is_reachable(text: str) -> None:
-    with pytest.raises((UserError, Missing)):
+    with pytest.raises((UserError, MissingResults)):
         value(text)
 
 
@@ -106,7 +106,7 @@ def test_a_measure_that_leaves_several_cells_says_by_what_they_differ() -> None:
     ],
 )
 def test_what_the_results_lack_is_named(text: str, message: str) -> None:
-    with pytest.raises(Missing, match=message):
+    with pytest.raises(MissingResults, match=message):
         value(text)
 
 

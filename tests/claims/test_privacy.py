@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpbench.audit.recording import Recorder
-from dpbench.audit.steps import step_on_pairs
+from dpbench.auditing.recording import RecordingNoise
+from dpbench.auditing.steps import step_on_pairs
 from dpbench.claims import replays
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, INCONCLUSIVE, REPLAY, REPRODUCED, Claim, ledger
-from dpbench.claims.verdicts import Verdict
+from dpbench.claims.ledger import ledger
 from dpbench.data import Counts
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPLAY, REPRODUCED, Claim
+from dpbench.model.verdict import Verdict
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -118,6 +119,7 @@ def test_the_theorems_hold_and_the_errata_do_not() -> None:
 
 @pytest.mark.slow
 def test_all_claims_of_privacy_in_half_a_minute() -> None:
+    """Of processor time."""
     started = time.process_time()
     found = {name: verdict(claim) for name, claim in CLAIMS.items()}
     assert {name: v.verdict for name, v in found.items() if v.verdict != expected(v.claim)} == {}
@@ -149,12 +151,12 @@ def test_half_the_noise_contradicts_the_theorem(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("own_cache")  # audits of the code as it is are kept there
 def test_two_ones_of_each_row_contradict_the_lemma(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step's own claim and its theorem fail, and no other."""
-    recorded = Recorder.laplace
+    recorded = RecordingNoise.laplace
 
     def doubled(self: Any, values: Any, *, step: str = "", **more: Any) -> Any:
         return recorded(self, np.asarray(values) * 2 if step == "sample" else values, step=step, **more)
 
-    monkeypatch.setattr(Recorder, "laplace", doubled)
+    monkeypatch.setattr(RecordingNoise, "laplace", doubled)
     assert verdict(CLAIMS["gs/column-sample-sensitivity"], 20).verdict == CONTRADICTED
     broken = verdict(CLAIMS["gs/theorem-5"], 20)
     assert (broken.verdict, broken.measured) == (CONTRADICTED, "1.5")

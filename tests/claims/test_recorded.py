@@ -8,8 +8,10 @@ import pytest
 import dpbench
 from dpbench.claims import recorded
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import CONTRADICTED, REPRODUCED, UNTESTABLE, ledger
-from dpbench.results.record import Record, RecordedVerdict
+from dpbench.claims.ledger import ledger
+from dpbench.model.claim import CONTRADICTED, REPRODUCED, UNTESTABLE
+from dpbench.model.record import Record, RecordedVerdict
+from dpbench.storage.record import write
 
 EXPERIMENT = "epicrec/example"
 
@@ -24,7 +26,7 @@ def record(tmp_path, claim):
     recorded._record.cache_clear()
     verdict = RecordedVerdict(claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7)
     kept = Record(EXPERIMENT, "", "paper", 7, 0, (0, 1, 2), 1, "id", "code", {}, (), verdicts=(verdict,))
-    kept.save(pd.DataFrame({"mae": [1.0]}), tmp_path / "record")
+    write(kept, pd.DataFrame({"mae": [1.0]}), tmp_path / "record")
     return tmp_path / "record"
 
 
@@ -68,7 +70,7 @@ def test_the_verdicts_of_other_evidence_are_kept_beside_the_strongest(tmp_path, 
     strongest = RecordedVerdict(claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, files=("movielens",), trials=7)
     beside = RecordedVerdict(claim.id, CONTRADICTED, claim.expect, 9.0, 8.5, 9.5, trials=7)
     kept = Record(EXPERIMENT, "", "paper", 7, 0, (0,), 1, "id", "code", {}, (), verdicts=(strongest, beside))
-    kept.save(pd.DataFrame({"mae": [1.0]}), tmp_path / "record")
+    write(kept, pd.DataFrame({"mae": [1.0]}), tmp_path / "record")
     found = Judge(tmp_path / "results", record=tmp_path / "record").verdict(claim)
     assert (found.verdict, found.files) == (REPRODUCED, ("movielens",))
     assert [(other.verdict, other.files) for other in found.others] == [(CONTRADICTED, ())]

@@ -133,7 +133,7 @@ def test_everything_in_two_minutes(dpbench: Call, tmp_path: Path) -> None:
 
 
 def test_findings_are_kept_for_the_report(dpbench: Call, tmp_path: Path) -> None:
-    from dpbench.compare.audits import verdicts
+    from dpbench.ranking.audits import verdicts
 
     assert dpbench("audit", "lpa", "--pairs", "20").returncode == 0
     assert dpbench("audit", "alpa", "--pairs", "20", "--results", "results").returncode == 0

@@ -120,13 +120,13 @@ def test_figures_come_from_the_store_alone(dpbench: Call, tmp_path: Path) -> Non
 
 
 def test_light_verbs_import_nothing_heavy() -> None:
-    """`list` and `--help` start without mlflow, matplotlib, numba, scipy, pandas, cvxpy or pyarrow."""
+    """`list` and `--help` start without mlflow, matplotlib, numba, scipy, pandas, clarabel or pyarrow."""
     import sys
 
     code = (
         "import sys, io, contextlib\nfrom dpbench.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n    main(['list', 'mechanisms']); main(['--help'])\n"
-        "print([m for m in ('mlflow', 'matplotlib', 'numba', 'scipy', 'pandas', 'cvxpy', 'pyarrow') if m in sys.modules])"
+        "print([m for m in ('mlflow', 'matplotlib', 'numba', 'scipy', 'pandas', 'clarabel', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dpbench.cli.common import console
-from dpbench.cli.compare import _bias
+from dpbench.cli.compare import _print_bias
 
 from support.door import dpbench
 
@@ -127,7 +127,7 @@ def test_advice_on_an_own_histogram_is_given_by_size_of_the_ranges(folder):
 def test_a_bias_that_may_be_chance_is_not_told(capsys, error, told):
     """1 of 5 parts of the squared error, known within a standard error of 1 or of 0.1."""
     mine = pd.DataFrame({"bias2": [1.0], "bias2_se": [error], "variance": [4.0], "variance_se": [0.1]})
-    _bias(console(), mine)
+    _print_bias(console(), mine)
     assert told in capsys.readouterr().out
 
 

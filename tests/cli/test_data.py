@@ -13,10 +13,9 @@ import pytest
 from rich.console import Console
 
 from dpbench.cli import data as data_verb
-from dpbench.cli import data_show, main
+from dpbench.cli import main
 from dpbench.cli.completion import candidates
 from dpbench.cli.dispatch import _warning
-from dpbench.compare import calibration
 from dpbench.config import catalogue
 from dpbench.config.catalogue import options
 from dpbench.config.compose import compose
@@ -24,7 +23,8 @@ from dpbench.config.entries import dataset_of
 from dpbench.data import Incidence
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
-from dpbench.results.run import Run
+from dpbench.model.run import Run
+from dpbench.ranking import calibration
 from dpbench.sources import SOURCES, SkippedLines, cards
 from dpbench.sources.cache import open_dataset
 
@@ -61,11 +61,11 @@ def test_list_knows_what_is_in_the_cache(
 
     assert here() == here("foursquare") == "nothing"
     sizes = {"users": 50, "items": 20, "records": 500, "largest": 30}
-    open_dataset(dataset_of(catalogue.dataset("foursquare").changed(sizes), "smoke").spec)
+    open_dataset(dataset_of(catalogue.dataset("foursquare").changed(sizes), "smoke"))
     assert here("foursquare") == "generated"
     file = tmp_path / "retail.dat"
     file.write_text("1 2 3\n2 5\n")
-    open_dataset(dataset_of(catalogue.dataset("retail").from_files(file), "smoke").spec)
+    open_dataset(dataset_of(catalogue.dataset("retail").from_files(file), "smoke"))
     assert here() == "files"
     file.unlink()
     assert here() == "nothing"
@@ -84,7 +84,7 @@ def test_every_dataset_has_a_card_and_a_reader_that_exists(name: str) -> None:
         assert re.fullmatch(r"https?://\S+/\S+", file.address)
         assert file.checksum == "unknown" or re.fullmatch(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})", file.checksum)
     if entry.generator and card.paper:
-        data = open_dataset(dataset_of(entry.generated(), "smoke").spec).data
+        data = open_dataset(dataset_of(entry.generated(), "smoke")).data
         assert set(card.paper) - {"table"} <= set(data.statistics()), "the card's statistics have the data's names"
 
 
@@ -113,7 +113,7 @@ def test_show_files_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 def test_show_compares_generator_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """On files made by the generator itself nothing is off."""
-    data = open_dataset(dataset_of(catalogue.dataset("transactions"), "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("transactions"), "smoke")).data
     rows = np.split(data.indices, data.indptr[1:-1])
     path = tmp_path / "made.dat"
     path.write_text("".join(" ".join(map(str, row)) + "\n" for row in rows))
@@ -134,7 +134,7 @@ def test_everything_shown_fits_the_terminal(width: int) -> None:
     rows = [rng.choice(5000, size, replace=False) for size in rng.zipf(1.5, 300) if size < 5000]
     data = Incidence.from_rows(rows, columns=5000)
     console = Console(width=width, file=io.StringIO())
-    for table in data_show._shapes({"generator, laptop": data, "files": data, data_show.TOLD: data}, width):
+    for table in data_verb._shapes({"generator, laptop": data, "files": data, data_verb.MATCHED: data}, width):
         console.print(table)
     out = console.file.getvalue()
     assert "…" not in out
@@ -158,7 +158,7 @@ def test_outline_and_histogram() -> None:
 
 
 def test_the_errors_of_a_report_are_reproducible() -> None:
-    data = open_dataset(dataset_of(catalogue.dataset("trajectory"), "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("trajectory"), "smoke")).data
     first, second = (calibration.errors(data, 1.0, 2) for _ in range(2))
     assert first == second
     lpa, ranks = first["lpa"], first["joint_topk"]

@@ -14,9 +14,9 @@ from dpbench.cli import main
 from dpbench.config.compose import compose
 from dpbench.config.selection import USUAL_TASKS, adhoc_name, each_run
 from dpbench.errors import UserError
+from dpbench.model.run import Run
 from dpbench.paths import CONF
-from dpbench.results.commands import own_command
-from dpbench.results.run import Run
+from dpbench.storage.commands import own_command
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 NUMBER = len(list((CONF / "experiment").glob("*/*.yaml")))

@@ -9,12 +9,13 @@ import pytest
 from rich.console import Console
 
 from dpbench.cli.run import print_changes
-from dpbench.cli.run_tables import print_plan, print_results
+from dpbench.cli.run_plan import print_plan
+from dpbench.cli.run_tables import print_results
 from dpbench.config.compose import compose
+from dpbench.engine.execute import Result
 from dpbench.engine.failures import Failure
 from dpbench.engine.plan import make_plan
-from dpbench.engine.runner import Result
-from dpbench.results.store import Store
+from dpbench.storage.store import Store
 
 from support import runs
 from support.stores import rows
@@ -44,13 +45,13 @@ def test_names_and_numbers_are_whole_at_any_width(width: int, fails: bool, tmp_p
         "trials": 4,
         "results": tmp_path,
     }
-    run = make_plan(compose(scale="smoke", overrides=words)).run
-    (setting,) = run.settings
+    plan = make_plan(compose(scale="smoke", overrides=words))
+    (setting,) = plan.run.settings
     store = Store(tmp_path)
     store.write(setting.id, rows([0, 1, 2]), "{}")
     printed = io.StringIO()
     failures = {setting.id: [Failure(3, "it did not go as it should have gone")]} if fails else {}
-    print_results(Console(file=printed, width=width), run, store, Result(failures=failures))
+    print_results(Console(file=printed, width=width), Result(plan, failures=failures))
     text = printed.getvalue()
     assert all(len(line) <= max(width, 40) for line in text.splitlines()), text
     for whole in ("trajectory", "0.6931", " ± "):

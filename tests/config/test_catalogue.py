@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dpbench import documents
 from dpbench.config import catalogue
 from dpbench.config.catalogue import Axes, DatasetEntry
 from dpbench.errors import UserError
@@ -18,7 +19,7 @@ FILES = sorted(CONF.glob("**/*.yaml"))
 def test_every_file_is_read_as_yaml_says() -> None:
     assert len(FILES) > 100
     for path in FILES:
-        assert catalogue.read(path).body == yaml.safe_load(path.read_text(encoding="utf-8")), path
+        assert documents.read(path).body == yaml.safe_load(path.read_text(encoding="utf-8")), path
 
 
 def test_every_entry_has_its_type() -> None:
@@ -108,6 +109,6 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00a: 1")
     with pytest.raises(UserError, match=r"x.yaml: cannot be read"):
-        catalogue.read(tmp_path / "x.yaml")
+        documents.read(tmp_path / "x.yaml")
     with pytest.raises(UserError, match=r"gone.yaml: cannot be read"):
-        catalogue.read(tmp_path / "gone.yaml")
+        documents.read(tmp_path / "gone.yaml")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpbench.config.compose import compose
-from dpbench.results.run import Run
+from dpbench.model.run import Run
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 

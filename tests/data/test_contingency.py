@@ -12,10 +12,10 @@ import dpbench
 from dpbench.data import Contingency
 from dpbench.data.summary import Dense, Entries, Sketched
 from dpbench.errors import UserError
+from dpbench.model.setting import Dataset
 from dpbench.numerics import dyadic, haar
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.generators.tables import Commuting, Cube, GaussianTable
-from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 COUNTS = {3: 7, 10: 1, 11: 2, 60: 5}
@@ -90,7 +90,7 @@ def test_statistics_and_read_only() -> None:
 
 
 def test_tables_survive_the_cache() -> None:
-    spec = DatasetSpec("tiny", "cube", {"shape": "4x5x6", "density": 0.2, "largest": 40, "mean": 6.0}, 3)
+    spec = Dataset("tiny", "cube", {"shape": "4x5x6", "density": 0.2, "largest": 40, "mean": 6.0}, 3)
     built, second = open_dataset(spec).data, open_dataset(spec)
     again = second.data
     assert open_dataset(spec).fingerprint == second.fingerprint
@@ -162,8 +162,9 @@ def test_a_sketch_of_a_huge_domain_answers_through_the_tree_only() -> None:
     assert tree.sum(0, 10**12 // 2) == pytest.approx(6000, rel=0.5)
 
 
+@pytest.mark.slow
 def test_a_thousand_queries_take_milliseconds() -> None:
-    """On 10^5 entries, every kind of answer: within 60 ms, on a machine of which others take a part (measured: 2 to 12)."""
+    """On 10^5 entries, every kind of answer: within 60 ms of processor time (measured: 2 to 12)."""
     data = GaussianTable(cells=10**8, density=1e-3).build(np.random.default_rng(0))
     rng = np.random.default_rng(1)
     lo = rng.integers(0, 9 * 10**7, 1000)
@@ -171,9 +172,9 @@ def test_a_thousand_queries_take_milliseconds() -> None:
         release = dpbench.mechanism("priority", s=100_000, transform=transform).release(data, 0.1, rng)
         best = np.inf
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.process_time()
             release.sum(lo, lo + 10**6)
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
         assert best < 0.06
 
 

@@ -13,11 +13,11 @@ import dpbench
 from dpbench.data import Contingency
 from dpbench.data.summary import Dense, Entries, Sketched
 from dpbench.errors import UserError
+from dpbench.model.setting import Dataset
 from dpbench.numerics import boxes, dyadic, grid, haar
 from dpbench.numerics.hashing import bucket_and_sign
 from dpbench.sources.cache import describe
 from dpbench.sources.generators.tables import GaussianTable, layout
-from dpbench.sources.spec import DatasetSpec
 from dpbench.tasks.base import TASKS
 
 from naive import sparse as naive
@@ -244,7 +244,7 @@ def test_gaussian_tables_may_have_several_attributes() -> None:
 
 def test_a_table_of_one_attribute_keeps_its_identity() -> None:
     """Fingerprints and seeds of data that have always been a line stay what they were."""
-    spec = DatasetSpec("gaussian", "gaussian", {"cells": 50})
+    spec = Dataset("gaussian", "gaussian", {"cells": 50})
     assert describe(spec)["params"] == {"cells": 50}
-    assert describe(DatasetSpec("gaussian", "gaussian", {"cells": 50, "attributes": 1})) == describe(spec)
+    assert describe(Dataset("gaussian", "gaussian", {"cells": 50, "attributes": 1})) == describe(spec)
     assert Contingency.from_dict({1: 1}, size=50).shape == (50,)

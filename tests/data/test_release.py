@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -40,6 +43,11 @@ def test_published_are_the_numbers_of_the_parts(release, parts: dict[str, list[f
     assert {name: part.tolist() for name, part in release.parts().items()} == parts
     assert release.published().tolist() == [number for part in parts.values() for number in part]
     assert 987654321 not in release.published()
+    for handed_over in (pickle.loads(pickle.dumps(release)), copy.copy(release), release.publishable()):
+        assert {name: part.tolist() for name, part in handed_over.parts().items()} == parts
+        assert {name: getattr(handed_over, name) for name in release.private_fields()} == release.private_fields()
+    assert "secret" not in repr(release)
+    assert "Sample" not in repr(release)
 
 
 def test_an_empty_release_publishes_nothing() -> None:

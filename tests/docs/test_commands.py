@@ -18,7 +18,7 @@ ELSEWHERE = {
     "data get movielens": "needs the network",
     "run experiment=analytics/fig7 dataset.movielens.source=files": "needs what was fetched",
     "run experiment=cross/real dataset.movielens.path=FOLDER": "needs a folder of the reader",
-    "compare dpbench.peers.opendp.Geometric": "a minute; tests/peers has the class, tests/roles the verb",
+    "compare opendp_geometric": "a minute; tests/peers has the class, tests/roles the verb",
 }
 """Commands that are not run here, each with the reason."""
 

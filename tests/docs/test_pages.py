@@ -12,7 +12,8 @@ import dpbench
 from dpbench.config import catalogue
 from dpbench.figures.draw import draw
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.reproduce.take import take
+from dpbench.reproduce.make_record import take
+from dpbench.storage.record import write
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("record")
     run = dpbench.run("epicrec/example", scale="smoke", results=tmp_path_factory.mktemp("results"), jobs=1)
     drawing = draw(run)
-    take(run, drawing.numbers, seconds=1.0, memory=None).save(drawing.numbers, folder)
+    write(take(run, drawing.numbers, seconds=1.0, memory=None), drawing.numbers, folder)
     return folder
 
 

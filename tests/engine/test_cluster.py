@@ -13,10 +13,10 @@ import pytest
 
 from dpbench.config.compose import compose
 from dpbench.config.schema import RunnerConfig
+from dpbench.engine.execute import execute_one
 from dpbench.engine.plan import make_plan
-from dpbench.engine.runner import execute
+from dpbench.engine.progress import Progress
 from dpbench.errors import UserError
-from dpbench.results.store import Store
 
 from support.cluster import RUN, Cluster, stored, until, user_folder
 from support.paths import ROOT
@@ -81,13 +81,29 @@ def test_a_cluster_of_this_machine_loses_the_guilty_chunks_only(dpbench: Call, h
     pd.testing.assert_frame_equal(stored(home / "results"), stored(home / "plain"), check_exact=True)
 
 
+def test_workers_that_nothing_restarts_survive_deadly_chunks(dpbench: Call, home: Path, cluster: Cluster) -> None:
+    """Dask would send such a chunk to one worker after the other."""
+    processes = [cluster.worker(name, "--no-nanny", cwd=home) for name in ("one", "two")]
+    words = ("mechanism=[deadly,lpa]", "mechanism.deadly.chance=1", "trials=8", "runner.chunk=2")
+    done = dpbench(*RUN, *words, *on(cluster))
+    assert "8 trials computed, 0 found finished, 8 failed" in done.stdout
+    assert "ended the worker process: exit status 9" in done.stderr
+    assert "is gone" not in done.stderr
+    assert [process.poll() for process in processes] == [None, None]
+
+
 def test_progress_shows_the_workers(tmp_path: Path) -> None:
     settings = {"dataset": ["trajectory"], "mechanism": ["lpa"], "runner": "dask", "runner.jobs": 2, "trials": 4}
     plan = make_plan(compose("gs/fig9", "smoke", {**settings, "results": tmp_path}))
-    told: list[str] = []
-    result = execute(plan, Store(tmp_path), status=told.append)
+    shown: list[str] = []
+
+    class Shown(Progress):
+        def status(self, text: str) -> None:
+            shown.append(text)
+
+    result = execute_one(plan, Shown())
     assert (result.computed, result.failed) == (plan.run.planned, 0)
-    assert "2 workers" in told
+    assert "2 workers" in shown
 
 
 def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cluster) -> None:
@@ -97,7 +113,7 @@ def test_workers_come_late_and_are_killed(dpbench: Call, home: Path, cluster: Cl
     until(lambda: files(home / "there") >= 3, "a first result")
     cluster.worker("late", cwd=home, wait=False)
     cluster.kill(first)
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
     assert "300 trials computed, 0 found finished, 0 failed" in out
     assert "is gone; " in err
@@ -111,10 +127,12 @@ def test_a_lost_scheduler_costs_nothing_that_is_finished(dpbench: Call, home: Pa
     run = start(home, *words, *on(cluster))
     until(lambda: files(home / "results") >= 3, "a first result")
     cluster.kill(cluster.scheduler)
-    _, err = run.communicate(timeout=40)
+    _, err = run.communicate(timeout=300)
     assert run.returncode == 1
-    (line,) = err.strip().splitlines()
-    assert line.startswith(f"dpbench: the Dask scheduler at {cluster.address} is lost; finished trials are stored")
+    said = [line for line in err.splitlines() if "scheduler" in line]  # on a busy machine, also which worker is gone
+    assert len(said) == 1, err
+    assert said[0].startswith(f"dpbench: the Dask scheduler at {cluster.address} is lost; finished trials are stored")
+    assert "Traceback" not in err
     kept = len(stored(home / "results"))
     assert 30 <= kept < 1000
     again = dpbench(*words, "trials=300", "runner.jobs=2")
@@ -140,7 +158,7 @@ def test_an_address_that_is_none_is_wrong_use(address: object) -> None:
 
 
 def test_an_address_where_nothing_answers(dpbench: Call, home: Path) -> None:
-    done = dpbench(*RUN, "mechanism=[noisy]", "runner=dask", "runner.address=tcp://127.0.0.1:1", timeout=60)
+    done = dpbench(*RUN, "mechanism=[noisy]", "runner=dask", "runner.address=tcp://127.0.0.1:1", timeout=300)
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if not line.startswith("building")]
     assert line.startswith("dpbench: no Dask scheduler answers at tcp://127.0.0.1:1")

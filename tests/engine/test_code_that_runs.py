@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import dpbench.mechanisms.base as mechanism_base
-import dpbench.numerics.welch  # noqa: F401 (a module that no trial needs)
-from dpbench.codes import EXEMPT, Code, code_of
-from dpbench.engine.identity import setting_code
+from dpbench.code_reader import EXEMPT
+from dpbench.identity import Code, code_of, setting_code
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.peers.base import missing
+from dpbench.mechanisms.gs import grouping
+from dpbench.mechanisms.peers.base import missing
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
@@ -155,9 +155,11 @@ def test_readers(name: str, tmp_path: Path) -> None:
 DRIVER = """
 import json, os, sys
 from dpbench.cli import main
+from support import warm
 from support.tracing import files_that_run
 from dpbench.engine import worker
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.mechanisms.gs import grouping
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
@@ -172,6 +174,7 @@ def note(chunk):
     return outcome
 
 worker.run_chunk = note
+warm.load()  # once, not in every case
 for case, words in json.loads(sys.argv[1]).items():
     if not (child := os.fork()):
         exec(words) if isinstance(words, str) else (main(words) and sys.exit(1))
@@ -195,14 +198,17 @@ Traced = list[tuple[set[str], Code]]
 
 IN_WORKERS = {
     "gs": (["dataset=[trajectory]", "mechanism=[gs]"], "dpbench.mechanisms.gs._grouping"),
-    "shelf": (["dataset=[trajectory]", "mechanism=[fpa]"], "dpbench.data.shelf"),
+    "facts": (["dataset=[trajectory]", "mechanism=[fpa]"], "dpbench.sources.facts"),
     "records": (["dataset=[gowalla]", "mechanism=[hpa]"], "dpbench.data.records"),
     "tables": (["dataset=[gaussian]", "mechanism=[filter]"], "dpbench.data.contingency"),
     "catalogue": (["dataset=[catalogue]", "mechanism=[s_dpdp]"], "dpbench.data.catalogue"),
     "own table": (["dataset=[table]", "dataset.table.path=a.csv", "mechanism=[lpa]"], "dpbench.data.labels"),
     "exact noise": (["dataset=[trajectory]", "mechanism=[lpa]", "noise=exact"], "dpbench.privacy.exact"),
-    "opendp": (["dataset=[trajectory]", "mechanism=[opendp_laplace]"], "dpbench.peers.opendp"),
-    "diffprivlib": (["dataset=[trajectory]", "mechanism=[diffprivlib_laplace]"], "dpbench.peers.diffprivlib"),
+    "opendp": (["dataset=[trajectory]", "mechanism=[opendp_laplace]"], "dpbench.mechanisms.peers.opendp"),
+    "diffprivlib": (
+        ["dataset=[trajectory]", "mechanism=[diffprivlib_laplace]"],
+        "dpbench.mechanisms.peers.diffprivlib",
+    ),
 }
 
 
@@ -230,7 +236,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Traced]:
 
 
 def lacking(case: str, part: str) -> str:
-    return missing(case) if part.startswith("dpbench.peers") else ""
+    return missing(case) if part.startswith("dpbench.mechanisms.peers") else ""
 
 
 @pytest.mark.parametrize("case", IN_WORKERS)
@@ -255,14 +261,13 @@ def test_objects_of_a_program(traced: Callable[[str], Traced]) -> None:
 
 
 def test_the_trace_finds_what_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two plants: a helper that no import leads to, and a code that leaves out what an `__init__` re-exports."""
+    """Two plants: a helper of another family, and a code that leaves out a file."""
     lpa, counts, data = MECHANISMS.get("lpa"), TASKS.get("column_counts"), EXAMPLES["incidence"].data()
     code = setting_code(type(data), lpa, counts)
     parse = mechanism_base.parse_epsilon
-    hidden = sys.modules["dpbench.numerics.welch"]
 
     def helped(epsilon: object) -> float:
-        hidden.welch([1.0, 2.0, 4.0], [1.0, 3.0, 4.0])
+        grouping.filled_rows(data)
         return parse(epsilon)
 
     with files_that_run() as ran:
@@ -274,7 +279,7 @@ def test_the_trace_finds_what_is_not_covered(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(mechanism_base, "parse_epsilon", helped)
     with files_that_run() as ran:
         lpa().release(data, epsilon=1.0, rng=rng())
-    assert uncovered(ran, code) == {"dpbench.numerics.welch"}
+    assert uncovered(ran, code) == {"dpbench.mechanisms.gs.grouping"}
 
 
 def test_the_trace_sees_kernels_every_time() -> None:
@@ -287,7 +292,7 @@ def test_the_trace_sees_kernels_every_time() -> None:
 
 def test_the_worker_needs_no_configuration() -> None:
     """Neither the command line nor Hydra takes part in a trial: a new option there computes nothing again."""
-    code = code_of("dpbench.engine.worker")
+    code = setting_code(SOURCES.get("incidence"), MECHANISMS.get("lpa"), TASKS.get("column_counts"))
     rooms = {name.split(".")[1] for name in code.modules}
     assert not rooms & {"cli", "config", "figures", "report", "claims", "check", "compare"}
     assert not {"hydra-core", "omegaconf", "mlflow", "matplotlib", "rich"} & set(code.distributions)

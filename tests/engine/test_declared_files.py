@@ -10,7 +10,7 @@ from dpbench.config.compose import compose
 from dpbench.engine.plan import make_plan
 from dpbench.engine.worker import Chunk, run_chunk
 from dpbench.errors import UserError
-from dpbench.results.setting import Setting
+from dpbench.model.setting import Setting
 
 READER = """
 from dataclasses import dataclass

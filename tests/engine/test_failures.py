@@ -8,18 +8,20 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from dpbench.data import Incidence
 from dpbench.engine import failures
+from dpbench.engine.execute import Result
 from dpbench.engine.failures import Failure
-from dpbench.engine.runner import Result
+from dpbench.engine.plan import Plan
 from dpbench.errors import Failed
-from dpbench.results.failures import Problem, ranges, write
-from dpbench.results.run import Run
-from dpbench.results.setting import DatasetUse, Setting, Variant
+from dpbench.model.run import Run
+from dpbench.model.setting import Dataset, Setting, Variant
+from dpbench.storage.failures import Problem, ranges, write
 
 from support.homes import RUN
 from support.paths import ROOT
@@ -87,11 +89,12 @@ class TestPlace:
 
 def test_failures_alike_but_for_numbers_are_one_problem() -> None:
     result = Result(
+        cast("Plan", None),
         failures={
             "a": [Failure(5, "ValueError: 1", "first", "ValueError", "x.py:1"), Failure(2, "no worker")],
             "b": [Failure(1, "ValueError: 2", "second", "ValueError", "x.py:1")],
             "c": [Failure(1, "ValueError: 3", "third", "ValueError", "x.py:2")],
-        }
+        },
     )
     first, *others = result.problems()
     assert first == Problem("ValueError: 1", "ValueError", "x.py:1", "first", {"a": (5,), "b": (1,)})
@@ -104,10 +107,11 @@ def test_trials_stopped_at_different_lines_are_one_problem() -> None:
     """At which line an endless loop is stopped is random; two files are two problems."""
     late = "took longer than runner.timeout=2 s"
     result = Result(
+        cast("Plan", None),
         failures={
             "a": [Failure(trial, late, "", late, f"x.py:{trial}", True) for trial in (3, 4)],
             "b": [Failure(0, late, "", late, "y.py:3", True)],
-        }
+        },
     )
     assert [(problem.place, problem.count) for problem in result.problems()] == [("x.py:3", 2), ("y.py:3", 1)]
 
@@ -121,7 +125,7 @@ class TestFiles:
 
     @pytest.fixture
     def plan(self, tmp_path: Path) -> Run:
-        dataset = DatasetUse("small", "incidence", "visits", fingerprint="f")
+        dataset = Dataset("small", "visits", kind="incidence", fingerprint="f")
         lpa = Setting(dataset, Variant("lpa", "lpa"), 1.0, Variant("counts", "counts"), key="0", id="0000000a")
         settings = (lpa, replace(lpa, epsilon=2.0, id="0000000b"))
         return Run(name="x/y", scale="smoke", repetitions=9, seed=0, settings=settings, results=tmp_path / "results")

@@ -13,12 +13,13 @@ import psutil
 import pytest
 
 from dpbench.config.compose import compose
+from dpbench.engine.execute import todo
 from dpbench.engine.guard import Closed, Guard
 from dpbench.engine.limits import Limits
 from dpbench.engine.plan import make_plan
-from dpbench.engine.runner import todo
-from dpbench.engine.worker import Chunk, Row, run_chunk
-from dpbench.results.store import Store
+from dpbench.engine.worker import Chunk, run_chunk
+from dpbench.model.metric import TrialRow
+from dpbench.storage.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +28,19 @@ def chunk(tmp_path_factory: pytest.TempPathFactory) -> Chunk:
     words: dict[str, Path | int | list[str | int]] = {"results": tmp_path_factory.mktemp("guard"), "trials": 6}
     words |= {"dataset": ["trajectory"], "mechanism": ["lpa"], "epsilon": [1]}
     plan = make_plan(compose("gs/fig9", "smoke", words))
-    (only,), _ = todo(plan, Store(plan.run.results))
+    (only,), _ = todo(plan, Store(plan.run.results).done)
     assert only.trials == (0, 1, 2, 3, 4, 5)
     return only
 
 
 @pytest.fixture
 def guard() -> Iterator[Guard]:
-    made = Guard(Limits(timeout=1.5, memory=2))
+    made = Guard(Limits(timeout=4, memory=2))
     yield made
     made.close()
 
 
-def numbers(rows: list[Row]) -> list[Row]:
+def numbers(rows: list[TrialRow]) -> list[TrialRow]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
@@ -49,7 +50,7 @@ def test_one_process_serves_chunks_that_come_late(guard: Guard, chunk: Chunk) ->
     assert numbers(guard.run(chunk).rows) == plain
     assert guard.process is not None
     first = guard.process
-    time.sleep(2)
+    time.sleep(5)
     assert numbers(guard.run(chunk).rows) == plain
     assert guard.process is first
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from dpbench.config.schema import RunnerConfig
 from dpbench.errors import UserError
-from dpbench.results.failures import ranges
+from dpbench.storage.failures import ranges
 
 from support import door
 from support.cluster import RUN, Cluster, stored, until, user_folder
@@ -153,13 +152,12 @@ def test_no_process_outlives_a_killed_run(home: Path, tmp_path: Path, monkeypatc
     parent = psutil.Process(process.pid)
     children: list[psutil.Process] = []
     try:
-        until((tmp_path / "running").exists, "the kernel", 120)
-        time.sleep(1)
+        until((tmp_path / "running").exists, "the kernel")
+        until(lambda: parent.children(recursive=True), "a worker")
         children = parent.children(recursive=True)
-        assert children
         process.kill()
         process.wait()  # not until its pipes are closed: a process that is left would hold them
-        _, alive = psutil.wait_procs(children, timeout=4)
+        _, alive = psutil.wait_procs(children, timeout=240)
         assert not alive
     finally:
         process.kill()

@@ -23,7 +23,7 @@ def test_each_mechanism_has_its_number_of_trials(run):
     assert run.trials().groupby("mechanism").size().to_dict() == {"lpa": 4, "alpa": 2}
     assert run.remarks() == []
     assert run.summary().set_index("mechanism")["trials"].to_dict() == {"lpa": 4, "alpa": 2}
-    assert run.trials_told() == "2 to 4 trials per setting"
+    assert run.describe_trials() == "2 to 4 trials per setting"
 
 
 def test_the_stored_run_has_them_too(run, tmp_path):

@@ -20,8 +20,8 @@ from dpbench.config.schema import RunnerConfig, Shard
 from dpbench.engine.plan import Plan
 from dpbench.engine.shards import trials_of
 from dpbench.errors import UserError
-from dpbench.results.environment import Environment
-from dpbench.results.run import Run
+from dpbench.model.environment import Environment
+from dpbench.model.run import Run
 
 from support import runs
 from support.cluster import stored, until
@@ -101,7 +101,7 @@ def test_shards_at_once_killed_and_repeated_are_the_numbers_of_one_process(dpben
     until(lambda: list((home / "there").glob("trials/**/*.parquet")), "a first result")
     processes[0].send_signal(signal.SIGKILL)
     for process in processes:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         assert process is processes[0] or process.returncode == 0, err
     assert whole(only_run(home / "there")) == whole(only_run(home / "plain")), "the whole plan, whoever wrote it last"
     # Repeated, as is one that had finished.

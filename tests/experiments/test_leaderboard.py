@@ -13,7 +13,7 @@ import dpbench
 from dpbench import Counts, Incidence
 from dpbench.data import TopK
 from dpbench.numerics.welch import welch
-from dpbench.results.frame import summarise
+from dpbench.storage.frame import summarise
 from dpbench.tasks import TASKS
 
 from support.runs import as_stored

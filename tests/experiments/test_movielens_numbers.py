@@ -33,7 +33,7 @@ MECHANISMS = {"sra": {"l": 30}, "hpa": {"l": 30, "d": 20}, "lpa": {}}
 @pytest.fixture(scope="module")
 def scores() -> dict[str, list[dict[str, float]]]:
     entry = catalogue.dataset("movielens").from_files(real_data("movielens-1m"))
-    data = open_dataset(dataset_of(entry, "paper").spec).data
+    data = open_dataset(dataset_of(entry, "paper")).data
     task = TASKS.make("record_analytics", ks=(100,))
     found = {}
     for name, parameters in MECHANISMS.items():

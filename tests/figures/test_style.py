@@ -17,10 +17,14 @@ def told_apart(looks: dict[object, dict[str, str]]) -> bool:
 
 
 def test_every_mechanism_that_shares_a_figure_with_others_has_a_look_of_its_own() -> None:
-    columns = [name for name, cls in MECHANISMS.items() if set(cls.kinds) & {"incidence", "records"}]
-    tables = [name for name, cls in MECHANISMS.items() if "contingency" in cls.kinds]
+    placed = [(name, cls) for name, cls in MECHANISMS.items() if cls.look is not None]
+    columns = [name for name, cls in placed if set(cls.kinds) & {"incidence", "records"}]
+    tables = [name for name, cls in placed if "contingency" in cls.kinds]
+    assert len(columns) >= 25
+    assert len(tables) >= 13
     for names in (columns, tables):
         assert told_apart(style.looks(names))
+        assert told_apart(style.looks([*names, "mine", "yours"]))
         for pair in itertools.permutations(names, 2):
             assert style.looks(pair)[pair[1]] == style.looks(pair[::-1])[pair[1]]
 

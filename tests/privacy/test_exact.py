@@ -18,8 +18,11 @@ from dpbench.errors import UserError
 from dpbench.numerics.gaussian import analytic_sigma, delta_of, discrete_sigma, zcdp_rho
 from dpbench.privacy import exact
 from dpbench.privacy._bounds import exp_minus, noise_scale, raised
-from dpbench.privacy._laws import Law, Sign
+from dpbench.privacy._laws import GeometricLaw, Sign
 from dpbench.privacy._words import Seeded, System
+from dpbench.privacy.choose import draw_one
+from dpbench.privacy.gaussian import _coin, discrete_gaussian
+from dpbench.privacy.rows import below
 
 ALARM = 1e-5
 SCALES = [0.5, 3.0, 1000.0, 1e5]
@@ -56,7 +59,7 @@ def distribution(kind: str, scale: Fraction, m: int, k: int) -> Decimal:
 @pytest.mark.parametrize("scale", [Fraction(1, 30), Fraction(1, 2), Fraction(3), Fraction(100, 7), raised(0.7)])
 @pytest.mark.parametrize(("kind", "bits", "m"), [("magnitude", 63, 0), ("geometric", 64, 0), ("digit", 32, 8)])
 def test_tables_are_the_floors_of_the_distribution_function(scale: Fraction, kind: str, bits: int, m: int) -> None:
-    law = Law(kind, scale, bits, m)
+    law = GeometricLaw(kind, scale, bits, m)
     for k, entry in enumerate(law.entries[:-1]):
         whole = kind == "digit" and k == m - 1
         expected = 2**bits - 1 if whole else math.floor(distribution(kind, scale, m, k) * 2**bits)
@@ -75,7 +78,7 @@ def test_tables_against_rationals_that_enclose_the_exponential() -> None:
             term *= -x / n
             sums.append(sums[-1] + term)
         low, high = sorted(sums[-2:])
-        law = Law("magnitude", scale, 63)
+        law = GeometricLaw("magnitude", scale, 63)
         for k, entry in enumerate(law.entries[:-1]):
             ends = [math.floor(2**63 * (1 - 2 * a ** (k + 1) / (1 + b))) for a, b in ((high, low), (low, high))]
             assert ends[0] <= int(entry) <= ends[1]
@@ -190,7 +193,7 @@ def law_holds(scale: float, n: int, seed: int, *, planted: bool = False) -> bool
     that the values next to zero."""
     reach = max(20, math.ceil(8 * scale))
     counted, words = np.zeros(2 * reach + 2, dtype=np.int64), seeded(seed)
-    law = exact.law(exact.noise_scale(scale))
+    law = exact.law(noise_scale(scale))
     for start in range(0, n, 1 << 22):
         drawn = law.draw(min(1 << 22, n - start), words)
         if planted:  # the sign of a one-sided draw by a fair coin: zero comes from both sides
@@ -231,9 +234,9 @@ def test_a_sign_bit_is_found_at_the_largest_scale() -> None:
 @pytest.mark.parametrize("scale", [1024.5, 3e5, 1e7, 1e12])
 def test_digits_put_together_have_the_law_of_one_table(scale: float) -> None:
     """By quantiles of the continuous law, from which the discrete one differs by far less than 1/√n."""
-    drawn = exact.law(exact.noise_scale(scale)).draw(N, seeded(15)) + np.random.default_rng(15).random(N) - 0.5
+    drawn = exact.law(noise_scale(scale)).draw(N, seeded(15)) + np.random.default_rng(15).random(N) - 0.5
     assert stats.kstest(drawn / scale, stats.laplace.cdf).pvalue > ALARM
-    low = exact.law(exact.noise_scale(scale)).draw(N, seeded(16)) & 15
+    low = exact.law(noise_scale(scale)).draw(N, seeded(16)) & 15
     assert stats.chisquare(np.bincount(low, minlength=16)).pvalue > ALARM  # the last digits are nearly uniform
 
 
@@ -256,7 +259,7 @@ def gaussian_holds(sigma: Fraction, n: int, seed: int, drawn_with: Fraction | No
     reach = math.ceil(6 * sigma)
     counted, words = np.zeros(2 * reach + 2, dtype=np.int64), seeded(seed)
     for start in range(0, n, 1 << 22):
-        counted += count(exact.discrete_gaussian(min(1 << 22, n - start), drawn_with or sigma, words), reach)
+        counted += count(discrete_gaussian(min(1 << 22, n - start), drawn_with or sigma, words), reach)
     x = np.arange(-3 * reach, 3 * reach + 1)
     mass = np.exp(-(x**2) / (2 * float(sigma) ** 2))
     mass /= mass.sum()
@@ -267,34 +270,34 @@ def gaussian_holds(sigma: Fraction, n: int, seed: int, drawn_with: Fraction | No
 def test_a_gaussian_coin_on_its_border_takes_more_bits() -> None:
     x = Fraction(7, 3)
     low, high = exp_minus(x, 64)
-    assert exact._coin(x, low - 1, Forced())
-    assert not exact._coin(x, high, Forced())
+    assert _coin(x, low - 1, Forced())
+    assert not _coin(x, high, Forced())
     border = exp_minus(x, 320)[0] >> 256
     words = Forced(0)
-    assert exact._coin(x, border, words)
+    assert _coin(x, border, words)
     assert words.taken >= 1
-    assert not exact._coin(x, border, Forced(2**64 - 1))
-    assert exact._coin(Fraction(0), 2**64 - 1, Forced())
+    assert not _coin(x, border, Forced(2**64 - 1))
+    assert _coin(Fraction(0), 2**64 - 1, Forced())
 
 
 # Rows and choices.
 
 
 def test_rows_are_taken_with_their_rate_and_one_by_one() -> None:
-    taken = exact.below(N, 0.3, seeded(4))
+    taken = below(N, 0.3, seeded(4))
     assert stats.binomtest(taken.size, N, 0.3).pvalue > ALARM
-    fewer = exact.below(N - 1, 0.3, seeded(4))
+    fewer = below(N - 1, 0.3, seeded(4))
     assert fewer.tolist() == taken[taken < N - 1].tolist()
-    assert exact.below(5, 1.0, seeded()).tolist() == [0, 1, 2, 3, 4]
-    assert exact.below(5, 0.0, Forced()).tolist() == []
+    assert below(5, 1.0, seeded()).tolist() == [0, 1, 2, 3, 4]
+    assert below(5, 0.0, Forced()).tolist() == []
     limit = math.floor(Fraction(0.3) * (1 - Fraction(1, 1 << 40)) * 2**64)
-    assert exact.below(2, 0.3, Forced(limit - 1, limit)).tolist() == [0]
+    assert below(2, 0.3, Forced(limit - 1, limit)).tolist() == [0]
 
 
 def test_choices_have_their_law() -> None:
     exponents, unit = np.array([0, 3, 1, 40, 0, 5]), Fraction(1, 3)
     words = seeded(5)
-    seen = np.bincount([exact.draw_one(exponents, unit, words) for _ in range(20_000)], minlength=6)
+    seen = np.bincount([draw_one(exponents, unit, words) for _ in range(20_000)], minlength=6)
     weights = np.exp(-exponents / 3)
     assert stats.chisquare(seen, 20_000 * weights / weights.sum()).pvalue > ALARM
     assert stats.chisquare(seen, 20_000 * weights**1.1 / (weights**1.1).sum()).pvalue < ALARM
@@ -303,14 +306,14 @@ def test_choices_have_their_law() -> None:
 def test_a_choice_on_a_border_takes_more_bits() -> None:
     """Two places of equal weight: the border is the middle word, and what follows it decides nothing, as it is above."""
     exponents = np.array([0, 0])
-    assert exact.draw_one(exponents, Fraction(1), Forced(2**63 - 1)) == 0
-    assert exact.draw_one(exponents, Fraction(1), Forced(2**63, 1)) == 1
+    assert draw_one(exponents, Fraction(1), Forced(2**63 - 1)) == 0
+    assert draw_one(exponents, Fraction(1), Forced(2**63, 1)) == 1
     # exp(-1) / (1 + exp(-1)) of all is the second place's; the border in 64 and in 128 bits.
     share = 1 / (1 + Decimal(-1).exp())
     border, wide = math.floor(share * 2**64), math.floor(share * 2**128)
     for more, place in ((0, 0), (2**64 - 1, 1), (wide - (border << 64) - 1, 0), (wide - (border << 64) + 1, 1)):
-        assert exact.draw_one(np.array([0, 1]), Fraction(1), Forced(border, more)) == place
-    assert exact.draw_one(np.array([0]), Fraction(1), Forced(2**64 - 1)) == 0
+        assert draw_one(np.array([0, 1]), Fraction(1), Forced(border, more)) == place
+    assert draw_one(np.array([0]), Fraction(1), Forced(2**64 - 1)) == 0
 
 
 # Accounting, and where bits come from.
@@ -340,4 +343,4 @@ def test_seeds_give_the_same_words_and_the_system_gives_others() -> None:
     assert not np.array_equal(*drawn)
     assert stats.kstest(System().take(20_000) / 2.0**64, "uniform").pvalue > 1e-9
     assert exact.discrete_laplace(3, Fraction(0), Forced()).tolist() == [0, 0, 0]
-    assert exact.discrete_gaussian(3, Fraction(0), Forced()).tolist() == [0, 0, 0]
+    assert discrete_gaussian(3, Fraction(0), Forced()).tolist() == [0, 0, 0]

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from dpbench.audit.finding import Finding
-from dpbench.audit.stored import Stored
-from dpbench.report.gather import Facts, MechanismFacts
-from dpbench.report.marks import audit_notes
+from dpbench.auditing.cache import StoredFinding
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.finding import Finding
+from dpbench.report.gather import Facts
+from dpbench.report.marks import MechanismUse, audit_notes
 from dpbench.report.page import page
-from dpbench.report.runs import MechanismUse
-from dpbench.report.view_audit import audit_view
+from dpbench.report.view import PageView
 
 
 def facts(*findings: Finding, results: str = "results") -> Facts:
-    known = [MechanismFacts("lpa", "gs", "incidence", "ε", "", "")]
-    audit = [Stored(one, 0, "0.1.0", "2026-01-02 03:04 UTC") for one in findings]
+    known = {"lpa": MECHANISMS.get("lpa")}
+    audit = [StoredFinding(one, 0, "0.1.0", "2026-01-02 03:04 UTC") for one in findings]
     return Facts([], [], [], known, {}, Path(results), "today", audit)
 
 
@@ -40,20 +40,13 @@ def test_without_an_audit_the_page_says_how_to_make_one() -> None:
 
 
 def test_one_row_for_each_mechanism() -> None:
-    view = audit_view(facts(HOLDS, READS, BROKEN))
-    lpa, bad = view.rows
-    assert (lpa.verdict, lpa.loss, lpa.pairs, lpa.step, lpa.declared) == (
-        "holds",
-        "1",
-        "20 pairs",
-        "laplace",
-        "the defaults",
-    )
-    assert (bad.verdict, bad.loss, bad.pair, bad.known) == ("violated", "∞", "the new row", False)
-    assert view.counts == "violated: 1, holds: 1"
-    assert view.every is not None
-    assert len(view.every.rows) == 3
-    assert "dpbench 0.1.0, ε = 1" in view.made
+    view = PageView(facts(HOLDS, READS, BROKEN))
+    lpa, bad = view.audit
+    assert (lpa.verdict, lpa.decider, lpa.pairs, lpa.declared) == ("holds", HOLDS, 20, (READS,))
+    assert (bad.verdict, bad.decider) == ("violated", BROKEN)
+    assert view.audit_counts == {"violated": 1, "holds": 1}
+    assert len(view.every_audit.rows) == 3
+    assert "dpbench 0.1.0, ε = 1" in view.audit_made
 
 
 def test_the_page_shows_it_and_obeys_no_markup_in_it() -> None:
@@ -62,13 +55,17 @@ def test_the_page_shows_it_and_obeys_no_markup_in_it() -> None:
     assert '<span class="chip violated">violated</span>' in section
     assert '<span class="chip holds">holds</span>' in section
     assert 'href="#mechanism-lpa"' in section
+    assert "not private as declared: the defaults" in section
+    assert ">on 20 pairs<" in section
+    assert "<div>∞</div>" in section
+    assert "the new row" in section
     assert "<b>Bad" not in section
     assert "count &lt;1&gt;" in section
     assert '<a href="#audit">Audit</a>' in text
 
 
 def test_nothing_is_audited_for_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dpbench.audit.replay as replay
+    import dpbench.auditing.replay as replay
 
     monkeypatch.setattr(replay, "audit_by_replay", None)
     assert "audit-table" in page(facts(HOLDS))

@@ -12,6 +12,7 @@ from dpbench.claims.ledger import ledger
 from dpbench.config.catalogue import options
 from dpbench.report.page import prose
 from dpbench.report.text import number, slug
+from dpbench.storage import seals
 
 from support.reports import MOST_BYTES, Page, alter, run
 
@@ -123,6 +124,23 @@ def test_an_experiment_that_cannot_be_drawn_does_not_stop_the_others(folder: Pat
     page = (tmp_path / "results" / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 1
     assert "No figure: no trial of it is finished" in page
+
+
+def test_a_bad_run_does_not_stop_the_others(folder: Path, tmp_path: Path) -> None:
+    """Of two bad runs, the one that cannot be a run is set aside, and the title of the other is shown as it is."""
+    shutil.copytree(folder / "results", tmp_path / "results")
+    alter(tmp_path / "results", "gs/fig9", lambda run: run.update(repetitions=2**64))
+    body = seals.unseal((tmp_path / "results" / "runs" / "gs" / "table2@smoke.json").read_bytes())
+    body.update(name="mine", title=r"$\frac{$")
+    (tmp_path / "results" / "runs" / "mine@smoke.json").write_text(seals.seal(body))
+    done = run(tmp_path, "report")
+    assert "Traceback" not in done.stderr
+    assert "fig9@smoke.json is damaged (18446744073709551616 is not a number of trials)" in done.stderr
+    page = (tmp_path / "results" / "report.html").read_text()
+    assert r"<h3>$\frac{$ <span" in page
+    assert page.count("data:image/png;base64,") == 3
+    drawn = run(tmp_path, "figures", "mine")
+    assert (drawn.returncode, drawn.stderr) == (0, "")
 
 
 def test_an_unfinished_run_is_told(folder: Path, tmp_path: Path) -> None:

@@ -8,15 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from dpbench import seals
-from dpbench.claims.ledger import CONTRADICTED, Claim
-from dpbench.claims.verdicts import Group, Verdict
-from dpbench.report.gather import Dataset, Experiment, Facts
+from dpbench.auditing.cache import StoredFinding
+from dpbench.model.claim import CONTRADICTED, Claim
+from dpbench.model.finding import Finding
+from dpbench.model.record import Record
+from dpbench.model.run import Dataset, Run, Setting, Variant
+from dpbench.model.verdict import Group, Verdict
+from dpbench.report.datasets import UsedDataset
+from dpbench.report.experiment import Experiment
+from dpbench.report.gather import Facts
 from dpbench.report.page import markdown, page, prose, write
 from dpbench.report.pictures import Drawn, Point
-from dpbench.report.runs import MechanismUse, RunFacts
-from dpbench.results.run import DatasetUse
 from dpbench.sources.cards import Card
+from dpbench.storage import seals
 
 from support.reports import Page, alter, run
 
@@ -30,28 +34,34 @@ def facts(hostile: str) -> Facts:
     )
     group = Group({"dataset": hostile}, 2.0, 1.5, 2.5, CONTRADICTED)
     verdict = Verdict(claim, CONTRADICTED, hostile, (group, group), group, scale=hostile, trials=6)
-    done = RunFacts(
-        experiment="gs/fig9",
-        title=hostile,
-        scale=hostile,
-        trials=hostile,
-        trials_told=hostile,
-        seed=0,
-        settings=2,
-        written=hostile,
-        datasets=(
-            DatasetUse(hostile, "incidence", hostile, {hostile: hostile}, 1, (hostile,), statistics={hostile: 1.0}),
-        ),
-        mechanisms=(MechanismUse(hostile, {hostile: hostile}, hostile, hostile),),
-        left_out=((hostile, hostile),),
+    dataset = Dataset(hostile, hostile, {hostile: hostile}, 1, "incidence", (hostile,), statistics={hostile: 1.0})
+    setting = Setting(
+        dataset,
+        Variant(hostile, hostile, {hostile: hostile}),
+        1.0,
+        Variant(hostile, hostile),
+        "key",
+        guarantee=hostile,
+        not_private=hostile,
+    )
+    done = Run("gs/fig9", hostile, 6, 0, (setting,), "gs/fig9", left_out=((hostile, hostile),), written=hostile)
+    record = Record(
+        "gs/fig8", hostile, hostile, 1, 0, (0,), 1, "id", "code", {}, (hostile,), {hostile: hostile}, written=hostile
     )
     numbers = pd.DataFrame({"mechanism": [hostile], "series": [hostile], hostile: [hostile], "mae": [1.5]})
     picture = Drawn(hostile, b"\x01" * 24, b"%PDF-", (Point(0.5, 0.5, hostile),))
-    shown = Experiment("gs/fig9", hostile, hostile, done, 12, numbers, numbers, [picture], "", [hostile], [verdict])
+    shown = Experiment(
+        "gs/fig9", hostile, hostile, done, trials=12, numbers=numbers, summary=numbers, remarks=[hostile]
+    )
+    shown.pictures, shown.verdicts = [picture], [verdict]
     broken = Experiment("gs/fig10", hostile, hostile, done, problem=hostile)
+    recorded = Experiment("gs/fig8", hostile, hostile, record=record, recorded=hostile)
     missing = Experiment("cross/leaderboard", hostile, hostile)
-    dataset = Dataset(hostile, Card(hostile), [(hostile, done.datasets[0])])
-    return Facts([shown, broken, missing], [verdict], [dataset], [], {hostile: hostile}, Path(hostile), hostile)
+    used = UsedDataset(hostile, Card(hostile), [(hostile, dataset)])
+    finding = Finding(hostile, hostile, "replay", hostile, 1.0, 0.0, 2.0, "violated", 3, hostile, hostile, hostile)
+    audit = [StoredFinding(finding, 0, hostile, hostile)]
+    experiments = [shown, broken, recorded, missing]
+    return Facts(experiments, [verdict], [used], {}, {hostile: hostile}, Path(hostile), hostile, audit)
 
 
 def test_what_a_folder_says_is_shown_as_text() -> None:
@@ -72,6 +82,15 @@ def elements(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
     assert Reader(text).open == []
     return found
+
+
+def test_control_characters_and_halves_of_characters_are_not_shown() -> None:
+    shown = facts("red \x1b[31m \u202e")
+    shown.experiments[0].title = "half \ud800"
+    text = page(shown)
+    assert "red  [31m" in text
+    assert "\u202e" not in text
+    assert text.encode("utf-8")
 
 
 def test_code_and_markdown_are_escaped() -> None:

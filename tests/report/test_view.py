@@ -8,18 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
-from dpbench.claims.ledger import CONTRADICTED, REPRODUCED, ledger
-from dpbench.claims.verdicts import Group, Verdict
-from dpbench.report.gather import Dataset, Experiment, Facts, rank
-from dpbench.report.marks import IN_PART, NO_GUARANTEE, NOT_PRIVATE, Marks, notes
-from dpbench.report.runs import MechanismUse, RunFacts
-from dpbench.report.view import page_view
-from dpbench.report.view_answer import answers
-from dpbench.report.view_claims import claim_view
-from dpbench.report.view_experiments import Download, ExperimentView, Picture, paper_view
-from dpbench.results.record import Record
-from dpbench.results.run import UNSTATED, DatasetUse
+from dpbench.claims.ledger import ledger
+from dpbench.model.claim import CONTRADICTED, REPRODUCED, UNTESTABLE
+from dpbench.model.record import Record
+from dpbench.model.run import UNSTATED, Dataset, Run, Setting, Variant
+from dpbench.model.verdict import Group, Verdict
+from dpbench.report.answer import answers
+from dpbench.report.datasets import UsedDataset
+from dpbench.report.experiment import Experiment
+from dpbench.report.gather import Facts
+from dpbench.report.marks import IN_PART, NO_GUARANTEE, NOT_PRIVATE, Marks, MechanismUse, notes
+from dpbench.report.page import page
+from dpbench.report.papers import rank, title_of
+from dpbench.report.pictures import Drawn
+from dpbench.report.text import slug
+from dpbench.report.view import PageView, also
 from dpbench.sources.cards import Card
 
 from support.paths import ROOT
@@ -78,63 +83,76 @@ def test_the_facts_name_the_reasons() -> None:
 
 
 def test_original_files_are_told_from_generated_data() -> None:
-    datasets = (DatasetUse("netflix", "incidence", "x", original=True), DatasetUse("kos", "incidence", "y", seed=4))
-    run = RunFacts("gs/fig9", "", "paper", "1", "1 trial per setting", 7, 1, "", datasets, (), ())
-    (view,) = paper_view("gs", [Experiment("gs/fig9", "t", "c", run)]).done
-    facts = view.facts
+    datasets = (Dataset("netflix", "x", kind="incidence", original=True), Dataset("kos", "y", seed=4, kind="incidence"))
+    settings = tuple(Setting(d, Variant("lpa", "lpa"), 1.0, Variant("counts", "counts"), d.name) for d in datasets)
+    facts = Experiment("gs/fig9", "t", "c", Run("gs/fig9", "paper", 1, 7, settings)).facts
     assert facts[-2:] == ("netflix: original files", "kos: generated, seed 4")
-    assert facts[:-2] == ("scale paper", "1 setting", "1 trial per setting", "noise seed 7")
+    assert facts[:-2] == ("scale paper", "2 settings", "1 trial per setting", "noise seed 7")
 
 
 def test_what_was_not_run_is_shown_from_the_record() -> None:
     kept = Record("gs/fig9", "", "paper", 200, 0, (0, 1), 12, "id", "code", {}, ("netflix: generated, seeds 0 and 1",))
-    experiment = Experiment("gs/fig9", "t", "c", kept=kept, recorded="recorded at abc")
-    paper = paper_view("gs", [experiment, Experiment("gs/fig7", "t", "c")])
-    (view,) = paper.done
-    assert view.facts[0] == "not run here: recorded at abc"
-    assert "2 draws of the data" in view.facts
-    assert [missing.id for missing in paper.missing] == ["gs/fig7"]
+    recorded = Experiment("gs/fig9", "t", "c", record=kept, recorded="recorded at abc")
+    assert recorded.facts[0] == "not run here: recorded at abc"
+    assert "2 draws of the data" in recorded.facts
+    missing = Experiment("gs/fig7", "t", "c")
+    assert (recorded.missing, missing.missing) == (False, True)
+    text = page(_facts([recorded, missing]))
+    assert '<article id="exp-gs-fig9">' in text
+    assert '<li id="exp-gs-fig7">' in text.partition("<h4>Not run yet</h4>")[2]
+
+
+def _facts(experiments: list[Experiment], verdicts: list[Verdict] | None = None) -> Facts:
+    datasets = [UsedDataset("netflix", Card("netflix"))]
+    return Facts(experiments, verdicts or [], datasets, {}, {}, Path("results"), "")
 
 
 def kept(experiment: str, trials: int = 1, origin: str = "netflix: original files") -> Experiment:
     found = Record(experiment, "", "paper", trials, 0, (0,), 1, "id", "code", {}, (origin,), written="2026-01-02T03:04")
-    return Experiment(experiment, "t", "c", kept=found, recorded="recorded at abc")
+    return Experiment(experiment, "t", "c", record=found, recorded="recorded at abc")
 
 
 def test_a_record_of_one_trial_is_told_as_one() -> None:
-    (view,) = paper_view("gs", [kept("gs/fig9")]).done
-    assert view.facts[2:4] == ("1 setting", "1 trial per setting")
+    assert kept("gs/fig9").facts[2:4] == ("1 setting", "1 trial per setting")
 
 
 def test_a_page_of_records_does_not_say_that_its_data_is_generated() -> None:
-    view = page_view(Facts([kept("gs/fig9")], [], [Dataset("netflix", Card("netflix"))], [], {}, Path("results"), ""))
-    assert "generated" not in view.header.data
-    (row,) = view.environment.runs.rows
-    assert [cell.text for cell in row.cells][-3:] == ["netflix: original files", "0", "2026-01-02 03:04"]
+    view = PageView(_facts([kept("gs/fig9")]))
+    assert "generated" not in view.data
+    (row,) = view.runs.rows
+    assert [cell.text for cell in row][-3:] == ["netflix: original files", "0", "2026-01-02 03:04"]
 
 
 def test_many_claims_stand_below_their_picture() -> None:
-    few, many = (_placed_claims(count) for count in (3, 20))
-    assert few.layout == ""
-    assert many.layout == "wide"
+    png = b"\0" * 16 + (100).to_bytes(4, "big") * 2
+    for count, layout in ((3, ""), (20, "wide")):
+        verdicts = [Verdict(claim, REPRODUCED) for claim in ledger()[:count]]
+        experiment = dataclasses.replace(kept("gs/fig9"), verdicts=verdicts, pictures=[Drawn("", png, b"", ())])
+        assert experiment.layout == layout
 
 
-def _placed_claims(count: int) -> ExperimentView:
-    verdicts = [Verdict(claim, REPRODUCED) for claim in ledger()[:count]]
-    picture = Picture("alt", "", 100, 100, "[]", Download("a.pdf", "PDF", ""))
-    (view,) = paper_view("gs", [dataclasses.replace(kept("gs/fig9"), verdicts=verdicts)]).done
-    return dataclasses.replace(view, pictures=(picture,))
+def test_many_claims_that_cannot_be_tested_are_collapsed() -> None:
+    verdicts = [Verdict(claim, UNTESTABLE) for claim in ledger()[:4]]
+    few, many = (dataclasses.replace(kept("gs/fig9"), verdicts=verdicts[:count]) for count in (3, 4))
+    assert (few.listed_claims, few.folded_claims) == (verdicts[:3], [])
+    assert (many.listed_claims, many.folded_claims) == ([], verdicts)
 
 
 def test_a_claim_says_how_it_was_measured_and_on_what() -> None:
     claim = next(one for one in ledger() if one.measure and "<=" in one.expect)
     group = Group({}, 0.5, 0.4, 0.6, REPRODUCED)
     other = Verdict(claim, CONTRADICTED, decider=group, files=("movielens",))
-    view = claim_view(Verdict(claim, REPRODUCED, decider=group, scale="paper", others=(other,)))
-    assert view.measure == claim.measure
-    assert view.source == "generated data, paper size, one draw"
-    assert view.also == (f"also contradicted ({other.measured}, {other.interval}): original files of movielens",)
-    assert view.expects.startswith("≤")
+    assert also(other) == f"also contradicted ({other.measured}, {other.interval}): original files of movielens"
+    verdict = Verdict(claim, REPRODUCED, decider=group, scale="paper", others=(other,))
+    row = (
+        page(_facts([kept(claim.experiment)], [verdict]))
+        .partition(f'<tr id="claim-{slug(claim.id)}"')[2]
+        .partition("</tr>")[0]
+    )
+    assert f"measure: <code>{escape(claim.measure)}</code>" in row
+    assert "generated data, paper size, one draw" in row
+    assert also(other) in row
+    assert "≤" in row
 
 
 def test_what_is_the_users_own_comes_first() -> None:
@@ -142,13 +160,13 @@ def test_what_is_the_users_own_comes_first() -> None:
     found = sorted(["gs", "cross", "mine", "own", "sparse"], key=rank)
     assert found == ["own", "mine", "gs", "sparse", "cross"]
     claim = dataclasses.replace(ledger()[0], id="mine/one", paper="mine")
-    facts = Facts([], [Verdict(claim, REPRODUCED)], [], [], {}, Path("results"), "")
-    (answer,) = answers(facts)
-    assert (answer.title, answer.counts) == (
+    verdicts = [Verdict(claim, REPRODUCED)]
+    (answer,) = answers(verdicts)
+    assert (title_of(answer.paper), answer.counts) == (
         "Your own experiments and claims",
         "Of 1 claim that was tested, 1 holds and 0 do not.",
     )
-    assert "mine" not in page_view(facts).linked, "there is no figure to link to"
+    assert "mine" not in PageView(_facts([], verdicts)).papers, "there is no figure to link to"
 
 
 def test_jinja_is_imported_only_to_write_a_report() -> None:

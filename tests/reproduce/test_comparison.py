@@ -1,4 +1,4 @@
-"""Comparison with the record: equal numbers where everything is the same, a corrected test elsewhere."""
+"""RecordComparison with the record: equal numbers where everything is the same, a corrected test elsewhere."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from dpbench.model.record import Record
 from dpbench.reproduce.comparison import Pair, compare, difference_p
-from dpbench.results.record import Record
 
 RECORD = Record("gs/fig9", "", "paper", 20, 0, (0,), 3, "same", "code", {}, ())
 

@@ -12,13 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpbench import seals
-from dpbench.results.record import Record, RecordedVerdict
+from dpbench.model.record import Record, RecordedVerdict
+from dpbench.storage import seals
+from dpbench.storage.record import write
 
 from support.paths import ROOT, copy_package
 
 EVIL = "import pathlib\npathlib.Path({marker!r}).touch()\nclass Evil:\n    def release(self): pass\n"
-VERBS = ("claims", "figures", "report")
+VERBS = (("claims", "gs"), ("figures",), ("report",))
 
 
 class Checkout:
@@ -39,7 +40,7 @@ class Checkout:
             *("gs/fig9", "Figure 9", "paper", 20, 0, (0,), 2, "ab", "ab", classes, ("netflix: generated",)),
             verdicts=(RecordedVerdict("gs/lpa-first", "reproduced", "> 1", 2.0, 1.5, 2.5),),
         )
-        _, path = kept.save(pd.DataFrame({"mae": [1.0]}), folder)
+        _, path = write(kept, pd.DataFrame({"mae": [1.0]}), folder)
         body = seals.unseal(path.read_bytes())
         change(body)
         path.write_text(seals.seal(body))
@@ -63,7 +64,7 @@ def test_classes_that_a_record_names_are_not_imported(checkout: Checkout) -> Non
     evil = {"source": ["evil.Evil"], "mechanism": ["evil.Evil"], "task": ["evil.Evil"]}
     checkout.forge(lambda body: body.update(classes=evil, code=""))
     for verb in VERBS:
-        checkout.call(verb)
+        checkout.call(*verb)
         assert not checkout.marker.exists(), verb
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from dpbench.claims.ledger import ledger
 from dpbench.config.catalogue import options
-from dpbench.results.record import Record, names, read
+from dpbench.model.record import Record
+from dpbench.storage.record import names, read, read_numbers
 
 from support.paths import ROOT
 
@@ -31,7 +32,7 @@ def test_the_record_is_whole_and_of_paper_size(kept: Record) -> None:
     assert kept.experiment in options("experiment")
     assert kept.scale == "paper"
     assert kept.seed == 0
-    assert len(kept.numbers()) > 0
+    assert len(read_numbers(kept)) > 0
     assert kept.environment.commit
     assert not kept.environment.commit.endswith("+"), "made from code that is not committed"
 
@@ -46,7 +47,7 @@ def test_its_verdicts_are_about_claims_that_exist(kept: Record) -> None:
 
 def test_the_record_is_small_text() -> None:
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} <= {".csv", ".json"}
+    assert {path.suffix for path in files if path.name != "audits.sealed"} <= {".csv", ".json"}
     assert sum(path.stat().st_size for path in files) < MOST_BYTES
 
 

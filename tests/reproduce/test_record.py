@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpbench.engine.recorded import code_digest, is_current
+from dpbench.claims.recorded import code_digest, is_current
 from dpbench.errors import UserError
-from dpbench.reproduce.take import POINTS, thinned
-from dpbench.results.environment import Environment
-from dpbench.results.record import Costs, Record, RecordedVerdict, names, read, read_all
+from dpbench.model.environment import Environment
+from dpbench.model.record import Costs, Record, RecordedVerdict
+from dpbench.reproduce.make_record import POINTS, thinned
+from dpbench.storage.record import names, read, read_all, read_numbers, write
 
 CLASSES = {"source": ("incidence",), "mechanism": ("lpa",), "task": ("column_counts",)}
 NUMBERS = pd.DataFrame(
@@ -49,14 +50,14 @@ def record(**changes):
 
 
 def test_what_is_written_is_read_again(tmp_path):
-    files = record().save(NUMBERS, tmp_path)
+    files = write(record(), NUMBERS, tmp_path)
     assert [file.name for file in files] == ["fig9.csv", "fig9.json"]
     assert names(tmp_path) == ["gs/fig9"]
     found = read("gs/fig9", tmp_path)
     assert found.verdicts == record().verdicts
     assert found.costs == record().costs
     assert found.environment == record().environment
-    pd.testing.assert_frame_equal(found.numbers(), NUMBERS, rtol=1e-11)
+    pd.testing.assert_frame_equal(read_numbers(found), NUMBERS, rtol=1e-11)
     assert read_all(tmp_path).keys() == {"gs/fig9"}
 
 
@@ -67,11 +68,11 @@ def test_what_is_not_on_record_is_none(tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_damage_is_named(tmp_path, kind):
-    record().save(NUMBERS, tmp_path)
+    write(record(), NUMBERS, tmp_path)
     path = tmp_path / "gs" / f"fig9.{kind}"
     path.write_text(path.read_text().replace("12", "13", 1))
     with pytest.raises(UserError, match=f"fig9.{kind}"):
-        read("gs/fig9", tmp_path).numbers()
+        read_numbers(read("gs/fig9", tmp_path))
 
 
 def test_trials_that_were_found_finished_keep_their_costs():

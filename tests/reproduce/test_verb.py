@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpbench.cli import check_record, main
+from dpbench.cli import check, main
 from dpbench.cli import reproduce as verb
 from dpbench.errors import UserError
 from dpbench.reproduce import artifact
 from dpbench.reproduce.carry_out import carry_out, experiments_of, plans_of, plans_on_files
 from dpbench.reproduce.costs import Meter, memory_of
-from dpbench.reproduce.locked import locked
-from dpbench.results.record import read
+from dpbench.storage.record import read, write
 
 from support.door import dpbench
 
@@ -79,15 +78,14 @@ def test_a_bundle_names_what_was_asked_for():
 
 def test_the_source_is_that_of_the_commit(tmp_path, monkeypatch):
     """Its first folder holds pyproject.toml, so that pip can install the file."""
-    from dpbench.reproduce import source
-    from dpbench.results.environment import Environment
+    from dpbench.model.environment import Environment
 
     if not Environment.here().commit:
         pytest.skip("no checkout")
-    monkeypatch.setattr(source, "differs", lambda: True)
-    assert source.write_source(tmp_path) is None, "local changes are in no commit"
-    monkeypatch.setattr(source, "differs", lambda: False)
-    path = source.write_source(tmp_path)
+    monkeypatch.setattr(artifact, "differs", lambda: True)
+    assert artifact.write_source(tmp_path) is None, "local changes are in no commit"
+    monkeypatch.setattr(artifact, "differs", lambda: False)
+    path = artifact.write_source(tmp_path)
     with tarfile.open(path) as archive:
         names = archive.getnames()
     assert f"{path.name.removesuffix('.tar.gz')}/pyproject.toml" in names
@@ -142,7 +140,7 @@ def test_memory_counts_children():
 
 
 def test_the_lock_names_what_is_needed_and_nothing_of_the_tests():
-    found = locked()
+    found = artifact.locked()
     assert "numpy" in found
     assert "pytest" not in found
     assert "dpbench-repro" not in found
@@ -163,7 +161,7 @@ def with_record(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "record"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(verb, "RECORD", folder)
-    for module in (verb, check_record):
+    for module in (verb, check):
         monkeypatch.setattr(module, "read", lambda name: read(name, folder))
 
     def call(*words):
@@ -195,7 +193,7 @@ def test_the_papers_own_files_are_evidence_where_they_are_here(tmp_path, monkeyp
     on_files = list(plans_on_files(["analytics/table4"], **facts))
     assert not [str(plan) for plan in (*plans, *on_files) if isinstance(plan, UserError)]
     assert [plan.run.original_datasets for plan in (*plans, *on_files)] == [(), ("movielens",)]
-    done = list(carry_out(plans, say=print, advance=lambda _plan, _trials: None, evidence=on_files))
+    done = list(carry_out(plans, evidence=on_files))
     assert [(one.run.original_datasets, one.record is None, one.problem) for one in done] == [
         (("movielens",), True, ""),
         ((), False, ""),
@@ -217,7 +215,7 @@ def test_a_check_against_the_record(with_record, tmp_path):
     numbers = pd.read_csv(tmp_path / "record" / f"{noisy}.csv")
     numbers["mae"] *= 5
     record = read(noisy, tmp_path / "record")
-    record.save(numbers, tmp_path / "record")
+    write(record, numbers, tmp_path / "record")
     found = with_record("check", "--record", noisy, "--fresh", "3")
     assert found.returncode == 1
     assert "Differs from the record" in found.stdout

@@ -157,7 +157,7 @@ from dpbench.sources.download import integrity
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     integrity.check(Path(sys.argv[1]), "ml.zip", measured=True)
-except integrity.Refused:
+except integrity.UnsafeArchive:
     print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
     stream = bz2.BZ2Compressor(9)
@@ -186,9 +186,9 @@ def test_the_stated_size_counts(server: Server, own_cache: Path) -> None:
             assert [path.name for path in own_cache.rglob("*") if path.is_file()] == [".lock"]
         else:
             assert (fetch.fetch(stated)[0] / "retail.dat").stat().st_size == 100 * MB
-    budget = archives.Budget(10 * MB, 2 * MB)
+    budget = archives.UnpackLimit(10 * MB, 2 * MB)
     assert (budget.most, budget.why) == (100 * MB, "50 times the size that its card states")
-    assert archives.Budget(10 * MB, 20 * MB).most == 1000 * MB
+    assert archives.UnpackLimit(10 * MB, 20 * MB).most == 1000 * MB
 
 
 @pytest.mark.parametrize(

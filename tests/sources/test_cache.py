@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpbench import fingerprints
+from dpbench import identity
 from dpbench.data.base import arrays_of, scalars_of
-from dpbench.seals import file_digest, seal, unseal
-from dpbench.sources import asides, cache, stored
+from dpbench.model.setting import Dataset
+from dpbench.sources import cache, stored
 from dpbench.sources.cache import Opened, OtherData, open_dataset
-from dpbench.sources.spec import DatasetSpec
-from dpbench.sources.stored import Damaged
+from dpbench.sources.stored import DamagedFolder
+from dpbench.storage.files import file_digest, temporary
+from dpbench.storage.seals import seal, unseal
 
-SPEC = DatasetSpec("visits", "cube", {"shape": "4x5x6", "density": 0.2, "largest": 40, "mean": 6.0}, 3)
+SPEC = Dataset("visits", "cube", {"shape": "4x5x6", "density": 0.2, "largest": 40, "mean": 6.0}, 3)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def test_no_accident_of_a_cached_folder_is_silent() -> None:
         name = "meta.json" if number % 2 else rng.choice(sorted(whole))
         if damage(folder / name, rng):
             headers += name.endswith(".npy") and (folder / name).read_bytes()[:128] != whole[name][:128]
-            with pytest.raises(Damaged, match=name if name == "meta.json" else "checksum of"):
+            with pytest.raises(DamagedFolder, match=name if name == "meta.json" else "checksum of"):
                 stored.load(folder, verify=True)
             seen += 1
         (folder / name).write_bytes(whole[name])
@@ -126,7 +127,7 @@ def test_the_fingerprint_is_that_of_the_files() -> None:
     opened = open_dataset(SPEC)
     sums = {name: file_digest(cache.folder(SPEC) / f"{name}.npy") for name in arrays_of(opened.data)}
     parts: list[Any] = ["contingency", scalars_of(opened.data), sums]
-    assert opened.fingerprint == fingerprints.digest(parts)
+    assert opened.fingerprint == identity.digest(parts)
 
 
 def test_another_type_in_a_header_is_seen_without_verifying() -> None:
@@ -187,62 +188,105 @@ def test_threads_build_once(own_cache: Path) -> None:
     assert len(found) == 8
 
 
+# Several processes on one new cache
+
+BUILDER = """
+import json, pathlib, sys, time
+import numpy as np
+from dpbench.model.setting import Dataset
+from dpbench.sources import cache
+role, spec, signals = sys.argv[1], Dataset(**json.loads(sys.argv[2])), pathlib.Path(sys.argv[3])
+
+def wait_for(*names):
+    until = time.monotonic() + 120
+    while not all((signals / name).exists() for name in names):
+        assert time.monotonic() < until, names
+        time.sleep(0.01)
+
+def after(function, signal, *awaited):
+    def called(*args, **kwargs):
+        (signals / signal).touch()
+        wait_for(*awaited)
+        return function(*args, **kwargs)
+    return called
+
+if role == "first":  # stores its folder when all others have built theirs, and opens it when they have stored theirs
+    np.save = after(np.save, "first-built", *(f"{name}-built" for name in sys.argv[4:]))
+    np.load = after(np.load, "first-stored", *(f"{name}-done" for name in sys.argv[4:]))
+else:  # has seen no folder, and stores one when the first has stored its own
+    np.save = after(np.save, f"{role}-built", "first-stored")
+try:
+    print(cache.open_dataset(spec).fingerprint)
+finally:
+    (signals / f"{role}-done").touch()
+"""
+
+
+def test_processes_that_build_at_once_agree(own_cache: Path, tmp_path: Path) -> None:
+    """All build, because none sees a folder; the others store theirs while the first opens its own."""
+    others = ["second", "third", "fourth"]
+    words = [json.dumps(SPEC.__dict__), str(tmp_path), *others]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUILDER, role, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for role in ["first", *others]
+    ]
+    answers = [process.communicate(timeout=180) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, [error for _, error in answers]
+    assert {answer.strip() for answer, _ in answers} == {open_dataset(SPEC).fingerprint}
+    assert [path.name for path in own_cache.iterdir()] == [cache.folder(SPEC).name]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_folder_that_is_replaced_while_it_is_opened_is_opened_again(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    """By another folder, or for a moment by none: it is not taken for damaged."""
+    good = facts(open_dataset(SPEC))
+    folder, load, said, calls = cache.folder(SPEC), stored.np.load, [], []
+
+    def replaced(path: Path, **options: Any) -> Any:
+        calls.append(path)
+        if len(calls) == 2:
+            if not gone:
+                shutil.copytree(folder, folder.with_name("copy"))
+            shutil.rmtree(folder)
+            if not gone:
+                folder.with_name("copy").rename(folder)
+        return load(path, **options)
+
+    monkeypatch.setattr(stored.np, "load", replaced)
+    assert facts(open_dataset(SPEC, say=said.append)) == good
+    assert said == ["building visits"] * gone
+    assert not list(own_cache.glob(".damaged-*"))
+
+
 # What is left aside
 
 
-def dead() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
-def test_leftovers_are_swept(own_cache: Path) -> None:
-    """Those of dead processes of this host at once, all others after a day; nothing of a living process."""
-    own_cache.mkdir(parents=True)
-    host = asides.host()
-
-    def make(name: str, hours: float = 0) -> str:
-        (own_cache / name).mkdir()
-        then = time.time() - hours * 3600
-        (own_cache / name / "counts.npy").write_bytes(b"")
-        os.utime(own_cache / name / "counts.npy", (then, then))
-        os.utime(own_cache / name, (then, then))
-        return name
-
-    kept = {
-        make(f".tmp-{host}-{os.getpid()}-00000000", 23),
-        make(f".tmp-elsewhere-{dead()}-00000001", 23),
-        make(f".damaged-{host}-{dead()}-00000002", 23),
-        make("somebodys", 1000),
-    }
-    make(f".tmp-{host}-{dead()}-00000003")
-    make(f".old-{host}-{dead()}-00000004")
-    make(".tmp-elsewhere-1-00000005", 25)
-    make(f".tmp-{host}-{os.getpid()}-00000006", 25)
-    make(f".damaged-{host}-{os.getpid()}-00000007", 25)
-    make(".tmp-12345-00000008", 25)
-    open_dataset(SPEC)
-    assert {path.name for path in own_cache.iterdir()} == kept | {cache.folder(SPEC).name}
-
-
 def test_killed_while_it_saves(own_cache: Path) -> None:
-    """kill -9 in the middle leaves a folder aside, no dataset; the next build sweeps it."""
+    """kill -9 in the middle leaves a folder aside, no dataset; a later build sweeps it."""
     code = """
 import json, os, signal, sys
 import numpy as np
 from dpbench.sources import cache
-from dpbench.sources.spec import DatasetSpec
-from dpbench.sources.stored import Damaged
+from dpbench.model.setting import Dataset
 save = np.save
 def killed(path, array):
     save(path, array)
     os.kill(os.getpid(), signal.SIGKILL)
 np.save = killed
-cache.open_dataset(DatasetSpec(**json.loads(sys.argv[1])))
+cache.open_dataset(Dataset(**json.loads(sys.argv[1])))
 """
     run = subprocess.run([sys.executable, "-c", code, json.dumps(SPEC.__dict__)], capture_output=True, check=False)
     assert run.returncode == -9, run.stderr
     (left,) = own_cache.iterdir()
-    assert left.name.startswith(f".tmp-{asides.host()}-")
+    assert left.name.startswith(temporary(own_cache).name.rpartition(f"-{os.getpid()}-")[0])
+    open_dataset(SPEC)
+    assert left.exists(), "it is young"
+    for path in (left, *left.iterdir()):
+        os.utime(path, (0, 0))
+    shutil.rmtree(cache.folder(SPEC))
     open_dataset(SPEC)
     assert [path.name for path in own_cache.iterdir()] == [cache.folder(SPEC).name]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dpbench.compare import calibration
 from dpbench.config import catalogue
 from dpbench.config.catalogue import options
 from dpbench.config.entries import dataset_of
 from dpbench.data import Data
+from dpbench.ranking import calibration
 from dpbench.sources import cards
 from dpbench.sources.cache import open_dataset
 
@@ -39,7 +39,7 @@ CARDS = {name: cards.load(name) for name in options("dataset")}
 
 def original(name: str, place: tuple[str, ...]) -> Data:
     entry = catalogue.dataset(name).from_files(real_data(*place))
-    return open_dataset(dataset_of(entry, "paper").spec).data
+    return open_dataset(dataset_of(entry, "paper")).data
 
 
 def digits(value: Any) -> int:

@@ -303,7 +303,7 @@ def test_get_shows_the_licence_first_and_the_run_finds_the_files(
     out = capsys.readouterr().out
     assert out.index("for research") < out.index("checksum sha256:" + known + " holds")
     assert "transactions is here now" in out
-    data = open_dataset(dataset_of(catalogue.dataset("transactions").from_files(), "smoke").spec).data
+    data = open_dataset(dataset_of(catalogue.dataset("transactions").from_files(), "smoke")).data
     assert data.rows == 60_000
     assert main(["data", "list"]) == 0
     assert re.search(r"transactions.*files.*fetched", capsys.readouterr().out)

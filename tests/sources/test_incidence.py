@@ -148,6 +148,7 @@ def test_small_sizes_keep_the_errors_of_lpa(name: str, scale: str) -> None:
     assert small == pytest.approx(paper, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke_is_quick(name: str) -> None:
     build(name, "smoke")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpbench.model.setting import Dataset
 from dpbench.sources import cache
 from dpbench.sources.cache import Opened, open_dataset
 from dpbench.sources.recording import recording
-from dpbench.sources.spec import DatasetSpec
 
 HEAD = """
 import gzip, os, pkgutil, sqlite3, sys
@@ -110,11 +112,11 @@ class Use:
     """Opens the dataset again and again; `said` is what was told the last time."""
 
     def __init__(self, **params: Any) -> None:
-        self.spec, self.said = DatasetSpec("mine", "mine.Mine", params), [""]
+        self.dataset, self.said = Dataset("mine", "mine.Mine", params), [""]
 
     def __call__(self) -> Opened:
         self.said = []
-        return open_dataset(self.spec, say=self.said.append)
+        return open_dataset(self.dataset, say=self.said.append)
 
     @property
     def counts(self) -> list[int]:
@@ -247,7 +249,7 @@ def test_what_does_not_count(place: Path) -> None:
     (place / "visits.csv").write_text("1\n")
     use = Use()
     assert use.counts == [1]
-    meta = cache.stored.read_meta(cache.folder(use.spec))
+    meta = cache.stored.read_meta(cache.folder(use.dataset))
     assert [(Path(one.path).name, one.made) for one in meta.files] == [("kept.txt", True), ("visits.csv", False)]
     (place / "kept.txt").write_text("changed by somebody")
     (place / "results" / "trials").mkdir(parents=True)
@@ -275,10 +277,10 @@ def test_expected_data_is_taken_though_its_file_changed(place: Path) -> None:
     use = Use()
     planned = use().fingerprint
     (place / "visits.csv").write_text("2\n")
-    assert open_dataset(use.spec, expected=planned).fingerprint == planned
+    assert open_dataset(use.dataset, expected=planned).fingerprint == planned
     assert use().fingerprint != planned
     with pytest.raises(cache.OtherData):
-        open_dataset(use.spec, expected=planned)
+        open_dataset(use.dataset, expected=planned)
 
 
 def test_only_the_building_thread_is_recorded(place: Path) -> None:
@@ -300,14 +302,14 @@ def test_a_source_on_top_of_another(place: Path) -> None:
         (place / "mine.py").read_text()
         + """
 from dpbench.sources.cache import open_dataset
-from dpbench.sources.spec import DatasetSpec
+from dpbench.model.setting import Dataset
 class Above(Source):
     def build(self, rng):
-        return open_dataset(DatasetSpec("below", "mine.Mine")).data
+        return open_dataset(Dataset("below", "mine.Mine")).data
 """
     )
     (place / "mine.py").write_text(code)
-    below, above = DatasetSpec("below", "mine.Mine"), DatasetSpec("above", "mine.Above")
+    below, above = Dataset("below", "mine.Mine"), Dataset("above", "mine.Above")
     for value in (1, 2):
         (place / "visits.csv").write_text(f"{value}\n")
         open_dataset(below)
@@ -317,7 +319,7 @@ class Above(Source):
 def test_a_reader_takes_what_comes_into_its_folder(write: Callable[..., Path], place: Path) -> None:
     """Files of the format count, a readme beside them does not."""
     path = write("work/training_set/mv_0000001.txt", "1:\n5,3,2005-12-26\n").parent
-    spec = DatasetSpec("netflix", "netflix_prize", {"path": str(path)})
+    spec = Dataset("netflix", "netflix_prize", {"path": str(path)})
     said: list[str] = []
     open_dataset(spec, say=said.append)
     write("work/training_set/readme.md", "words")
@@ -326,3 +328,62 @@ def test_a_reader_takes_what_comes_into_its_folder(write: Callable[..., Path], p
     write("work/training_set/mv_0000002.txt", "2:\n5,3,2005-12-26\n")
     assert open_dataset(spec, say=said.append).data.columns == 2
     assert said[1:] == ["building netflix again: mv_0000002.txt is new"]
+
+
+# Through the front door: new numbers when the file has other content, the same ones when it has not.
+
+MODULE = """
+from dataclasses import dataclass
+from dpbench.data import Incidence
+from dpbench.sources import Source
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Source):
+    def build(self, rng):
+        {body}
+        return Incidence.from_rows([[int(value)] for value in values], columns=50)
+"""
+DATASET = "mine: {kind: incidence, source: generator, generator: mine.Mine}\n"
+RUN = ("run", "--config-dir", "conf", "dataset=[mine]", "mechanism=[lpa]", "epsilon=[1]", "trials=2", "tracking=none")
+
+BODIES = {
+    "open": "values = open('visits.csv').read().split()",
+    "pandas": "import pandas; values = pandas.read_csv('visits.csv', header=None)[0]",
+    "loadtxt": "import numpy; values = numpy.loadtxt('visits.csv')",
+}
+
+
+@pytest.mark.parametrize("way", BODIES)
+def test_new_content_gives_new_numbers(
+    dpbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "conf" / "dataset").mkdir(parents=True)
+    (tmp_path / "conf" / "dataset" / "mine.yaml").write_text(DATASET)
+    (tmp_path / "mine.py").write_text(MODULE.replace("{body}", BODIES[way]))
+    visits = tmp_path / "visits.csv"
+
+    def run() -> tuple[int, int, str]:
+        """Trials computed and found, and what was said."""
+        ran = dpbench(*RUN, "scale=smoke", "runner.jobs=1", "figure=false")
+        output = ran.stdout + ran.stderr
+        assert ran.returncode == 0, output
+        numbers = re.search(r"(\d+) (?:trials )?computed, (\d+) found finished", output)
+        assert numbers, output
+        return int(numbers[1]), int(numbers[2]), output
+
+    visits.write_text("1\n2\n3\n")
+    first = run()
+    assert first[:2] == (2, 0)
+    assert "mine: own data, read from visits.csv" in first[2], "not: generated"
+    assert run()[:2] == (0, 2)
+    visits.write_text("1\n2\n2\n")
+    computed, finished, output = run()
+    assert (computed, finished) == (2, 0)
+    assert "building mine again: visits.csv changed" in output
+    os.utime(visits, (1, 1))
+    computed, finished, output = run()
+    assert (computed, finished) == (0, 2)
+    assert "building" not in output
+    visits.write_text("1\n2\n3\n")
+    assert run()[:2] == (0, 2)  # the trials of these very data are there

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpbench.data import Incidence
-from dpbench.sources.readers.own_table import Table
+from dpbench.sources.readers.own_table import TableReader
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*repeats and count once")]
 PAIRS, USERS, ITEMS = 10_000_000, 1_000_000, 200_000
@@ -42,9 +42,9 @@ def test_ten_million_pairs(form: str, pairs: tuple[np.ndarray, np.ndarray], tmp_
     path = written(tmp_path / "pairs.parquet", pairs, form)
     small = pd.DataFrame({"user": ["a", "a", "b"], "item": ["y", "x", "x"]})  # compiles the kernels
     small.to_parquet(tmp_path / "small.parquet")
-    Table(path=str(tmp_path / "small.parquet")).build(np.random.default_rng(0))
+    TableReader(path=str(tmp_path / "small.parquet")).build(np.random.default_rng(0))
     began = time.process_time()
-    table = Table(path=str(path)).build(np.random.default_rng(0))
+    table = TableReader(path=str(path)).build(np.random.default_rng(0))
     taken = time.process_time() - began
     frame = pd.read_parquet(path)
     began = time.process_time()

@@ -13,10 +13,10 @@ import pytest
 
 from dpbench.data import Contingency, Incidence, Records
 from dpbench.errors import UserError
+from dpbench.model.setting import Dataset
 from dpbench.sources.base import SkippedLines
 from dpbench.sources.cache import open_dataset
-from dpbench.sources.readers.own_table import Repeats, Table
-from dpbench.sources.spec import DatasetSpec
+from dpbench.sources.readers.own_table import Repeats, TableReader
 
 FRAME = pd.DataFrame(
     {
@@ -43,31 +43,31 @@ def put(path: Path) -> Path:
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet", "a.csv.gz", "a.tsv.gz", "a.parquet.gz"])
 def test_formats(name: str, tmp_path: Path) -> None:
     path = str(put(tmp_path / name))
-    data = Table(path=path, user="who", item="place").build(RNG)
+    data = TableReader(path=path, user="who", item="place").build(RNG)
     assert isinstance(data, Incidence)
     assert list(data.item_labels or ()) == ['Bar, "the"', "Café", "Inn"]
     assert (data.counts.tolist(), data.row_sizes.tolist()) == ([1, 1, 2], [2, 1, 1])
-    records = Table(path=path, user="who", item="place", context="day").build(RNG)
+    records = TableReader(path=path, user="who", item="place", context="day").build(RNG)
     assert isinstance(records, Records)
     assert records.context_labels == ("mon", "tue", "wed")
     assert records.edges.tolist() == [[0, 0, 1], [1, 0, 0], [1, 1, 0]]
-    table = Table(path=path, cell="place,day", count="n").build(RNG)
+    table = TableReader(path=path, cell="place,day", count="n").build(RNG)
     assert isinstance(table, Contingency)
     assert (table.shape, table.total, table.subset([2 * 3])) == ((3, 3), 10, 3)
 
 
 def test_numbers_as_cells(write: Callable[..., Path]) -> None:
     path = write("h.csv", "x,y,n\n0,1,5\n1,0,2\n0,1,1\n")
-    data = Table(path=str(path), cell="x,y", count="n", shape="2x3").build(RNG)
+    data = TableReader(path=str(path), cell="x,y", count="n", shape="2x3").build(RNG)
     assert (data.cells.tolist(), data.counts.tolist(), data.shape) == ([1, 3], [6, 2], (2, 3))  # type: ignore[attr-defined]
-    each = Table(path=str(path), cell="x", shape="2").build(RNG)
+    each = TableReader(path=str(path), cell="x", shape="2").build(RNG)
     assert each.counts.tolist() == [2, 1], "without a count every line is one"  # type: ignore[attr-defined]
 
 
 def test_columns_by_number_and_several_files(write: Callable[..., Path]) -> None:
     path = write("many/a.csv", "u1,x\nu2,y\n")
     write("many/b.csv", "u1,z\n")
-    data = Table(path=str(path.parent), user="1", item=2, header=False).build(RNG)  # type: ignore[arg-type]
+    data = TableReader(path=str(path.parent), user="1", item=2, header=False).build(RNG)  # type: ignore[arg-type]
     assert data.row_sizes.tolist() == [2, 1]  # type: ignore[attr-defined]
 
 
@@ -82,18 +82,18 @@ def test_files_that_store_words_and_numbers_differently(tmp_path: Path) -> None:
     (tmp_path / "words" / "d.csv").write_text("user,item\nb,z\n")
     (tmp_path / "words" / "e.csv").write_text("user,item\nc,x\nd,\n")
     with pytest.warns(SkippedLines), pytest.warns(Repeats, match="2 of 6 pairs"):
-        data = Table(path=str(tmp_path / "words"), on_bad_line="skip").build(RNG)
+        data = TableReader(path=str(tmp_path / "words"), on_bad_line="skip").build(RNG)
     assert (list(data.item_labels), data.counts.tolist()) == (["x", "y", "z"], [2, 1, 1])  # type: ignore[attr-defined]
     numbers = pd.DataFrame({"user": [1, 2], "item": [10, 9]})
     numbers.to_parquet(tmp_path / "numbers" / "a.parquet")
     (numbers + 1).astype("int16").to_parquet(tmp_path / "numbers" / "b.parquet")
     (numbers + 2).astype("float64").to_parquet(tmp_path / "numbers" / "c.parquet")
-    data = Table(path=str(tmp_path / "numbers")).build(RNG)
+    data = TableReader(path=str(tmp_path / "numbers")).build(RNG)
     assert list(data.item_labels) == ["9", "10", "11", "12"]  # type: ignore[attr-defined]
     words.to_parquet(tmp_path / "both" / "a.parquet")
     numbers.to_parquet(tmp_path / "both" / "b.parquet")
     with pytest.raises(UserError, match=r"both: the column 'user' holds .*string in a.parquet and int64 in b.parquet"):
-        Table(path=str(tmp_path / "both")).build(RNG)
+        TableReader(path=str(tmp_path / "both")).build(RNG)
 
 
 LINES = "user,item\na,1\n\nb,2\n"
@@ -133,7 +133,7 @@ LINES = "user,item\na,1\n\nb,2\n"
 def test_bad_files(name: str, text: str | bytes, options: dict, told: str, write: Callable[..., Path]) -> None:
     path = write(name, text)
     with pytest.raises(UserError) as error:
-        Table(path=str(path), **options).build(RNG)
+        TableReader(path=str(path), **options).build(RNG)
     assert told in str(error.value)
 
 
@@ -141,25 +141,25 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pd.DataFrame({"user": [1, 2, None], "item": ["x", None, "y"]}).to_parquet(path)
     with pytest.raises(UserError, match=r"row 3: user is empty"):
-        Table(path=str(path)).build(RNG)
+        TableReader(path=str(path)).build(RNG)
     with pytest.warns(SkippedLines, match="2 bad lines were skipped"):
-        assert Table(path=str(path), on_bad_line="skip").build(RNG).ones == 1  # type: ignore[attr-defined]
+        assert TableReader(path=str(path), on_bad_line="skip").build(RNG).ones == 1  # type: ignore[attr-defined]
 
 
 def test_bad_lines_are_left_out_where_asked(write: Callable[..., Path]) -> None:
     path = write("a.csv", LINES + "c\nd,\ne,1\n")
     with pytest.warns(SkippedLines, match=r"2 bad lines were skipped; the first: .*line 5"):
-        data = Table(path=str(path), on_bad_line="skip").build(RNG)
+        data = TableReader(path=str(path), on_bad_line="skip").build(RNG)
     assert data.counts.tolist() == [2, 1]  # type: ignore[attr-defined]
 
 
 def test_repeated_pairs_are_told(write: Callable[..., Path]) -> None:
     path = str(write("a.csv", LINES + "a,1\n"))
     with pytest.warns(Repeats, match="1 of 3 pairs are repeats and count once; kind=records keeps them"):
-        Table(path=path).build(RNG)
+        TableReader(path=path).build(RNG)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Table(path=path, kind="records").build(RNG).records == 3  # type: ignore[attr-defined]
+        assert TableReader(path=path, kind="records").build(RNG).records == 3  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -176,13 +176,13 @@ def test_repeated_pairs_are_told(write: Callable[..., Path]) -> None:
 )
 def test_wrong_options(options: dict, told: str) -> None:
     with pytest.raises(UserError) as error:
-        Table(path="a.csv", **options)
+        TableReader(path="a.csv", **options)
     assert told in str(error.value)
 
 
 def test_the_content_decides_the_cache(write: Callable[..., Path], own_cache: Path) -> None:
     path = write("a.csv", LINES)
-    spec = DatasetSpec("table", "table", {"path": str(path)})
+    spec = Dataset("table", "table", {"path": str(path)})
     said: list[str] = []
     first = open_dataset(spec, say=said.append)
     assert first.data.item_labels == ("1", "2")  # type: ignore[attr-defined]
@@ -194,5 +194,5 @@ def test_the_content_decides_the_cache(write: Callable[..., Path], own_cache: Pa
     assert second.fingerprint != first.fingerprint
     assert said[-1] == "building table again: a.csv changed"
     renamed = write("b.csv", LINES.replace("1", "7"))
-    other = open_dataset(DatasetSpec("table", "table", {"path": str(renamed)}))
+    other = open_dataset(Dataset("table", "table", {"path": str(renamed)}))
     assert other.fingerprint != first.fingerprint, "names of items are content"

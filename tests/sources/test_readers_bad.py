@@ -18,9 +18,9 @@ import pytest
 from dpbench.config.catalogue import DatasetEntry
 from dpbench.config.entries import dataset_of
 from dpbench.errors import UserError
+from dpbench.model.setting import Dataset
 from dpbench.sources import SOURCES, SkippedLines
 from dpbench.sources.cache import open_dataset
-from dpbench.sources.spec import DatasetSpec
 
 from support.formats import ADULT, CHECKINS, DOCWORD, GOOD, LODES, NETFLIX, RATINGS, TSMC, read, rows_of
 
@@ -365,16 +365,16 @@ def test_a_cut_bag_of_words_is_an_error_whatever_is_skipped(
 def test_nothing_is_cached_from_a_failed_read(write: Callable[..., Path], own_cache: Path) -> None:
     path = write("retail.dat", "1 2\nx\n")
     with pytest.raises(UserError, match="line 2"):
-        open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)}))
+        open_dataset(Dataset("transactions", "fimi", {"path": str(path)}))
     assert not [*own_cache.glob("data/*")]
     write("retail.dat", "1 2\n5\n")
-    assert open_dataset(DatasetSpec("transactions", "fimi", {"path": str(path)})).data.rows == 2
+    assert open_dataset(Dataset("transactions", "fimi", {"path": str(path)})).data.rows == 2
 
 
 def test_skipped_lines_are_told_again_from_the_cache(write: Callable[..., Path]) -> None:
     """Later users of the built data are told what is missing from it; good files give no message."""
     path = write("retail.dat", "1 2\nx\n3\ny\n")
-    spec = DatasetSpec("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
+    spec = Dataset("transactions", "fimi", {"path": str(path), "on_bad_line": "skip"})
     told = f"2 bad lines were skipped; the first: {path}, line 2: "
     with pytest.warns(SkippedLines) as first:
         fingerprint = open_dataset(spec).fingerprint

@@ -12,9 +12,9 @@ import pytest
 
 from dpbench.data import Contingency
 from dpbench.errors import UserError
+from dpbench.model.setting import Dataset
 from dpbench.sources.cache import open_dataset
 from dpbench.sources.readers import parsing
-from dpbench.sources.spec import DatasetSpec
 
 from naive import readers as naive
 from support.formats import ADULT, CHECKINS, HEADER, LODES, NETFLIX, TSMC, read, records_of, rows_of
@@ -218,7 +218,7 @@ def test_lodes_file() -> None:
 
 def test_second_use_comes_from_the_cache_until_the_file_changes(write: Callable[..., Path]) -> None:
     path = write("retail.dat", "1 2\n2 3\n")
-    spec = DatasetSpec("transactions", "fimi", {"path": str(path)})
+    spec = Dataset("transactions", "fimi", {"path": str(path)})
     said: list[str] = []
     first = open_dataset(spec, say=said.append)
     assert open_dataset(spec, say=said.append).fingerprint == first.fingerprint
@@ -229,8 +229,9 @@ def test_second_use_comes_from_the_cache_until_the_file_changes(write: Callable[
     assert again.fingerprint != first.fingerprint
 
 
+@pytest.mark.slow
 def test_a_large_ratings_file_is_fast(write: Callable[..., Path]) -> None:
-    """About a million lines in a second or two, from the cache in a fraction of that; there is slack for a busy machine.
+    """About a million lines in a second or two, from the cache in a fraction of that; of processor time.
     Compilation is outside, as it happens once a machine."""
     rng = np.random.default_rng(5)
     lines = 1_000_000
@@ -239,15 +240,15 @@ def test_a_large_ratings_file_is_fast(write: Callable[..., Path]) -> None:
     lines = 10 * part.count("\n")
     path = write("combined_data_1.txt", "".join(f"{movie}:\n{part}" for movie in range(1, 11)))
     read("netflix_prize", write("combined_data_2.txt", "1:\n1,1,2005-12-12\n"), kind="records")
-    spec = DatasetSpec("big", "netflix_prize", {"path": str(path), "kind": "records"})
-    began = time.perf_counter()
+    spec = Dataset("big", "netflix_prize", {"path": str(path), "kind": "records"})
+    began = time.process_time()
     data = open_dataset(spec).data
-    built = time.perf_counter() - began
+    built = time.process_time() - began
     assert data.records == lines
-    began = time.perf_counter()
+    began = time.process_time()
     open_dataset(spec)
     assert built < 5
-    assert time.perf_counter() - began < built / 3
+    assert time.process_time() - began < built / 3
 
 
 def test_people_and_jobs_by_single_attributes(write: Callable[..., Path]) -> None:

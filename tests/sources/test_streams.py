@@ -7,15 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from dpbench.codes import code_of
+from dpbench.code_reader import BUILDING
+from dpbench.identity import code_of
+from dpbench.model.setting import Dataset
 from dpbench.numerics import keyed
 from dpbench.numerics.hashing import Shuffle
-from dpbench.sources.cache import STREAMS, describe, make_source, open_dataset
-from dpbench.sources.spec import DatasetSpec
+from dpbench.sources.base import SOURCES
+from dpbench.sources.cache import describe, make_source, open_dataset
 from dpbench.sources.streams import data_stream
 from dpbench.tasks.base import TASKS
 
-SPEC = DatasetSpec("a", "gaussian", {"cells": 1000}, 1)
+SPEC = Dataset("a", "gaussian", {"cells": 1000}, 1)
 
 
 def first(rng: np.random.Generator) -> list[float]:
@@ -25,9 +27,9 @@ def first(rng: np.random.Generator) -> list[float]:
 def test_one_dataset_has_one_stream() -> None:
     """Its display name, and a default written out, change nothing."""
     for same in (
-        DatasetSpec("b", "gaussian", {"cells": 1000}, 1),
-        DatasetSpec("a", "gaussian", {"cells": 1000.0, "mean": make_source(SPEC).mean}, 1),
-        DatasetSpec("a", "dpbench.sources.generators.tables.GaussianTable", {"cells": 1000}, 1),
+        Dataset("b", "gaussian", {"cells": 1000}, 1),
+        Dataset("a", "gaussian", {"cells": 1000.0, "mean": make_source(SPEC).mean}, 1),
+        Dataset("a", "dpbench.sources.generators.tables.GaussianTable", {"cells": 1000}, 1),
     ):
         assert first(data_stream(describe(same))) == first(data_stream(describe(SPEC)))
 
@@ -35,9 +37,9 @@ def test_one_dataset_has_one_stream() -> None:
 def test_other_seeds_parameters_sources_and_uses_have_other_streams() -> None:
     streams = [
         data_stream(describe(SPEC)),
-        data_stream(describe(DatasetSpec("a", "gaussian", {"cells": 1000}, 2))),
-        data_stream(describe(DatasetSpec("a", "gaussian", {"cells": 1001}, 1))),
-        data_stream(describe(DatasetSpec("a", "cube", {}, 1))),
+        data_stream(describe(Dataset("a", "gaussian", {"cells": 1000}, 2))),
+        data_stream(describe(Dataset("a", "gaussian", {"cells": 1001}, 1))),
+        data_stream(describe(Dataset("a", "cube", {}, 1))),
         keyed.stream(1, "queries", "RangeQueries"),
         keyed.stream(1, "queries", "SubsetQueries"),
         keyed.stream(1, "data"),
@@ -61,7 +63,7 @@ GOLDEN = [0.30546437863585685, 0.853377732356144]
 
 def test_what_was_built_with_other_streams_is_built_again() -> None:
     """The code of the streams is part of the name of what the cache keeps."""
-    modules = code_of(STREAMS).modules
+    modules = code_of(SOURCES.get("gaussian"), files=BUILDING).modules
     assert {"dpbench.sources.streams", "dpbench.numerics.keyed"} <= set(modules)
 
 
@@ -70,7 +72,7 @@ def test_queries_do_not_know_where_the_data_are(seed: int, data_cache) -> None:
     """With the same seed for both, ranges of one cell once began on filled cells, and their truth was 5.5 times too
     large. Cells are filled or not by chance, so the mean truth is the mean count within four standard errors: a false
     alarm of 6e-5 each."""
-    data = open_dataset(DatasetSpec("small", "gaussian", {"cells": 20_000, "density": 0.05}, seed)).data
+    data = open_dataset(Dataset("small", "gaussian", {"cells": 20_000, "density": 0.05}, seed)).data
     for name in ("range_queries", "subset_queries"):
         task = TASKS.make(name, share=1e-5, queries=5000, seed=seed)
         truth = task.truth(data)

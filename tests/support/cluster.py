@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpbench.results.store import Store
+from dpbench.storage.store import Store
 
 from support.paths import ROOT, copy_package
 
@@ -62,11 +62,11 @@ def stored(results: Path) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).drop(columns="seconds") if frames else pd.DataFrame()
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{what} did not come about within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 class Cluster:
@@ -109,7 +109,7 @@ class Cluster:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some workers have other libraries, as they should
-            with Client(self.address, set_as_default=False, timeout=20) as client:
+            with Client(self.address, set_as_default=False, timeout=120) as client:
                 return set(client.nthreads())
 
     def _start(

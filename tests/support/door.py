@@ -103,7 +103,7 @@ class _Server:
         type(self)._running = None
         self.line.close()
         self.answers.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
 
 
 def _at_loading(env: Mapping[str, str]) -> dict[str, str]:

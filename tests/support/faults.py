@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import dpbench
-from dpbench.audit.finding import Finding
-from dpbench.audit.judge import Chosen, Options, by_test
-from dpbench.audit.replay import audit_by_replay
+from dpbench.auditing.judge import AuditedVariant, Options, by_test
+from dpbench.auditing.replay import audit_by_replay
+from dpbench.model.finding import Finding
 
 from support.planting import EPSILON, Change, altered, replaced
 
@@ -62,7 +62,7 @@ def audited(mechanism: Any, pairs: int = PAIRS) -> Finding:
     """What the audit says: by replay, or by its test of releases where there is nothing to replay."""
     finding = audit_by_replay(mechanism, EPSILON, pairs)
     if finding is None:
-        finding = by_test(Chosen(type(mechanism).__name__, mechanism), Options(epsilon=EPSILON), SECONDS)
+        finding = by_test(AuditedVariant(type(mechanism).__name__, mechanism), Options(epsilon=EPSILON), SECONDS)
     return finding
 
 

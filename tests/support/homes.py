@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpbench.results.run import Run
+from dpbench.model.run import Run
 
 from support.paths import ROOT
 

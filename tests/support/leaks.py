@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dpbench
-from dpbench.audit.finding import Pair
+from dpbench.auditing.neighbours import Neighbours
 
-ONE = Pair("0 and 1", 0.0, 1.0)  # type: ignore[arg-type]
+ONE = Neighbours("0 and 1", 0.0, 1.0)  # type: ignore[arg-type]
 """Neighbours of the simplest kind: a number that one row moves by 1."""
 
 
@@ -62,10 +62,10 @@ def sample_without_noise(patch: pytest.MonkeyPatch) -> Any:
 
 def dyadic_sensitivity(patch: pytest.MonkeyPatch) -> Any:
     """Noise for one node, where an individual is in one node of each level."""
-    from dpbench.mechanisms.sparse import base
+    from dpbench.mechanisms import tables
 
-    table = base._table
-    patch.setattr(base, "_table", lambda data, kind: dataclasses.replace(table(data, kind), sensitivity=1))
+    table = tables.table_of
+    patch.setattr(tables, "table_of", lambda data, kind: dataclasses.replace(table(data, kind), sensitivity=1))
     return dpbench.mechanism("geometric", transform="dyadic")
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.audit.finding import Finding
-from dpbench.audit.replay import audit_by_replay
+from dpbench.auditing.replay import audit_by_replay
+from dpbench.model.finding import Finding
 
 EPSILON = 1.0
 

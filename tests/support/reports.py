@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from dpbench import seals
+from dpbench.storage import seals
 
 from support.door import dpbench
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from dpbench.results.run import DatasetUse, Run, Setting, Variant
+from dpbench.model.run import Dataset, Run, Setting, Variant
 
 
-def dataset(name: str, params: Mapping[str, Any] | None = None, *, original: bool = False) -> DatasetUse:
-    return DatasetUse(name, "incidence", "incidence", params or {}, original=original)
+def dataset(name: str, params: Mapping[str, Any] | None = None, *, original: bool = False) -> Dataset:
+    return Dataset(name, "incidence", params or {}, kind="incidence", original=original)
 
 
 def run(
-    name: str, datasets: Iterable[DatasetUse], labels: Iterable[tuple[str, Mapping[str, Any]]] = (), **more: Any
+    name: str, datasets: Iterable[Dataset], labels: Iterable[tuple[str, Mapping[str, Any]]] = (), **more: Any
 ) -> Run:
     """A run with these datasets: one setting for each, or one for each (id, labels of a cell)."""
     known = {use.name: use for use in datasets}

@@ -94,13 +94,13 @@ class Slurm:
         options = [f"--{name}={path}" for name, path in places.items()]
         sockets = f"--socket={self.folder}/munge.socket"
         self._start("munged", "munged", "--foreground", "--force", f"--key-file={key}", sockets, *options)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while not (self.folder / "munge.socket").exists():
             assert time.monotonic() < end, self.logs()
             time.sleep(0.05)
 
     def _until_idle(self) -> None:
-        end = time.monotonic() + 40
+        end = time.monotonic() + 120
         while "idle" not in self.call("sinfo", "--noheader", "--format=%t", check=False):
             assert time.monotonic() < end, self.logs()
             time.sleep(0.2)
@@ -115,7 +115,7 @@ class Slurm:
     def call(self, *command: str, cwd: Path | None = None, check: bool = True, **environment: str) -> str:
         """What a command of Slurm's prints."""
         everything = os.environ | self.environment | environment
-        done = subprocess.run(command, cwd=cwd, env=everything, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=cwd, env=everything, capture_output=True, text=True, timeout=300)
         assert not check or done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
 
@@ -124,7 +124,7 @@ class Slurm:
         lines = self.call("squeue", "--noheader", "--array", "--format=%i %T").splitlines()
         return dict(line.split() for line in lines)
 
-    def until_over(self, seconds: float = 120) -> None:
+    def until_over(self, seconds: float = 300) -> None:
         """Wait until the queue is empty."""
         end = time.monotonic() + seconds
         while self.jobs():

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpbench.results.environment import Environment
-from dpbench.results.run import DatasetUse, Run, Setting, Variant
-from dpbench.results.store import Store
+from dpbench.model.environment import Environment
+from dpbench.model.run import Dataset, Run, Setting, Variant
+from dpbench.storage.store import Store
 
 
 def name_of(number: int) -> str:
@@ -41,7 +41,7 @@ def rows(trials: Iterable[int], number: int = 0, *, seconds: float = 0.25) -> li
 
 
 def setting(number: int = 0, *, original: bool = False, dataset: str = "small", mechanism: str = "lpa") -> Setting:
-    use = DatasetUse(
+    use = Dataset(
         name=dataset,
         kind="incidence",
         source="zipf",

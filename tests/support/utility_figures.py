@@ -22,7 +22,7 @@ class FigureFault:
 
 
 def summarised(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Plant:
-    return at("results.frame:summarise", lambda right, *given: change(right(*given)))
+    return at("storage.frame:summarise", lambda right, *given: change(right(*given)))
 
 
 def scripted(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Plant:

@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpbench.check.baselines import CellNumbers, Numbers
-from dpbench.tasks.base import Metric
+from dpbench.gate.baselines import CellNumbers, ExperimentNumbers
+from dpbench.model.metric import Metric
 
 
-def nature(task: str, metric: str) -> Metric:
+def declared(task: str, metric: str) -> Metric:
     direction = {"mae": -1, "mse": -1, "noise": -1, "precision": 1}.get(metric, 0)
     better = {-1: "lower", 1: "higher", 0: "neither"}[direction]
     return Metric(metric, "", better, noiseless=metric in ("noise", "rows"))
 
 
-def suite(seed: int, cells: int = 20, trials: int = 6, factor: float = 1.0, noise: float = 0.1) -> dict[str, Numbers]:
+def suite(
+    seed: int, cells: int = 20, trials: int = 6, factor: float = 1.0, noise: float = 0.1
+) -> dict[str, ExperimentNumbers]:
     rng = np.random.default_rng(seed)
     found = {}
     for i in range(cells):
@@ -28,10 +30,12 @@ def suite(seed: int, cells: int = 20, trials: int = 6, factor: float = 1.0, nois
             "signed": list(rng.normal(0, 1, trials)),
         }
         found[f"k{i}"] = CellNumbers({"dataset": f"d{i}", "mechanism": "lpa", "epsilon": 1, "task": "t"}, "t", values)
-    return {"x/fig": Numbers("x/fig", found, trials=trials)}
+    return {"x/fig": ExperimentNumbers("x/fig", found, trials=trials)}
 
 
-def moved(change: Callable[[list[float]], list[float]], metric: str = "mae", cells: int = 20) -> dict[str, Numbers]:
+def moved(
+    change: Callable[[list[float]], list[float]], metric: str = "mae", cells: int = 20
+) -> dict[str, ExperimentNumbers]:
     """The suite of seed 0 with one metric changed in its first cells."""
     body = suite(0)["x/fig"]
     changed = dict(body.cells)
@@ -41,6 +45,8 @@ def moved(change: Callable[[list[float]], list[float]], metric: str = "mae", cel
     return {"x/fig": replace(body, cells=changed)}
 
 
-def one_trial(**values: float) -> dict[str, Numbers]:
+def one_trial(**values: float) -> dict[str, ExperimentNumbers]:
     labels = {"dataset": "d", "mechanism": "m", "epsilon": 1, "task": "t"}
-    return {"x/table": Numbers("x/table", {"k": CellNumbers(labels, "t", {n: [v] for n, v in values.items()})})}
+    return {
+        "x/table": ExperimentNumbers("x/table", {"k": CellNumbers(labels, "t", {n: [v] for n, v in values.items()})})
+    }

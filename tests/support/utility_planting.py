@@ -16,16 +16,15 @@ from typing import Any
 
 import pytest
 
-from dpbench.check.account import failing
-from dpbench.check.baselines import Numbers, per_cell
-from dpbench.check.comparison import compare
-from dpbench.check.entries import Comparison, natures
-from dpbench.check.measure import collect
 from dpbench.config.compose import compose
 from dpbench.engine import worker
+from dpbench.engine.execute import execute_one
 from dpbench.engine.plan import Plan, make_plan
-from dpbench.engine.runner import execute
-from dpbench.results.store import Store
+from dpbench.gate.baselines import ExperimentNumbers, per_cell
+from dpbench.gate.comparison import compare
+from dpbench.gate.entries import UtilityComparison, metrics_of_tasks
+from dpbench.gate.measure import collect
+from dpbench.gate.outcome import failing
 
 from support.planting import less
 
@@ -99,14 +98,14 @@ class Bench:
     """Runs parts of experiments with and without faults. Sound runs are kept."""
 
     folder: Path
-    sound: dict[tuple[Where, int], dict[str, Numbers]] = field(default_factory=dict)
+    sound: dict[tuple[Where, int], dict[str, ExperimentNumbers]] = field(default_factory=dict)
 
-    def reference(self, where: Where, seed: int = 0) -> dict[str, Numbers]:
+    def reference(self, where: Where, seed: int = 0) -> dict[str, ExperimentNumbers]:
         if (where, seed) not in self.sound:
             self.sound[where, seed] = self.run(where, seed)
         return self.sound[where, seed]
 
-    def run(self, where: Where, seed: int, times: int = 1) -> dict[str, Numbers]:
+    def run(self, where: Where, seed: int, times: int = 1) -> dict[str, ExperimentNumbers]:
         """The numbers of these experiments as the code is now, with `times` as many trials as the baselines have.
 
         Nothing that sound code remembered is used.
@@ -116,9 +115,9 @@ class Bench:
         for experiment, mechanisms in where:
             results = self.folder / "results"
             plan = _planned(experiment, mechanisms, seed, results, times)
-            result = execute(plan, Store(results))
+            result = execute_one(plan)
             assert not result.failed, next(iter(result.failures.values()))[0].error
-            found[experiment] = collect(plan, result)  # without its figure, which needs all mechanisms
+            found[experiment] = collect(result)  # without its figure, which needs all mechanisms
             shutil.rmtree(results, ignore_errors=True)
         worker._opened.cache_clear()
         return found
@@ -134,22 +133,24 @@ def _planned(experiment: str, mechanisms: tuple[str, ...], seed: int, results: P
     return replace(plan, run=replace(plan.run, settings=plan.run.settings[::step]))
 
 
-Suite = Mapping[str, Numbers]
+Suite = Mapping[str, ExperimentNumbers]
 
 
 def judged(
     old: Suite, new: Suite, *, same_seed: bool, rest: tuple[Suite, Suite] = ({}, {}), fault: UtilityFault | None = None
-) -> Comparison:
+) -> UtilityComparison:
     """What `check` says. `rest`: the whole suite, sound, before and now: as many tests are made as in a whole check. Cells
     of it that the fault would have moved are left out."""
     if fault is not None:
         touched = {mechanism for _, mechanisms in fault.where for mechanism in mechanisms}
         before, now = (_without(suite, {*old}, touched, fault.tasks) for suite in rest)
         old, new = {**before, **old}, {**now, **new}
-    return compare(old, new, natures(), same_seed=same_seed)
+    return compare(old, new, metrics_of_tasks(), same_seed=same_seed)
 
 
-def _without(suite: Suite, experiments: Iterable[str], mechanisms: set[str], tasks: bool) -> dict[str, Numbers]:
+def _without(
+    suite: Suite, experiments: Iterable[str], mechanisms: set[str], tasks: bool
+) -> dict[str, ExperimentNumbers]:
     found = {}
     for name, numbers in suite.items():
         if name in experiments and tasks:
@@ -159,7 +160,7 @@ def _without(suite: Suite, experiments: Iterable[str], mechanisms: set[str], tas
     return found
 
 
-def part(numbers: Numbers, first: int, trials: int) -> Numbers:
+def part(numbers: ExperimentNumbers, first: int, trials: int) -> ExperimentNumbers:
     """Some trials of a long run, as if they were a run of their own. `first` is even: pairs of trials stay together."""
 
     def cut(name: str, values: list[Any]) -> list[Any]:

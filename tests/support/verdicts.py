@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpbench.claims.cells import Cell
+from dpbench.claims.cells import CellTrials
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import Claim
+from dpbench.claims.ledger import check
+from dpbench.model.claim import Claim
 
 from support import runs
 from support.runs import run
@@ -16,15 +17,15 @@ from support.runs import run
 LN2 = float(np.log(2))
 
 
-def cell(labels: dict, **values: object) -> Cell:
+def cell(labels: dict, **values: object) -> CellTrials:
     name = ",".join(f"{k}={v}" for k, v in labels.items())
-    return Cell(name, labels, {k: np.atleast_1d(np.array(v, dtype=float)) for k, v in values.items()})
+    return CellTrials(name, labels, {k: np.atleast_1d(np.array(v, dtype=float)) for k, v in values.items()})
 
 
 class Stored(Judge):
     """A judge of cells in memory."""
 
-    def __init__(self, cells: list[Cell], scale: str = "laptop") -> None:
+    def __init__(self, cells: list[CellTrials], scale: str = "laptop") -> None:
         self.runs = {"x/fig": run("x/fig", [runs.dataset("real", original=True), runs.dataset("one")], scale=scale)}
         self._cells = {"x/fig": cells}
         self.each = dict(self.runs)
@@ -33,10 +34,12 @@ class Stored(Judge):
 
 def claim(**given: object) -> Claim:
     entry = {"id": "x/c", "paper": "x", "place": "Figure 1", "says": "so", "experiment": "x/fig"} | given
-    return Claim(**entry)  # type: ignore[arg-type]
+    made = Claim(**entry)  # type: ignore[arg-type]
+    check(made)
+    return made
 
 
-def ratio_cells(ratios: dict[str, float], spread: float, trials: int = 20) -> list[Cell]:
+def ratio_cells(ratios: dict[str, float], spread: float, trials: int = 20) -> list[CellTrials]:
     noise = np.linspace(-1, 1, trials) * spread
     parts = []
     for dataset, ratio in ratios.items():
@@ -51,7 +54,9 @@ RATIO = {"measure": "mae(mechanism=gs) / mae(mechanism=lpa)", "expect": "< 1"}
 def run_of_fig9(ratios: dict[str, float], epsilons: tuple[float, ...] = (0.1, LN2, float(np.log(3)))) -> Judge:
     """A run of gs/fig9, whose own datasets and budgets are known, with some of them."""
     cells = [
-        Cell(f"{c.id},{e}", {**c.labels, "epsilon": e}, c.values) for e in epsilons for c in ratio_cells(ratios, 0.05)
+        CellTrials(f"{c.id},{e}", {**c.labels, "epsilon": e}, c.values)
+        for e in epsilons
+        for c in ratio_cells(ratios, 0.05)
     ]
     judge = Stored(cells)
     judge.runs = {"gs/fig9": run("gs/fig9", [runs.dataset(name) for name in ratios], scale="paper")}

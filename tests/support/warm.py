@@ -13,12 +13,12 @@ import sys
 from typing import Any
 
 LIBRARIES = ("hydra", "joblib", "matplotlib.pyplot", "numba", "pandas", "pyarrow.parquet", "rich.table", "scipy.stats")
-PACKAGES = ("cli", "engine", "results", "mechanisms", "sources", "tasks", "figures", "report", "claims", "audit")
+PACKAGES = ("cli", "engine", "storage", "mechanisms", "sources", "tasks", "figures", "report", "claims", "auditing")
 ABSENT = ("dpbench.engine.cluster", "dpbench.engine.connect", "dpbench.engine.slurm")  # they need Dask
 
 
 def load() -> None:
-    from dpbench.codes import graph
+    from dpbench import identity
 
     for name in LIBRARIES:
         importlib.import_module(name)
@@ -27,8 +27,7 @@ def load() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if module.name not in ABSENT:
                 importlib.import_module(module.name)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "dpbench"]:
-        graph._facts(name)  # the text of our modules, which every plan reads
+    identity.code_of(files=["**/*.py"])  # the text of our modules, which every plan reads
     gc.collect()
     gc.freeze()
 

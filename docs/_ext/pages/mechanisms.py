@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dpbench.config import catalogue
 from dpbench.mechanisms.base import MECHANISMS, Mechanism
-from dpbench.report.gather import PAPERS
+from dpbench.report.papers import PAPERS
 from pages.markdown import first_sentence, page, plain, table, toctree
 from pages.papers import experiment_link, heading
 

@@ -9,14 +9,16 @@ from functools import cache
 from pathlib import Path
 
 from dpbench.claims.judge import Judge
-from dpbench.claims.ledger import UNTESTABLE, ledger
-from dpbench.claims.verdicts import Verdict, tally
+from dpbench.claims.ledger import ledger
+from dpbench.claims.verdicts import tally
 from dpbench.config import catalogue
 from dpbench.figures.draw import CannotDraw, draw_record
+from dpbench.model.claim import UNTESTABLE
+from dpbench.model.verdict import Verdict
 from dpbench.paths import EXPERIMENTS, RECORD
-from dpbench.report.gather import COMPARED, PAPERS
+from dpbench.report.papers import COMPARED, PAPERS
 from dpbench.report.text import expected
-from dpbench.results import record
+from dpbench.storage import record
 from pages.markdown import page, plain, table, toctree
 
 ABOUT = Path(__file__).resolve().parents[2] / "about"

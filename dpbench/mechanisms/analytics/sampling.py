@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dpbench.data import ColumnData, Counts, Incidence, Records, Sample
 from dpbench.data.stages import Stage, known
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.analytics import _samples as samples
-from dpbench.mechanisms.base import Mechanism
+from dpbench.mechanisms.base import Choices, Mechanism
 from dpbench.numerics.sample_error import sample_mse
 from dpbench.privacy import Budget, Noise
 
@@ -42,6 +42,8 @@ class SRA(Mechanism, name="sra"):
 
     paper, place = "analytics", "Section 4.1, Algorithm 1"
     kinds = ("records", "incidence")
+    label, look = "SRA", 6
+    audited = ({"l": 1}, {"l": 3}, {"l": 2, "item_share": 0.3}, {"l": 2, "per_query": True})
 
     def __post_init__(self) -> None:
         positive("l", self.l, whole=True)
@@ -82,6 +84,8 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
 
     paper, place = "analytics", "Section 4.2, Algorithm 2, lines 1 to 7"
     kinds = ("records", "incidence")
+    label = "HPA's popularity"
+    audited: ClassVar[Choices] = ({"d": 1}, {"d": 3, "popularity_share": 0.9}, {}, {"d": 2, "popularity_noise": 0.1})
 
     def __post_init__(self) -> None:
         if self.d is not None:
@@ -148,6 +152,14 @@ class HPA(HPAPopularity, name="hpa"):
     """A reading of the paper's experiments: items and edges each get all the budget that popularity leaves, not half of it."""
 
     place = "Section 4.2, Algorithm 2"
+    label, look = "HPA", 7
+    audited = (
+        {"d": 1, "l": 2},
+        {"d": 2, "l": 1, "popularity_share": 0.5, "item_share": 0.2},
+        {"l": 2},
+        {"d": 1, "l": 2, "per_query": True},
+        {"d": 2, "l": 1, "popularity_noise": 0.1},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -31,6 +31,9 @@ class ClippedLaplace(Clipped, name="clipped_laplace"):
     The norm is |x|₁ and C = m. The choice targets the m that t = d/ε' rows exceed.
     """
 
+    label, look = "Clipped Laplace", 15
+    audited = ({"bound": 3}, {"bound": 60, "share": 0.5}, {"m": 2}, {"bound": 5, "ratio": 2.0}, {})
+
     def sizes(self, columns: ColumnData) -> np.ndarray:
         """|x|₁."""
         return columns.row_sizes
@@ -74,6 +77,9 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
     The norm is |x|₂, and t = d σ₁ √(2/π). A row of zeros and ones above C saves its √|x|₁, and what rows save moves by
     that. It counts as R at most, so that the choice stays `SURE`.
     """
+
+    label, look = "Clipped Gaussian", 16
+    audited = ({"bound": 3}, {"bound": 60, "share": 0.5}, {"m": 2, "delta": 0.01}, {})
 
     def inexact(self) -> str:
         return "exact Gaussian noise is for whole numbers, and the counts of weighted rows are not whole"

@@ -32,6 +32,7 @@ class KNormCounts(ColumnMechanism, name="knorm_counts"):
     paper = "Joseph, Yu: Some Constructions of Private, Efficient, and Optimal K-Norm and Elliptic Gaussian Noise, COLT 2024"
     place = "the count problem: K-norm mechanism and its sampler"
     kinds = ("incidence", "records")
+    label, look = "K-norm", 13
 
     def unfit(self, data: Any) -> str:
         return super().unfit(data) or _repeated(data)
@@ -56,6 +57,8 @@ class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
     paper = "Lebeda: Better Gaussian Mechanism using Correlated Noise, SOSA 2025"
     place = "Algorithm 1; with a bound, the elliptic Gaussian of Joseph and Yu, COLT 2024"
     kinds = ("incidence", "records")
+    label, look = "Correlated Gaussian", 14
+    audited = ({}, {"bound": 3}, {"bound": 1}, {"bound": 6, "delta": 0.01})
 
     bound: int | None = None
     """Declared size k of the largest row. None: d, as no row holds more columns than there are."""

@@ -46,6 +46,8 @@ class FPA(Bounded, name="fpa"):
     paper, place = "gs", "Theorem 2, Appendix A"
     kinds = ("incidence", "records")
     reconstructed = "how noise enters complex coefficients: independently in real and imaginary parts"
+    label, look = "FPA", 1
+    audited = ({"bound": 3, "rho": 1}, {"bound": 3, "rho": 2}, {"bound": 3}, {"rho": 1})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpbench.data import Incidence, TopK
 from dpbench.errors import UserError, positive
+from dpbench.mechanisms.base import Choices
 from dpbench.mechanisms.baselines._gumbel import GumbelRanking, zcdp_rate
 from dpbench.mechanisms.baselines.base import check_delta
 from dpbench.mechanisms.baselines.modern import TopKMechanism
@@ -25,6 +27,8 @@ class GumbelTopK(TopKMechanism, name="gumbel_topk"):
 
     paper = "Durfee, Rogers: Practical Differentially Private Top-k Selection with Pay-what-you-get Composition, NeurIPS 2019"
     place = "Section 4, one-shot Gumbel noise"
+    label, look = "Gumbel top-K", 21
+    audited: ClassVar[Choices] = ({"k": 1}, {"k": 2}, {"k": 3})
 
     def rate(self, epsilon: float) -> float:
         """e₀, the budget of one round; the noise has scale 1/e₀."""
@@ -44,6 +48,8 @@ class GumbelTopKDelta(GumbelTopK, name="gumbel_topk_delta"):
 
     place = "Section 4, one-shot Gumbel noise; composed by Cesar and Rogers, ALT 2021"
     privacy = "(ε, δ)"
+    label, look = "Gumbel top-K (ε, δ)", 22
+    audited = ({"k": 1}, {"k": 2, "delta": 0.01}, {"k": 3}, {"k": 3, "delta": 0.001})
 
     delta: float = 1e-6
     """δ, the chance of an output that tells more than ε."""
@@ -68,6 +74,13 @@ class GumbelTopKUnknown(TopKMechanism, name="gumbel_topk_unknown"):
     paper = GumbelTopK.paper
     place = "Algorithm 1, LimitDom, without a bound on rows"
     privacy = "(ε, δ)"
+    label, look = "Gumbel top-K, unknown domain", 23
+    audited = (
+        {"k": 1, "reach": 2},
+        {"k": 2, "reach": 3, "delta": 0.01},
+        {"k": 3, "reach": 3, "delta": 0.0001},
+        {"k": 2, "reach": 9},
+    )
 
     delta: float = 1e-6
     """δ, the chance of an output that tells more than ε."""

@@ -25,6 +25,9 @@ class LPA(Bounded, name="lpa"):
 
     paper, place = "gs", "Theorem 1"
     kinds = ("incidence", "records")
+    label, look = "LPA", 0
+    family = "trivial"
+    audited = ({"bound": 3}, {"bound": 1}, {})
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         scale = self.sensitivity(columns) / epsilon
@@ -44,6 +47,9 @@ class ALPA(Bounded, name="alpa"):
     """
 
     paper, place = "sensitivity", "Section 3.2"
+    label, look = "ALPA", 5
+    family = "trivial"
+    audited = ({}, {"bound": 3})
 
     def not_private(self) -> str:
         return ""
@@ -69,6 +75,8 @@ class Zero(ColumnMechanism, name="zero"):
     paper, place = "none", "the floor of relative errors"
     kinds = ("incidence", "records", "contingency")
     neighbours = "any two datasets"
+    label, look = "Zero", 17
+    family = "trivial"
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts | Entries:  # type: ignore[override]
         if not isinstance(data, Contingency):

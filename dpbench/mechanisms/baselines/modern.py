@@ -28,6 +28,7 @@ class LInfinity(ColumnMechanism, name="linf"):
 
     paper = "Hardt, Talwar: On the Geometry of Differential Privacy, STOC 2010"
     place = "Section 4, the K-norm mechanism, for the l∞ ball"
+    label, look = "l∞", 11
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         return Counts(counts=noise.ball(columns.counts, norm="inf", epsilon=epsilon), stages=())
@@ -47,6 +48,8 @@ class Gaussian(GaussianNoise, name="gaussian"):
 
     paper = "Balle, Wang: Improving the Gaussian Mechanism for Differential Privacy, ICML 2018"
     place = "Theorem 8, Algorithm 1"
+    label, look = "Gaussian", 12
+    audited = ({"bound": 3}, {"bound": 3, "delta": 0.01}, {})
 
     def sigma(self, columns: ColumnData, epsilon: float, form: str = "float") -> float:
         """σ for a form of noise (float or exact)."""
@@ -99,6 +102,8 @@ class PermuteAndFlip(TopKMechanism, name="pf_peeling"):
 
     paper = "McKenna, Sheldon: Permute-and-Flip, NeurIPS 2020"
     place = "Algorithm 1, as report-noisy-max with exponential noise (Ding et al., 2021)"
+    label, look = "PF peeling", 18
+    audited = ({"k": 1}, {"k": 2}, {"k": 3})
 
     def publish(self, data: Incidence, epsilon: float, noise: Noise) -> TopK:
         top = noise.draw(Peeling(*self.falling(data), int(self.k), self.k / epsilon))
@@ -114,6 +119,8 @@ class JointTopK(TopKMechanism, name="joint_topk"):
 
     paper = "Gillenwater, Joseph, Muñoz Medina, Ribero: A Joint Exponential Mechanism for Top-k, ICML 2022"
     place = "Algorithm 1; equal counts drawn together instead of their tie-breaking"
+    label, look = "Joint top-K", 20
+    audited = ({"k": 1}, {"k": 2}, {"k": 3})
 
     def publish(self, data: Incidence, epsilon: float, noise: Noise) -> TopK:
         law = data.memo(("joint", int(self.k), epsilon), lambda: Joint(*self.falling(data), int(self.k), epsilon))

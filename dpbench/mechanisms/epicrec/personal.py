@@ -57,6 +57,8 @@ class LaplaceCategories(Personal, name="laplace_categories"):
     """The plain baseline: each category aggregate plus Lap(Δ/ε), Δ the most categories of one item (Theorem 1)."""
 
     place = "Theorem 1"
+    label, look = "Laplace", 1
+    audited = ({}, {"user": 0})
 
     def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
         user, z = self.pick(data, noise), self.plain(data, epsilon)
@@ -78,6 +80,8 @@ class SDPDP(Personal, name="s_dpdp"):
 
     place = "Section 4.3, Algorithm 1"
     reconstructed = "which of the equally good relaxed solutions is rounded"
+    label, look = "S-DPDP", 0
+    audited = ({}, {"user": 0, "calibrated": False})
 
     calibrated: bool = True
     """Phase 1 as the paper has it; False: plain noise (the same for every category) and phase 2 only."""
@@ -122,6 +126,8 @@ class SPBQ(SDPDP, name="s_pbq"):
 
     place = "Section 4.4"
     reconstructed = "the grid of budgets, the tolerance, and the expected noise as utility loss"
+    label, look = "S-PBQ", 2
+    audited = ({}, {"step": 0.5, "tolerance": 5.0})
 
     step: float = 0.1
     """Step of the grid of budgets, and its first value."""

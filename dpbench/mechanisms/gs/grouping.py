@@ -15,7 +15,7 @@ import numpy as np
 from dpbench.data import ColumnData, Counts
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
-from dpbench.mechanisms.base import Bounded
+from dpbench.mechanisms.base import Bounded, Choices
 from dpbench.mechanisms.gs._grouping import averages_of, group_sums, spread
 from dpbench.mechanisms.gs._sampling import ones_of, row_rate, sample_columns
 from dpbench.mechanisms.gs._tuning import best_group_size, estimated_l1
@@ -92,6 +92,8 @@ class GSR(Grouped, name="gs_r"):
 
     place = "Section 3.1, Figure 2"
     share = 1.0
+    label, look = "GS-R", 3
+    audited = ({"bound": 3}, {"bound": 1}, {})
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         w = min(self.sensitivity(columns), columns.columns)  # Δ₁(Q), Line 1
@@ -110,6 +112,14 @@ class GSS(Grouped, name="gs_s"):
     """How D_s is drawn: one 1 of every row (column), a few whole rows (row), or everything under more noise (none)."""
 
     place = "Section 3.2, Figure 4"
+    label, look = "GS-S", 4
+    audited = (
+        {"bound": 3, "sampling": "column"},
+        {"bound": 3, "sampling": "row"},
+        {"bound": 3, "sampling": "none"},
+        {"bound": 1, "sampling": "row"},
+        {},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,6 +149,16 @@ class GS(Grouped, name="gs"):
     place = "Section 3.3, Figure 6"
     kinds = ("incidence", "records")
     reconstructed = 'c̃ = t_s with sampling="none": the text scales a sample up by Δ, and all of D is no sample'
+    label, look = "GS", 2
+    audited: ClassVar[Choices] = (
+        {"bound": 3, "sampling": "column"},
+        {"bound": 3, "sampling": "row"},
+        {"bound": 3, "sampling": "none"},
+        {"bound": 2, "w": 1},
+        {"bound": 3, "scale_up": 1.5},
+        {"bound": 3, "scale_up": "mean_row"},
+        {},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -210,6 +230,8 @@ class GSMean(GS, name="gs_mean"):
     """
 
     preset_of = GS
+    label, look = "GS (mean row)", 10
+    audited = ({"bound": 3}, {"bound": 3, "sampling": "row"}, {})
     scale_up: float | str = "mean_row"
 
 
@@ -229,6 +251,8 @@ class GSPrivate(Grouped, name="gs_private"):
     place = "Section 3.3, Figure 6, Line 4"
     kinds = ("incidence", "records")
     reconstructed = "what the sample is multiplied by: a mean row under noise of its own"
+    label, look = "GS (private mean)", 19
+    audited = ({"bound": 3}, {"bound": 3, "sampling": "row"}, {"bound": 1, "mean_share": 0.5}, {})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,6 +28,8 @@ class GSSizes(Grouped, name="gs_sizes"):
 
     place = "Section 5, Figure 8"
     kinds = ("incidence", "records")
+    label, look = "GS (every size)", 24
+    audited = ({"bound": 3}, {})
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         delta, scale = self.sensitivity(columns), self.scale(columns, epsilon, 1)
@@ -66,6 +68,8 @@ class GSOptimal(Grouped, name="gs_optimal"):
 
     place = "Section 3.2"
     share = 1.0
+    label, look = "Optimal groups", 25
+    audited = ({"bound": 3}, {})
 
     def not_private(self) -> str:
         return "the groups are made from the true counts"

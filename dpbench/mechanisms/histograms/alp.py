@@ -15,7 +15,7 @@ from dpbench.data.summary import Entries, Projected
 from dpbench.errors import positive
 from dpbench.mechanisms.histograms._projection import Projection, flip_probability
 from dpbench.mechanisms.histograms.base import Histogram
-from dpbench.mechanisms.sparse.base import Table
+from dpbench.mechanisms.tables import SparseTable
 from dpbench.privacy import Budget, Noise
 
 ROOM = 8
@@ -37,7 +37,7 @@ LARGEST, REACH = 0.02, 0.05
 """Shares of ε for the largest count and the widths of the levels, if they are not declared."""
 
 
-def _cut(data: Contingency, transform: str, table: Table, largest: int) -> Summary:
+def _cut(data: Contingency, transform: str, table: SparseTable, largest: int) -> Summary:
     """The true values, limited to what the table has levels for."""
     weights = np.minimum(table.values, largest)
     return Entries(size=data.size, shape=data.shape, transform=transform, cells=table.places, weights=weights)
@@ -62,6 +62,16 @@ class ALP(Histogram, name="alp"):
     paper = "Aumüller, Lebeda, Pagh: Differentially Private Sparse Vectors with Low Error, Optimal Space, CCS 2021"
     place = "the ALP mechanism, with a q that spends all of ε on whole counts"
     reconstructed = "the noisy choice of β and of s, which the paper takes as given"
+    label, look = "ALP", 10
+    audited = (
+        {"largest": 8, "buckets": 3},
+        {"largest": 3, "buckets": 5, "alpha": 1.5, "k": 2},
+        {"largest": 100, "buckets": 40, "k": 3},
+        {"buckets": 6},
+        {"largest": 30, "transform": "dyadic"},
+        {"k": 2, "transform": "dyadic", "buckets": 6},
+        {},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,7 +125,7 @@ class ALP(Histogram, name="alp"):
         """How much one individual moves the largest count: by one, or by k in a tree, as all its cells may be in one range."""
         return 1 if self.transform == "none" else int(self.k)
 
-    def _largest(self, table: Table, budget: Budget, noise: Noise) -> int:
+    def _largest(self, table: SparseTable, budget: Budget, noise: Noise) -> int:
         """β: the noisy maximum plus a margin, so that it is too small with probability 1 %."""
         if self.largest is not None:
             return int(self.largest)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpbench.data import Contingency
 from dpbench.errors import UserError, one_of, positive
-from dpbench.mechanisms.sparse.base import Tabled
+from dpbench.mechanisms.tables import Tabled
 
 INDIVIDUAL = "add or remove one individual (one count in each of at most k cells)"
 

@@ -34,6 +34,8 @@ class DAWA(Written, name="dawa"):
     reconstructed = "noise on all buckets (the public code has none on single cells); hb's tree in place of GreedyH"
 
     fits = 2**20
+    label, look = "DAWA", 12
+    audited = ({}, {"share": 0.5})
 
     def __post_init__(self) -> None:
         positive("share", self.share)

@@ -12,7 +12,7 @@ from dpbench.data import Contingency, Data
 from dpbench.data.summary import Dense
 from dpbench.mechanisms.base import Mechanism
 from dpbench.mechanisms.histograms import _tree as tree
-from dpbench.mechanisms.sparse.base import INDIVIDUAL
+from dpbench.mechanisms.tables import INDIVIDUAL
 from dpbench.privacy import Noise
 
 
@@ -52,6 +52,7 @@ class HB(Written, name="hb"):
     place = "the best branching factor, with constrained inference"
 
     fits = 2**25
+    label, look = "HB", 11
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Dense:
         leaves, b, h = tree.noisy_leaves(self.line(data), epsilon, noise)

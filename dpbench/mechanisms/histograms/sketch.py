@@ -11,8 +11,7 @@ from dpbench.data import Contingency, Data
 from dpbench.data.summary import Sketched
 from dpbench.errors import positive
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
-from dpbench.mechanisms.sparse import _stages as stages
-from dpbench.mechanisms.sparse.base import too_many
+from dpbench.mechanisms.tables import too_many, with_collisions
 from dpbench.numerics import dyadic, hashing
 from dpbench.numerics.gaussian import analytic_sigma, discrete_sigma
 from dpbench.privacy import Noise
@@ -38,6 +37,13 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
     paper = "Pagh, Thorup: Improved Utility Analysis of Private CountSketch, NeurIPS 2022"
     place = "the private count sketch, with the analytic Gaussian noise of Balle and Wang"
     privacy = "(ε, δ)"
+    label, look = "Gaussian sketch", 9
+    audited = (
+        {"rows": 3, "buckets": 16},
+        {"rows": 1, "buckets": 4, "k": 3},
+        {"rows": 2, "buckets": 32, "k": 2, "transform": "dyadic"},
+        {"delta": 0.01},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +97,7 @@ class GaussianSketch(Histogram, name="gaussian_sketch"):
             blocks=blocks,
             chosen={"sigma": sigma, "buckets": width, "entries": sums.size},
         )
-        return stages.collisions(release, table)
+        return with_collisions(release, table)
 
     def deviation(self, data: Contingency, epsilon: float) -> float:
         """The approximate standard deviation of an estimated cell: √(π/2R) √(Rσ² + ‖tail‖²/b), from noise and from the other

@@ -12,7 +12,7 @@ from dpbench.data.summary import Entries
 from dpbench.errors import UserError
 from dpbench.mechanisms.histograms import _stability as stability
 from dpbench.mechanisms.histograms.base import Histogram, check_delta
-from dpbench.mechanisms.sparse import _stages as stages
+from dpbench.mechanisms.tables import with_true_values
 from dpbench.privacy import Noise
 
 
@@ -44,7 +44,7 @@ class Stable(Histogram):
             weights=noisy[kept],
             chosen={**chosen, "tau": tau, "entries": int(kept.sum())},
         )
-        return stages.told(release, table, "dropping")
+        return with_true_values(release, table, "dropping")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,8 @@ class GaussianSparseHistogram(Stable, name="gshm"):
 
     paper = "Wilkins, Kifer, Zhang, Karrer: Exact Privacy Analysis of the Gaussian Sparse Histogram Mechanism, JPC 2024"
     place = "the mechanism with its exact δ"
+    label, look = "GSHM", 7
+    audited = ({}, {"k": 3}, {"delta": 0.01, "k": 2}, {"transform": "dyadic"}, {"transform": "dyadic", "delta": 0.05})
 
     def inexact(self) -> str:
         return "the δ of its threshold is known for continuous Gaussian noise only"
@@ -89,6 +91,8 @@ class StabilityLaplace(Stable, name="stability_laplace"):
 
     paper = "Korolova, Kenthapadi, Mishra, Ntoulas: Releasing Search Queries and Clicks Privately, WWW 2009"
     place = "the query histogram, with one noise for threshold and count"
+    label, look = "Stability Laplace", 8
+    audited = ({}, {"k": 3}, {"delta": 0.05, "k": 2}, {"transform": "dyadic"})
 
     def publish(self, data: Contingency, epsilon: float, noise: Noise) -> Entries:
         scale, tau = stability.laplace_noise(epsilon, self.delta, self.most(data), noise.form)

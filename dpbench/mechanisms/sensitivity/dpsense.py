@@ -143,6 +143,18 @@ class DPSense(SensitivityControl, name="dpsense"):
     paper, place = "sensitivity", "Section 4.2, Algorithm 1"
     kinds = ("incidence", "records")
     reconstructed = "candidates θ = 1..largest row; half of the budget chooses θ; all of Section 4.4"
+    label, look = "DPSense", 8
+    audited = (
+        {"bound": 3},
+        {"bound": 60},  # so wide that the choice of θ costs nearly all of its budget
+        {"bound": 3, "limit": "sample", "tight": True},
+        {"bound": 3, "theta": 2},
+        {"bound": 3, "step": 0.25},
+        {"theta": 1.5},
+        {"theta": 1, "limit": "sample"},
+        {"bound": 3, "share": 0.2, "tight": True},
+        {},
+    )
 
     theta: float | None = None
     """A fixed threshold that was not chosen by looking at the data: the whole budget then publishes the counts."""
@@ -241,6 +253,14 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
 
     paper, place = "sensitivity", "Section 4.3, Algorithm 2"
     reconstructed = "the quality function, its sensitivity, the candidates for θ and α, the even split of the budget"
+    label, look = "DPSense-S", 9
+    audited = (
+        {"bound": 3, "alphas": 3},
+        {"bound": 60, "alphas": 2},  # the same
+        {"bound": 3, "alphas": 2, "limit": "sample", "tight": True},
+        {"bound": 2, "alphas": 4, "alpha_max": 4.0, "tight": True},
+        {"alphas": 2},
+    )
 
     def inexact(self) -> str:
         return "q_s is a sum of many rounded numbers, and no sensitivity covers the rounding error"

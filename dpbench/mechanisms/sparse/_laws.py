@@ -13,7 +13,8 @@ import numpy as np
 
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._priority import zero_priorities
-from dpbench.mechanisms.sparse.base import Chosen, Table
+from dpbench.mechanisms.sparse.base import Chosen
+from dpbench.mechanisms.tables import SparseTable
 from dpbench.numerics import places
 
 
@@ -22,7 +23,7 @@ class PassingZeros:
     """The zeros that pass the filter: k ~ Bin(m - n, p_θ) of them, at uniform places, with values of noise that
     passes (Remark 1)."""
 
-    table: Table
+    table: SparseTable
     alpha: float
     theta: float
     two_sided: bool
@@ -47,7 +48,7 @@ class PassingZeros:
 class SampledZeros:
     """The zeros that threshold sampling chooses, each with probability min(|v|/τ, 1) for its noisy value v."""
 
-    table: Table
+    table: SparseTable
     alpha: float
     tau: float
 
@@ -72,7 +73,7 @@ class PriorityZeros:
     """Noisy values and priorities of the zeros that can be among the s + 1 highest priorities, given the values and
     priorities of the other entries."""
 
-    table: Table
+    table: SparseTable
     alpha: float
     theta: float
     values: np.ndarray
@@ -93,7 +94,7 @@ class PriorityZeros:
 class ZeroPlaces:
     """`number` distinct zero entries, chosen uniformly, sorted."""
 
-    table: Table
+    table: SparseTable
     number: int
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
@@ -106,7 +107,7 @@ class ZeroPlaces:
         return math.lgamma(k + 1) + math.lgamma(n - k + 1) - math.lgamma(n + 1)
 
 
-def _are_zeros(table: Table, where: np.ndarray) -> bool:
+def _are_zeros(table: SparseTable, where: np.ndarray) -> bool:
     """Whether these are distinct zero entries, in order."""
     inside = where.size == 0 or (int(where[0]) >= 0 and int(where[-1]) < table.size)
     return inside and bool(np.all(np.diff(where) > 0)) and not np.isin(where, table.places).any()
@@ -117,7 +118,7 @@ def _log_mass(alpha: float, values: np.ndarray) -> np.ndarray:
     return math.log1p(-alpha) - math.log1p(alpha) + np.abs(values) * math.log(alpha)
 
 
-def _log_none(table: Table, where: np.ndarray, chance: float) -> float:
+def _log_none(table: SparseTable, where: np.ndarray, chance: float) -> float:
     """ln of the probability that none of the other zeros is in the summary."""
     rest = table.zeros - where.size
     if rest == 0:

@@ -1,4 +1,4 @@
-"""What all mechanisms of sparse share: the table that gets noise, plain or transformed, and the choice of form.
+"""What all mechanisms of sparse share: noise in whole numbers, and the choice of form.
 
 Every summary exists twice. The laborious form adds noise to all m places and summarises the result; the shortcut draws
 the summary itself, from the n non-zero places and the few zeros that it would have chosen, with the same distribution.
@@ -6,7 +6,6 @@ the summary itself, from the n non-zero places and the few zeros that it would h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -15,115 +14,14 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import Contingency, Data
-from dpbench.data.summary import PRODUCT, TRANSFORMS
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Mechanism
-from dpbench.numerics import dyadic, geometric, grid, haar
+from dpbench.mechanisms.tables import FITS, SparseTable, Tabled, sensitivity_of, table_of
+from dpbench.numerics import geometric
 from dpbench.privacy import Budget, Noise
-
-INDIVIDUAL = "add or remove one individual (one count of one cell)"
-
-FITS = 2**27
-"""Most places of a table that is stored in full: 1 GB of numbers, and as much again for its prefix sums."""
-
-LISTED = 2**26
-"""Most places of a list, of entries or of non-zero transform values: about 3 GB with what is needed to draw and sort them."""
-
-NUMBERED = 2**63
-"""Places are numbered by int64."""
 
 SMALLEST_RATE = 1e-9
 """Smallest ε/Δ for integer noise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The table that gets noise: sorted places of the non-zero entries of M, their integer values, m = `size`, and Δ."""
-
-    places: np.ndarray
-    values: np.ndarray
-    size: int
-    sensitivity: int
-
-    @property
-    def zeros(self) -> int:
-        """m - n."""
-        return self.size - self.places.size
-
-    def noisy(self, alpha: float, noise: Noise) -> np.ndarray:
-        """M'(i) of the non-zero entries."""
-        return noise.geometric(self.values, alpha=alpha, step="nonzeros")
-
-    def dense(self, alpha: float, noise: Noise) -> np.ndarray:
-        """M', the whole noisy table."""
-        full = np.zeros(self.size)
-        full[self.places] = self.values
-        return noise.geometric(full, alpha=alpha, step="table")
-
-
-def _table(data: Contingency, transform: str) -> Table:
-    if transform == "none":
-        listed = data.cells, data.counts
-    elif transform == PRODUCT:
-        listed = grid.nodes(data.cells, data.counts, data.shape)
-    else:
-        make = dyadic.nodes if transform == "dyadic" else haar.coefficients
-        listed = make(data.cells, data.counts, data.size)
-    return Table(*listed, _places(data, transform), _sensitivity(data, transform))
-
-
-def _places(data: Contingency, transform: str) -> int:
-    """Number of places that get noise."""
-    if transform == "none":
-        return data.size
-    if transform == PRODUCT:
-        return math.prod(grid.sides(data.shape))
-    return int((dyadic if transform == "dyadic" else haar).offsets(data.size)[-1])
-
-
-def _sensitivity(data: Contingency, transform: str) -> int:
-    """One individual is in one cell; in one node per level, or per combination of levels; or moves one coefficient per level and
-    the total."""
-    return 1 if transform == "none" else grid.levels(_attributes(data, transform))
-
-
-def _attributes(data: Contingency, transform: str) -> tuple[int, ...]:
-    """The shape as a transform sees it: all except the product treat the cells as one line."""
-    return data.shape if transform == PRODUCT else (data.size,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tabled(Mechanism):
-    """A mechanism on contingency tables, over the cells or over a transform of them."""
-
-    transform: str = "none"
-    """none, dyadic (sums over dyadic ranges of the line of cells), haar (wavelet coefficients of it), or dyadic_product (sums
-    over products of dyadic ranges, one for each attribute); ranges and rectangles are answered accordingly."""
-
-    kinds, neighbours = ("contingency",), INDIVIDUAL
-
-    def __post_init__(self) -> None:
-        one_of("transform", self.transform, TRANSFORMS)
-
-    def unfit(self, data: Data) -> str:
-        if reason := super().unfit(data):
-            return reason
-        if self.transform == "none":
-            return ""
-        assert isinstance(data, Contingency)
-        if (places := self.domain(data)) >= NUMBERED:
-            return f"its {self.transform} has {places:.3g} places, and less than 2^63 have a number: expected a smaller shape"
-        if (most := grid.most_nodes(data.nonzeros, _attributes(data, self.transform))) > LISTED:
-            hint = "expected fewer cells or attributes, or transform=none"
-            return f"its {self.transform} may have {most:.3g} non-zero places, and at most {LISTED:.3g} fit: {hint}"
-        return ""
-
-    def table(self, data: Contingency) -> Table:
-        return data.memo(("table", self.transform), lambda: _table(data, self.transform))
-
-    def domain(self, data: Any) -> int:
-        """m: the number of places, cells or those of the transform."""
-        return _places(data, self.transform)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +38,8 @@ class Sparse(Tabled):
         if self.rebuild and self.transform == "none":
             raise UserError("rebuild=True has no effect: transform='none' leaves nothing to build")
 
-    def table(self, data: Contingency) -> Table:
-        return _table(data, self.transform) if self.rebuild else super().table(data)
+    def table(self, data: Contingency) -> SparseTable:
+        return table_of(data, self.transform) if self.rebuild else super().table(data)
 
     def alpha(self, epsilon: float, sensitivity: float) -> float:
         """α = exp(-ε/Δ)."""
@@ -149,7 +47,7 @@ class Sparse(Tabled):
 
     def moved(self, data: Any) -> int:
         """Δ: how much one individual moves the numbers that get noise."""
-        return _sensitivity(data, self.transform)
+        return sensitivity_of(data, self.transform)
 
     def table_budget(self, epsilon: float) -> float:
         """The part of ε for the noise on the table."""
@@ -285,13 +183,6 @@ def check_negatives(negatives: str, transform: str) -> None:
         raise UserError("negatives='zero' and transform='haar': a wavelet coefficient may be negative, a count may not")
 
 
-def too_many(expected: float, hint: str) -> str:
-    """Why this many entries cannot be published; empty if they can."""
-    if expected <= LISTED:
-        return ""
-    return f"it would publish about {expected:.3g} entries, and at most {LISTED:.3g} fit: {hint}"
-
-
 def check_consistent(consistent: bool, transform: str) -> None:
     """Raise if the consistency check makes no sense."""
     if consistent and transform != "dyadic":
@@ -302,14 +193,14 @@ Chosen = tuple[np.ndarray, np.ndarray]
 """Sorted places and their noisy values."""
 
 
-def chosen_nonzeros(table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
+def chosen_nonzeros(table: SparseTable, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
     """Add noise to the non-zero entries, and keep those that `keep` selects."""
     noisy = table.noisy(alpha, noise)
     kept = keep(noisy)
     return table.places[kept], noisy[kept]
 
 
-def chosen_of_all(table: Table, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
+def chosen_of_all(table: SparseTable, keep: Callable[[np.ndarray], np.ndarray], alpha: float, noise: Noise) -> Chosen:
     """Add noise to every entry, and keep those that `keep` selects: the laborious form."""
     full = table.dense(alpha, noise)
     kept = np.flatnonzero(keep(full))

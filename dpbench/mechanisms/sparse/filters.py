@@ -10,26 +10,24 @@ import numpy as np
 from dpbench.data import Contingency
 from dpbench.data.summary import Entries
 from dpbench.errors import UserError, one_of
-from dpbench.mechanisms.sparse import _stages as stages
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._laws import PassingZeros
 from dpbench.mechanisms.sparse.base import (
     Chosen,
     Sizes,
     Summarised,
-    Table,
     check_consistent,
     check_optional,
     chosen_nonzeros,
     chosen_of_all,
-    too_many,
 )
+from dpbench.mechanisms.tables import SparseTable, too_many, with_true_values
 from dpbench.numerics import dyadic
 from dpbench.numerics.places import merge
 from dpbench.privacy import Noise
 
 
-def filtered(table: Table, alpha: float, theta: float, two_sided: bool, laborious: bool, noise: Noise) -> Chosen:
+def filtered(table: SparseTable, alpha: float, theta: float, two_sided: bool, laborious: bool, noise: Noise) -> Chosen:
     """Algorithm filter: every entry of M' that is at least θ, in absolute value when two-sided."""
 
     def keep(noisy: np.ndarray) -> np.ndarray:
@@ -66,6 +64,17 @@ class Filter(Summarised, name="filter"):
     a one-sided filter. None of them looks at the data."""
 
     place = "Algorithm filter"
+    label, look = "Filter", 1
+    audited = (
+        {"theta": 2},
+        {"theta": 2, "two_sided": False},
+        {"t": 2},
+        {"theta": 2, "transform": "dyadic", "consistent": True},
+        {"theta": 2, "transform": "haar"},
+        {"theta": 2, "transform": "dyadic_product", "impute": "half"},
+        {"private_size": 0.3},
+        {},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,7 +118,7 @@ class Filter(Summarised, name="filter"):
             absent=absent,
             chosen=chosen,
         )
-        return stages.told(release, table, "dropping")
+        return with_true_values(release, table, "dropping")
 
     def _imputed(self, alpha: float, theta: float) -> float:
         if self.impute == "calibrated":

@@ -25,6 +25,15 @@ class Geometric(Sparse, name="geometric"):
     """keep: noise then cancels in sums. zero: negative values become zero (M⁺), better for small queries."""
 
     place = "Problem definition"
+    label, look = "Geometric", 0
+    family = "trivial"
+    audited = (
+        {},
+        {"transform": "dyadic"},
+        {"transform": "haar"},
+        {"transform": "dyadic_product"},
+        {"negatives": "zero"},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

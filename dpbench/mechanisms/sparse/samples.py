@@ -9,7 +9,6 @@ import numpy as np
 
 from dpbench.data import Contingency, Data
 from dpbench.data.summary import Entries
-from dpbench.mechanisms.sparse import _stages as stages
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._laws import PriorityZeros, SampledZeros, ZeroPlaces
 from dpbench.mechanisms.sparse._priority import priorities, top
@@ -17,21 +16,20 @@ from dpbench.mechanisms.sparse.base import (
     Chosen,
     Sizes,
     Summarised,
-    Table,
     check_consistent,
     check_negatives,
     check_optional,
     chosen_nonzeros,
     chosen_of_all,
-    too_many,
 )
 from dpbench.mechanisms.sparse.filters import filtered
+from dpbench.mechanisms.tables import SparseTable, passed_filter, too_many, with_true_values
 from dpbench.numerics import dyadic
 from dpbench.numerics.places import free, merge
 from dpbench.privacy import Noise
 
 
-class Sample(NamedTuple):
+class PrioritySample(NamedTuple):
     """A priority sample."""
 
     places: np.ndarray
@@ -44,7 +42,9 @@ class Sample(NamedTuple):
     """The places that it was chosen from, if they have a count."""
 
 
-def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious: bool, noise: Noise) -> Sample:
+def priority_sample(
+    table: SparseTable, alpha: float, theta: float, s: int, laborious: bool, noise: Noise
+) -> PrioritySample:
     """The entries of M' with the s highest priorities among those of at least θ, and the (s+1)th priority."""
 
     def keep(noisy: np.ndarray) -> np.ndarray:
@@ -62,14 +62,14 @@ def priority_sample(table: Table, alpha: float, theta: float, s: int, laborious:
     best, tau = top(np.concatenate([priority, zero_priority]), s)
     kept, upgraded = best[: places.size], zero_values[best[places.size :]]
     zero_places = noise.draw(ZeroPlaces(table, upgraded.size), step="places of zeros")
-    return Sample(*merge(places[kept], values[kept], zero_places, upgraded), tau, places)
+    return PrioritySample(*merge(places[kept], values[kept], zero_places, upgraded), tau, places)
 
 
-def highest(entries: Chosen, s: int, noise: Noise) -> Sample:
+def highest(entries: Chosen, s: int, noise: Noise) -> PrioritySample:
     """A priority sample of a complete list of entries."""
     places, values = entries
     best, tau = top(priorities(values, noise.stream("priorities")), s)
-    return Sample(places[best], values[best], tau, places)
+    return PrioritySample(places[best], values[best], tau, places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +110,14 @@ class Threshold(Sampled, name="threshold"):
     """Target size when τ is not given. None: `ratio` times n."""
 
     place = "Algorithm threshold"
+    label, look = "Threshold sampling", 4
+    audited = (
+        {"tau": 3},
+        {"tau": 2.5, "transform": "dyadic"},
+        {"tau": 3, "transform": "haar"},
+        {"private_size": 0.5, "transform": "haar"},
+        {"t": 2},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,9 +143,9 @@ class Threshold(Sampled, name="threshold"):
             sample = chosen_nonzeros(table, keep, alpha, noise)
             places, values = merge(*sample, *noise.draw(SampledZeros(table, alpha, tau), step="zeros"))
         release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
-        return stages.told(release, table, "sampling")
+        return with_true_values(release, table, "sampling")
 
-    def _tau(self, table: Table, alpha: float, sizes: Sizes) -> float:
+    def _tau(self, table: SparseTable, alpha: float, sizes: Sizes) -> float:
         # Every individual is in as many nodes as the sensitivity says; over wavelets that is an upper bound.
         total = sizes.total * table.sensitivity if sizes.public else float(np.abs(table.values).sum())
         return zeros.tau_for(alpha, self.target(sizes, self.t), table.size, total)
@@ -161,6 +169,15 @@ class Priority(Sampled, name="priority"):
     """Number of entries. None: `ratio` times n."""
 
     place = "Priority sampling"
+    label, look = "Priority sampling", 2
+    audited = (
+        {"s": 2},
+        {"s": 1},
+        {"s": 3, "transform": "dyadic"},
+        {"s": 2, "transform": "haar"},
+        {"private_size": 0.2},
+        {},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,7 +208,7 @@ class Priority(Sampled, name="priority"):
             more = free(missing, places, table.size, noise.stream("filling"))
             places, values = merge(places, values, more, np.zeros(missing))
         release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
-        return stages.told(release, table, "sampling")
+        return with_true_values(release, table, "sampling")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +228,15 @@ class FilterPriority(Sampled, name="filter_priority"):
 
     place = "Appendix, filter and sample"
     reconstructed = "θ over a transform, when not given"
+    label, look = "Filter-priority", 3
+    audited = (
+        {"s": 2, "theta": 2},
+        {"s": 2, "theta": 1.5, "transform": "dyadic", "consistent": True},
+        {"s": 2, "transform": "haar"},
+        {"private_size": 0.3, "negatives": "zero"},
+        {"s": 2},
+        {"theta": 2},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -235,7 +261,7 @@ class FilterPriority(Sampled, name="filter_priority"):
             sample = priority_sample(table, alpha, theta, s, self.laborious, noise)
         chosen = {"alpha": alpha, "theta": theta, **sizes.published()}
         release = self.entries(data, sample.places, sample.values, sample.tau, **chosen)
-        return stages.told(release, table, "sampling", stages.passed(release, table, sample.passed))
+        return with_true_values(release, table, "sampling", passed_filter(release, table, sample.passed))
 
     def _theta(self, sizes: Sizes, size: int, alpha: float, s: int) -> float:
         if self.transform == "none":

@@ -10,8 +10,8 @@ from dpbench.data import Contingency
 from dpbench.data.summary import Sketched
 from dpbench.errors import one_of, positive
 from dpbench.mechanisms.base import Mechanism
-from dpbench.mechanisms.sparse import _stages as stages
-from dpbench.mechanisms.sparse.base import Sizes, Summarised, check_optional, too_many
+from dpbench.mechanisms.sparse.base import Sizes, Summarised, check_optional
+from dpbench.mechanisms.tables import too_many, with_collisions
 from dpbench.numerics import hashing
 from dpbench.privacy import Noise
 
@@ -35,6 +35,16 @@ class Sketch(Summarised, name="sketch"):
 
     place = "Appendix, sketches"
     reconstructed = "number of rows (the text says small, its number is lost)"
+    label, look = "Sketch", 5
+    audited = (
+        {"buckets": 4},
+        {"buckets": 3, "rows": 3, "combine": "median"},
+        {"buckets": 4, "transform": "dyadic"},
+        {"buckets": 2, "rows": 1, "transform": "haar"},
+        {"buckets": 4, "laborious": True},
+        {"private_size": 0.3},
+        {},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,7 +88,7 @@ class Sketch(Summarised, name="sketch"):
             combine=self.combine,
             chosen={"alpha": alpha, "buckets": width, "entries": sums.size, **sizes.published()},
         )
-        return stages.collisions(release, table)
+        return with_collisions(release, table)
 
     def moved(self, data: Contingency) -> int:
         return super().moved(data) * (1 if self.laborious else int(self.rows))

@@ -31,6 +31,8 @@ class Synthesizer(Mechanism, name="synthesizer"):
     privacy = "(ε, δ)"
     neighbours = MOVED
     reconstructed = "all: the text only names the method; prior from the beta-binomial tail, groups by first attribute"
+    label, look = "Synthesizer", 6
+    audited = ({}, {"delta": 0.01})
 
     def __post_init__(self) -> None:
         if not isinstance(self.delta, float) or not 0 < self.delta < 1:

@@ -26,13 +26,15 @@ SMALLEST = 16 << 20  # every archive may unpack to this size
 MEMBERS = 100_000
 HEADER = 1 << 24  # largest header of a tar archive, in bytes
 STREAM = 1 << 28  # most bytes of a tar archive besides its content: headers and padding
+COMPRESSIONS: dict[bytes, Any] = {b"\x1f\x8b": gzip.GzipFile, b"BZh": bz2.BZ2File, b"\xfd7zXZ\x00": lzma.LZMAFile}
+"""How a tar archive is opened, by its first bytes."""
 
 
 class Unfit(Exception):
     """The content is not the complete file. The message says what it is instead."""
 
 
-class Refused(Unfit):
+class UnsafeArchive(Unfit):
     """The content is complete, but not something that we unpack."""
 
 
@@ -45,8 +47,8 @@ def shown(size: float) -> str:
     return f"{size:.3g} GB"
 
 
-class Budget:
-    """How much an archive may still unpack to; raises Refused when it exceeds that."""
+class UnpackLimit:
+    """How much an archive may still unpack to; raises UnsafeArchive when it exceeds that."""
 
     def __init__(self, size: int, stated: int | None = None) -> None:
         """`size` is the archive's own size, `stated` the one on its card, both in bytes."""
@@ -65,10 +67,10 @@ class Budget:
     def member(self) -> None:
         self.members += 1
         if self.members > MEMBERS:
-            raise Refused(f"it has more than {MEMBERS:,} members")
+            raise UnsafeArchive(f"it has more than {MEMBERS:,} members")
 
-    def exceeded(self) -> Refused:
-        return Refused(f"it unpacks to more than {shown(self.most)}, {self.why}")
+    def exceeded(self) -> UnsafeArchive:
+        return UnsafeArchive(f"it unpacks to more than {shown(self.most)}, {self.why}")
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,19 @@ class Member:
     """For a link: the name of the member it points to."""
 
 
-def members(path: Path, form: str, budget: Budget) -> Iterator[Member]:
+def members(path: Path, form: str, budget: UnpackLimit) -> Iterator[Member]:
     """The members of a zip or tar archive, in order."""
     return _zip(path, budget) if form == "zip" else _tar(path, budget)
 
 
-def counted(file: Any, budget: Budget, step: int = STEP) -> Iterator[bytes]:
+def counted(file: Any, budget: UnpackLimit, step: int = STEP) -> Iterator[bytes]:
     """The content of an open file, piece by piece, within the budget."""
     while piece := file.read(step):
         budget.spend(len(piece))
         yield piece
 
 
-def _zip(path: Path, budget: Budget) -> Iterator[Member]:
+def _zip(path: Path, budget: UnpackLimit) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
             budget.member()
@@ -113,7 +115,7 @@ def _zip(path: Path, budget: Budget) -> Iterator[Member]:
                 yield Member(name, counted(file, budget, step))
 
 
-def _tar(path: Path, budget: Budget) -> Iterator[Member]:
+def _tar(path: Path, budget: UnpackLimit) -> Iterator[Member]:
     with _decompressed(path) as raw, tarfile.open(fileobj=_Bounded(raw, budget), mode="r:") as archive:  # type: ignore[call-overload]
         for entry in archive:
             budget.member()
@@ -130,7 +132,7 @@ def _tar(path: Path, budget: Budget) -> Iterator[Member]:
                 with content:
                     yield Member(name, counted(content, budget))
             else:
-                raise Refused(f"{entry.name!r} in it is a device or a pipe")
+                raise UnsafeArchive(f"{entry.name!r} in it is a device or a pipe")
         # tarfile takes a damaged or missing header for the end; a complete archive has a block of zeros there.
         file = archive.fileobj
         assert file is not None
@@ -145,31 +147,26 @@ def _decompressed(path: Path) -> IO[bytes]:
     """The uncompressed bytes of a tar archive, whatever its compression."""
     with path.open("rb") as file:
         start = file.read(6)
-    if start.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(path)  # type: ignore[return-value]
-    if start.startswith(b"BZh"):
-        return bz2.BZ2File(path)  # type: ignore[return-value]
-    if start.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(path)  # type: ignore[return-value]
-    return path.open("rb")
+    opener = next((opener for mark, opener in COMPRESSIONS.items() if start.startswith(mark)), None)
+    return path.open("rb") if opener is None else opener(path)
 
 
 class _Bounded:
     """Limits what tarfile reads: not endlessly, and no header so large that it must be a decompression bomb."""
 
-    def __init__(self, file: IO[bytes], budget: Budget) -> None:
+    def __init__(self, file: IO[bytes], budget: UnpackLimit) -> None:
         self.file, self.budget, self.end = file, budget, budget.most + STREAM
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > HEADER:
-            raise Refused("it has a header that does not end")
+            raise UnsafeArchive("it has a header that does not end")
         piece = self.file.read(size)
         self._reached(self.file.tell())
         return piece
 
-    def seek(self, place: int) -> int:
-        self._reached(place)  # a compressed file is unpacked up to that position
-        return self.file.seek(place)
+    def seek(self, position: int) -> int:
+        self._reached(position)  # a compressed file is unpacked up to that position
+        return self.file.seek(position)
 
     def tell(self) -> int:
         return self.file.tell()
@@ -177,8 +174,8 @@ class _Bounded:
     def close(self) -> None:
         self.file.close()
 
-    def _reached(self, place: int) -> None:
-        if place > self.end:
+    def _reached(self, position: int) -> None:
+        if position > self.end:
             raise self.budget.exceeded()
 
 
@@ -186,13 +183,13 @@ def _safe(name: str) -> str:
     """A member's name without empty parts; raises when it leads out of the folder, on any system."""
     parts = name.split("/")
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) or ".." in re.split(r"[/\\]", name) or "\0" in name:
-        raise Refused(f"{name[:200]!r} in it is outside of its folder")
+        raise UnsafeArchive(f"{name[:200]!r} in it is outside of its folder")
     return "/".join(part for part in parts if part not in ("", "."))
 
 
 def _inside(name: str, target: str, folder: str) -> str:
     """The member that a link points to; raises if it points outside the archive."""
-    place = posixpath.normpath(posixpath.join(folder, target))
-    if target.startswith(("/", "\\")) or place.split("/")[0] == ".." or not target:
-        raise Refused(f"{name[:200]!r} in it is a link out of its folder")
-    return place
+    path = posixpath.normpath(posixpath.join(folder, target))
+    if target.startswith(("/", "\\")) or path.split("/")[0] == ".." or not target:
+        raise UnsafeArchive(f"{name[:200]!r} in it is a link out of its folder")
+    return path

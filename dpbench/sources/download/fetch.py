@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpbench.errors import UserError
-from dpbench.seals import seal, unseal
-from dpbench.sources import asides
 from dpbench.sources.cards import RECORD, UNKNOWN, Address, Card, downloads
 from dpbench.sources.download import integrity
-from dpbench.sources.download.transfer import PART, TAG, Continued, Progress
+from dpbench.sources.download.transfer import PART, TAG, Continued, DownloadProgress
+from dpbench.storage.files import untouched
+from dpbench.storage.seals import seal, unseal
 
 
 class FetchError(Exception):
@@ -25,7 +25,7 @@ class FetchError(Exception):
 
 
 def fetch(
-    card: Card, *, mirror: str | None = None, again: bool = False, progress: Progress = lambda *_: None
+    card: Card, *, mirror: str | None = None, again: bool = False, progress: DownloadProgress = lambda *_: None
 ) -> tuple[Path, dict[str, str]]:
     """Fetch all files of a card into the cache. Returns the folder, and the SHA-256 of each file.
 
@@ -47,10 +47,10 @@ def fetch(
             if not again:
                 return folder, _still_holds(folder, card)
         _sweep_leftovers(aside, card, whole=again)
-        found = {file.name: _fetch_one(file, card, mirror, aside, progress) for file in card.files}
+        checksums = {file.name: _fetch_one(file, card, mirror, aside, progress) for file in card.files}
         _unpack(aside, card)
         record = {
-            "sha256": found,
+            "sha256": checksums,
             "checksums": {file.name: file.checksum for file in card.files},
             "files": _contents(aside, card),
             "addresses": [file.address for file in card.files],
@@ -63,7 +63,7 @@ def fetch(
             os.rename(folder, old)
         os.rename(aside, folder)
         shutil.rmtree(old, ignore_errors=True)
-    return folder, found
+    return folder, checksums
 
 
 def _contents(folder: Path, card: Card) -> dict[str, str]:
@@ -71,7 +71,13 @@ def _contents(folder: Path, card: Card) -> dict[str, str]:
     own = {integrity.LOCK, RECORD} | {file.name + end for file in card.files for end in (PART, PART + TAG)}
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     names = ((path.relative_to(folder).as_posix(), path) for path in paths)
-    return {name: integrity.sha256(path) for name, path in names if name not in own}
+    return {name: _sha256(path) for name, path in names if name not in own}
+
+
+def _sha256(path: Path) -> str:
+    import pooch
+
+    return str(pooch.file_hash(path))
 
 
 def _still_holds(folder: Path, card: Card) -> dict[str, str]:
@@ -86,10 +92,9 @@ def _still_holds(folder: Path, card: Card) -> dict[str, str]:
     for name, sha256 in files.items():
         if not (folder / name).is_file():
             raise FetchError(f"{folder / name} is missing, it was fetched before: {anew}")
-        if (now := integrity.sha256(folder / name)) != sha256:
-            raise FetchError(
-                f"{folder / name} was changed since it was fetched (sha256:{now}, expected {sha256}): {anew}"
-            )
+        if (now := _sha256(folder / name)) != sha256:
+            changed = f"was changed since it was fetched (sha256:{now}, expected {sha256})"
+            raise FetchError(f"{folder / name} {changed}: {anew}")
     for file in card.files:
         if file.name not in came:
             raise FetchError(f"{folder} has no {file.name}, which the card names: {anew}")
@@ -115,7 +120,7 @@ def _sweep_others(name: str) -> None:
     because it is complete."""
     for entry in downloads().glob(".*"):
         own = entry.name.removeprefix(".").removesuffix(".old")
-        if not entry.is_dir() or own == name or not asides.stale(entry):
+        if not entry.is_dir() or own == name or not untouched(entry):
             continue
         if entry.name.endswith(".old") and not (downloads() / own).exists():
             os.rename(entry, downloads() / own)
@@ -139,7 +144,7 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
         yield
 
 
-def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progress: Progress) -> str:
+def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progress: DownloadProgress) -> str:
     import pooch
     import requests
 
@@ -149,11 +154,10 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
     _drop_if_unfit(aside / file.name, file)
     transfer = Continued(file.name, aside, progress, vouched=known is not None, stated=file.bytes)
     try:
-        path = pooch.retrieve(url, known, fname=file.name, path=aside, downloader=transfer)
-    except integrity.Refused as error:
-        raise FetchError(f"{url} sent {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
+        return _sha256(Path(pooch.retrieve(url, known, fname=file.name, path=aside, downloader=transfer)))
     except integrity.Unfit as error:
-        raise FetchError(f"{url} sent an incomplete {file.name}: {error}; it is removed. {_elsewhere(card)}") from None
+        what = file.name if isinstance(error, integrity.UnsafeArchive) else f"an incomplete {file.name}"
+        raise FetchError(f"{url} sent {what}: {error}; it is removed. {_elsewhere(card)}") from None
     except requests.HTTPError as error:
         answer = error.response
         status = f"{answer.status_code} {answer.reason}" if answer is not None else "an error"
@@ -169,11 +173,8 @@ def _fetch_one(file: Address, card: Card, mirror: str | None, aside: Path, progr
         hint = "" if transfer.answered else f". {_elsewhere(card)}"
         raise FetchError(f"{url} {what}: {_reason(error)}; the same command {next_time}{hint}") from None
     except ValueError:  # raised by pooch for a wrong checksum, after it removed the file
-        what = (
-            f"the checksum of {url} is not {file.checksum}: the file was changed or damaged in transfer, and is removed"
-        )
-        raise FetchError(what) from None
-    return str(pooch.file_hash(path))
+        why = "the file was changed or damaged in transfer, and is removed"
+        raise FetchError(f"the checksum of {url} is not {file.checksum}: {why}") from None
 
 
 def _drop_if_unfit(path: Path, file: Address) -> None:
@@ -190,16 +191,12 @@ def _unpack(aside: Path, card: Card) -> None:
     for file in card.files:
         try:
             integrity.unpack(aside / file.name, stated=file.bytes)
-        except integrity.Refused as error:
-            raise FetchError(f"{file.name}: {error}; it is removed. {_elsewhere(card)}") from None
         except integrity.Unfit as error:
-            raise FetchError(
-                f"{file.name} is not a complete archive: {error}; it is removed. {_elsewhere(card)}"
-            ) from None
+            what = "" if isinstance(error, integrity.UnsafeArchive) else " is not a complete archive"
+            raise FetchError(f"{file.name}{what}: {error}; it is removed. {_elsewhere(card)}") from None
         except OSError as error:
-            raise FetchError(
-                f"{file.name} could not be unpacked: {_reason(error)}; the same command tries again"
-            ) from None
+            what = f"{file.name} could not be unpacked: {_reason(error)}"
+            raise FetchError(f"{what}; the same command tries again") from None
     if card.open and not (aside / card.open).exists():
         names = ", ".join(file.name for file in card.files)
         what = f"{names}: expected {card.open} in it, but it is missing; it is removed. {_elsewhere(card)}"

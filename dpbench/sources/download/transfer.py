@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -16,7 +17,7 @@ TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
 PART, TAG = ".part", ".tag"  # suffixes: an incomplete file, and the server's tag (ETag) of it
 PIECE = 1 << 14  # bytes lost at most when a transfer is interrupted
 
-Progress = Callable[[str, int, int | None], None]
+DownloadProgress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes received and the total (None: unknown)."""
 
 
@@ -29,10 +30,12 @@ class Continued:
     """
 
     def __init__(
-        self, name: str, folder: Path, progress: Progress, *, vouched: bool, stated: int | None = None
+        self, name: str, folder: Path, progress: DownloadProgress, *, vouched: bool, stated: int | None
     ) -> None:
-        self.name, self.progress, self.vouched, self.stated = name, progress, vouched, stated
-        self.part = folder / f"{name}{PART}"
+        self.name, self.progress, self.vouched = name, progress, vouched
+        self.most = math.inf if stated is None else max(STATED * stated, SMALLEST)
+        self.part, self.tag_file = folder / f"{name}{PART}", folder / f"{name}{PART}{TAG}"
+        self.stated = stated
         self.answered = False
         """Whether the server sent (part of) the file in the last attempt."""
 
@@ -52,7 +55,7 @@ class Continued:
             self._start_over()
             raise
         os.replace(self.part, output_file)
-        self._tag_file.unlink(missing_ok=True)
+        self.tag_file.unlink(missing_ok=True)
 
     @property
     def continues(self) -> bool:
@@ -81,12 +84,15 @@ class Continued:
                 if start != have:  # joined, they would not be the file
                     self._start_over()
                     raise requests.ConnectionError(f"asked for the bytes from {have} on, the server sent others")
-            self._tag_file.write_text(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
+            self.tag_file.write_text(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
             with self.part.open("ab" if have else "wb") as out:
                 for piece in answer.iter_content(PIECE):
                     out.write(piece)
                     have += len(piece)
-                    self._limit(have)
+                    if have > self.most:
+                        self._start_over()
+                        limit = f"{shown(self.most)}, {STATED} times the size that its card states"
+                        raise integrity.UnsafeArchive(f"it is larger than {limit}")
                     self.progress(self.name, have, total)
             # The last chunk is marked as last; for a range this says nothing about the file's end.
             ended = answer.status_code != 206 and answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
@@ -94,35 +100,22 @@ class Continued:
             raise requests.ConnectionError(f"{have} of {total} bytes came")
         return total is not None or ended
 
-    def _limit(self, have: int) -> None:
-        most = None if self.stated is None else max(STATED * self.stated, SMALLEST)
-        if most is not None and have > most:
-            self._start_over()
-            raise integrity.Refused(f"it is larger than {shown(most)}, {STATED} times the size that its card states")
-
     def _have(self) -> int:
         return self.part.stat().st_size if self.part.is_file() else 0
 
-    @property
-    def _tag_file(self) -> Path:
-        return self.part.with_name(self.part.name + TAG)
-
     def _tag(self) -> str:
         """The server's tag when the part was received. Weak tags are ignored: they do not guarantee equal bytes."""
-        try:
-            tag = self._tag_file.read_text()
-        except OSError:
-            return ""
+        tag = self.tag_file.read_text() if self.tag_file.is_file() else ""
         return "" if tag.startswith("W/") else tag
 
     def _start_over(self) -> None:
         self.part.unlink(missing_ok=True)
-        self._tag_file.unlink(missing_ok=True)
+        self.tag_file.unlink(missing_ok=True)
 
 
 def _range(header: str) -> tuple[int | None, int | None]:
     """From a Content-Range header: where the bytes begin and the size of the whole file (None: not given)."""
-    told = re.fullmatch(r"\s*bytes\s+(\d+)-\d+/(\d+|\*)\s*", header, re.I)
-    if not told:
+    match = re.fullmatch(r"\s*bytes\s+(\d+)-\d+/(\d+|\*)\s*", header, re.I)
+    if not match:
         return None, None
-    return int(told[1]), None if told[2] == "*" else int(told[2])
+    return int(match[1]), None if match[2] == "*" else int(match[2])

@@ -120,7 +120,7 @@ def _draw(
     last = -1
     for k in range(size):
         u = rng.random()
-        low, place = float(k), -1
+        low, taken = float(k), -1
         if k > 0:
             at = start + k
             border = _unit(cumulative, guide, at - total if at >= total else at, total)
@@ -131,15 +131,15 @@ def _draw(
             if position > last:
                 chance = behind / (1.0 - before) if before + behind < 1.0 else 1.0
                 if u < chance:
-                    place = position
+                    taken = position
                 else:
                     u = (u - chance) / (1.0 - chance)
-        if place < 0:
+        if taken < 0:
             at = start + low + u * (k + 1 - low)
             unit = _unit(cumulative, guide, at - total if at >= total else at, total)
-            place = unit - first if unit >= first else unit - first + units
+            taken = unit - first if unit >= first else unit - first + units
         # Rounding may be off by one unit; these bounds keep the row distinct and complete in any case.
-        last = min(max(place, last + 1), units - size + k)
+        last = min(max(taken, last + 1), units - size + k)
         buffer[k] = last + first if last + first < units else last + first - units
     wrapped = 0
     while wrapped < size and buffer[size - 1 - wrapped] < first:

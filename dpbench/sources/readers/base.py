@@ -52,29 +52,29 @@ def find(path: str, patterns: tuple[str, ...], what: str, *, many: bool = False)
 
     Archives often unpack into a subfolder: if only a subfolder has such files, they are used.
     """
-    place = Path(os.path.expanduser(path))
+    given = Path(os.path.expanduser(path))
     try:
-        return _found(place, patterns, what, many)
+        return _found(given, patterns, what, many)
     except OSError as error:
-        raise UserError(f"{error.filename or place}: cannot be read: {error.strerror}: expected {what}") from None
+        raise UserError(f"{error.filename or given}: cannot be read: {error.strerror}: expected {what}") from None
 
 
-def _found(place: Path, patterns: tuple[str, ...], what: str, many: bool) -> list[Path]:
-    if not place.exists():
-        raise UserError(f"{place}: there is no such file or folder: expected {what}")
-    if place.is_file():
-        return [place]
-    if not place.is_dir():  # a pipe can be read only once, and may never end
-        raise UserError(f"{place} is neither a file nor a folder: expected {what}")
-    inside = (_named(folder, patterns) for folder in sorted(place.iterdir()) if folder.is_dir())
-    files = _named(place, patterns) or next((found for found in inside if found), [])
+def _found(given: Path, patterns: tuple[str, ...], what: str, many: bool) -> list[Path]:
+    if not given.exists():
+        raise UserError(f"{given}: there is no such file or folder: expected {what}")
+    if given.is_file():
+        return [given]
+    if not given.is_dir():  # a pipe can be read only once, and may never end
+        raise UserError(f"{given} is neither a file nor a folder: expected {what}")
+    inside = (_named(folder, patterns) for folder in sorted(given.iterdir()) if folder.is_dir())
+    files = _named(given, patterns) or next((listed for listed in inside if listed), [])
     if not files:
-        names = [_shown(entry) for entry in sorted(place.iterdir())]
+        names = [_shown(entry) for entry in sorted(given.iterdir())]
         there = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "nothing"
-        raise UserError(f"{place}: expected {what}, named {' or '.join(patterns)} (or .gz); there is {there}")
+        raise UserError(f"{given}: expected {what}, named {' or '.join(patterns)} (or .gz); there is {there}")
     if len(files) > 1 and not many:
         choice = ", ".join(f.name for f in files[:5])
-        raise UserError(f"{place}: {len(files)} files could be {what}: give the path of one of {choice}")
+        raise UserError(f"{given}: {len(files)} files could be {what}: give the path of one of {choice}")
     return files
 
 

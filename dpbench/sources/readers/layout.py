@@ -85,11 +85,11 @@ class Layout:
         separator, heading = ord(self.separator[0]), ord(self.heading) if self.heading else 0
         scan.parse_fields(buffer, separator, len(self.separator), *self._compiled, heading, values, verdicts)
         good = verdicts // scan.FIELDS == scan.GOOD
-        for place, part in enumerate(self.fields):
+        for position, part in enumerate(self.fields):
             if part.kind in _TIMES:
                 slot = self.kept[part.name]
                 values[slot], right = _TIMES[part.kind](buffer, values[slot])
-                verdicts[good & ~right] = scan.NOT_TIME * scan.FIELDS + place
+                verdicts[good & ~right] = scan.NOT_TIME * scan.FIELDS + position
                 good &= right
         return values, verdicts
 

@@ -32,8 +32,8 @@ class Fimi(Reader, name="fimi"):
         bad = self.bad_lines()
         values, sizes = assembly.Column(), assembly.Column(np.int64)
         for path in self.files():
-            for found, lengths in read_lists(Lines(path, f"one line of {self.word} numbers per row"), self.word, bad):
-                values.add(found)
+            for read, lengths in read_lists(Lines(path, f"one line of {self.word} numbers per row"), self.word, bad):
+                values.add(read)
                 sizes.add(lengths)
         per_row = sizes.whole()
         items, n_items = assembly.numbered(values.whole(), self.ids)

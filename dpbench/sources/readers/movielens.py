@@ -122,11 +122,11 @@ class MovieLensRecords(Reader, name="movielens_records"):
 
     def _groups(self, bad: BadLines) -> dict[int, int]:
         """The context of every user, by id."""
-        found: dict[int, int] = {}
+        context_of: dict[int, int] = {}
         for block in self._blocks(1, bad):
             texts, places = block.texts("gender")
             for user, gender, age, line in zip(block["user"], places, block["age"], block.lines, strict=True):
-                if int(user) in found:
+                if int(user) in context_of:
                     bad.found(block.path, int(line), f"user {user} occurs a second time: expected each user once")
                     continue
                 if texts[gender] not in (b"M", b"F") or int(age) not in self.ages:
@@ -134,16 +134,16 @@ class MovieLensRecords(Reader, name="movielens_records"):
                     shown = f"{texts[gender].decode('latin-1')}, {age}"
                     bad.found(block.path, int(line), f"expected {wanted}, found {shown}")
                     continue
-                found[int(user)] = 3 * (texts[gender] == b"F") + self.ages[int(age)]
-        return found
+                context_of[int(user)] = 3 * (texts[gender] == b"F") + self.ages[int(age)]
+        return context_of
 
     def _titles(self, bad: BadLines) -> dict[int, str]:
-        found: dict[int, str] = {}
+        titles: dict[int, str] = {}
         for block in self._blocks(2, bad):
             texts, places = block.texts("title")
             for movie, at, line in zip(block["movie"], places, block.lines, strict=True):
-                if int(movie) in found:
+                if int(movie) in titles:
                     bad.found(block.path, int(line), f"movie {movie} occurs a second time: expected each movie once")
                     continue
-                found[int(movie)] = texts[at].decode("latin-1")
-        return found
+                titles[int(movie)] = texts[at].decode("latin-1")
+        return titles

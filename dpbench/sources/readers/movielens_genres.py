@@ -59,11 +59,11 @@ class MovieLensGenres(Reader, name="movielens_genres"):
 
 def _rated(block: Block, ids: np.ndarray, movies: Path, bad: BadLines) -> tuple[Block, np.ndarray]:
     """The ratings of known movies, and the positions of these movies among the ids."""
-    place = np.minimum(np.searchsorted(ids, block["movie"]), ids.size - 1)
-    unknown = ids[place] != block["movie"]
+    position = np.minimum(np.searchsorted(ids, block["movie"]), ids.size - 1)
+    unknown = ids[position] != block["movie"]
     expected = "expected every movie there"
     known = block.without(unknown, bad, lambda row: f"movie {block['movie'][row]} is not in {movies.name}: {expected}")
-    return known, place[~unknown]
+    return known, position[~unknown]
 
 
 def _genres(path: Path, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[bytes]]:
@@ -71,11 +71,11 @@ def _genres(path: Path, bad: BadLines) -> tuple[np.ndarray, np.ndarray, np.ndarr
     sets: dict[int, set[bytes]] = {}
     for block in read_fields(Lines(path, MOVIES.shown), MOVIES, bad):
         texts, places = block.texts("genres")
-        for movie, place, line in zip(block["movie"], places, block.lines, strict=True):
+        for movie, text, line in zip(block["movie"], places, block.lines, strict=True):
             if int(movie) in sets:
                 bad.found(path, int(line), f"movie {movie} occurs a second time: expected each movie once")
                 continue
-            sets[int(movie)] = set(texts[place].split(b"|")) - {b""}
+            sets[int(movie)] = set(texts[text].split(b"|")) - {b""}
     if not sets:
         raise bad.nothing(path, "good line", MOVIES.shown)
     names = sorted(set().union(*sets.values()))

@@ -71,8 +71,8 @@ class Text:
         """The wanted columns as chunked Arrow arrays."""
         names = self.names()
         check_columns(self.path, wanted.names, names)
-        found = self._fast(names, wanted)
-        return self._exact(names, wanted, bad) if found is None else found
+        columns = self._fast(names, wanted)
+        return self._exact(names, wanted, bad) if columns is None else columns
 
     def names(self) -> list[str]:
         """The names of all columns."""
@@ -96,7 +96,7 @@ class Text:
             for name in wanted.names
         }
         try:
-            found = arrow_csv.read_csv(
+            table = arrow_csv.read_csv(
                 str(self.path),
                 arrow_csv.ReadOptions(column_names=names, skip_rows_after_names=int(self.header), block_size=1 << 24),
                 arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
@@ -111,14 +111,14 @@ class Text:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
             return None
         for name in wanted.names:
-            if found[name].null_count:
+            if table[name].null_count:
                 return None
-            if name in wanted.numbers and len(found[name]):
-                low, high = pc.min_max(found[name]).as_py().values()
+            if name in wanted.numbers and len(table[name]):
+                low, high = pc.min_max(table[name]).as_py().values()
                 least, most = wanted.limits(name)
                 if low < least or high > most:
                     return None
-        return {name: found[name] for name in wanted.names}
+        return {name: table[name] for name in wanted.names}
 
     def _exact(self, names: list[str], wanted: Wanted, bad: BadLines) -> dict[str, Any]:
         import pyarrow as pa

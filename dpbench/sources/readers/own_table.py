@@ -34,7 +34,7 @@ class Repeats(UserWarning):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Reader, name="table"):
+class TableReader(Reader, name="table"):
     """Your own data: one line per pair of a user and an item, or per cell of a histogram.
 
     `user` and `item` name columns. With `context` the lines are records; with `cell` they are cells of a histogram, each with
@@ -119,12 +119,12 @@ class Table(Reader, name="table"):
         """The wanted columns of all files, as Arrow arrays without missing values. A bad line is an error or is skipped."""
         bad = self.bad_lines()
         read = [self._read(path, bad) for path in self.files()]
-        found = {name: _joined(self.files(), name, [one[name] for one in read]) for name in read[0]}
-        if not len(next(iter(found.values()))):
+        columns = {name: _joined(self.files(), name, [part[name] for part in read]) for name in read[0]}
+        if not len(next(iter(columns.values()))):
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
         # Each file, and each part of one, has its own list of words. Arrow joins such lists very slowly.
-        return {name: encoded(values) if is_text(values.type) else values for name, values in found.items()}
+        return {name: encoded(values) if is_text(values.type) else values for name, values in columns.items()}
 
     def _contingency(self, columns: dict[str, Any]) -> Contingency:
         wanted = self.wanted
@@ -132,8 +132,10 @@ class Table(Reader, name="table"):
         cells = [columns[name] for name in wanted.cells]
         if wanted.lengths:
             return contingency([cell.to_numpy() for cell in cells], counts, None, wanted.lengths)
-        found = [numbered(f"{self.path}: {name}", cell) for name, cell in zip(wanted.cells, cells, strict=True)]
-        return contingency([one.codes for one in found], counts, None, [one.size for one in found])
+        identifiers = [numbered(f"{self.path}: {name}", cell) for name, cell in zip(wanted.cells, cells, strict=True)]
+        return contingency(
+            [attribute.codes for attribute in identifiers], counts, None, [attribute.size for attribute in identifiers]
+        )
 
     def _read(self, path: Path, bad: BadLines) -> dict[str, Any]:
         text = _text(path, self.header)
@@ -147,11 +149,11 @@ class Table(Reader, name="table"):
         source, schema = _opened(path)
         check_columns(path, wanted.names, schema.names)
         try:
-            found = pq.read_table(source, columns=list(wanted.names))
+            table = pq.read_table(source, columns=list(wanted.names))
         except (pa.ArrowInvalid, OSError) as error:
             raise UserError(f"{path} cannot be read as Parquet: {error}") from None
-        columns = {name: _usable(path, name, found[name]) for name in wanted.names}
-        wrong = np.zeros(found.num_rows, dtype=bool)
+        columns = {name: _usable(path, name, table[name]) for name in wanted.names}
+        wrong = np.zeros(table.num_rows, dtype=bool)
         for name, values in columns.items():
             if values.null_count:
                 empty = values.is_null().to_numpy(zero_copy_only=False)
@@ -159,8 +161,8 @@ class Table(Reader, name="table"):
                 wrong |= empty
             if name in wanted.numbers:
                 outside, columns[name] = _outside(path, values, wanted, name)
-                told = functools.partial(_told, wanted, name, values)
-                _leave_out(path, bad, outside & ~wrong, told)
+                describe = functools.partial(_told, wanted, name, values)
+                _leave_out(path, bad, outside & ~wrong, describe)
                 wrong |= outside
         if wrong.any():
             columns = {name: values.filter(pa.array(~wrong)) for name, values in columns.items()}
@@ -209,7 +211,9 @@ def _joined(paths: Sequence[Path], name: str, columns: list[Any]) -> Any:
     """One column of all files. Files may differ in how they store the same type: short or long numbers, encoded words."""
     import pyarrow as pa
 
-    chunks = [(path, chunk) for path, one in zip(paths, columns, strict=True) for chunk in one.chunks if len(chunk)]
+    chunks = [
+        (path, chunk) for path, column in zip(paths, columns, strict=True) for chunk in column.chunks if len(chunk)
+    ]
     types = {chunk.type: path for path, chunk in chunks}
     if len(types) < 2:
         return pa.chunked_array([chunk for _, chunk in chunks], next(iter(types), columns[0].type))
@@ -218,9 +222,9 @@ def _joined(paths: Sequence[Path], name: str, columns: list[Any]) -> Any:
         common = pa.unify_schemas([pa.schema([(name, kind)]) for kind in plain], promote_options="permissive")
         return pa.chunked_array([chunk.cast(common.field(0).type) for _, chunk in chunks])
     except (pa.ArrowTypeError, pa.ArrowInvalid):
-        told = " and ".join(f"{kind} in {path.name}" for kind, path in zip(plain, types.values(), strict=True))
+        types_by_file = " and ".join(f"{kind} in {path.name}" for kind, path in zip(plain, types.values(), strict=True))
         raise UserError(
-            f"{paths[0].parent}: the column {name!r} holds {told}: expected one type in all files"
+            f"{paths[0].parent}: the column {name!r} holds {types_by_file}: expected one type in all files"
         ) from None
 
 
@@ -232,9 +236,9 @@ def _outside(path: Path, values: Any, wanted: Wanted, name: str) -> tuple[np.nda
     if not pa.types.is_integer(values.type):
         raise UserError(f"{path}: the column {name!r} holds {values.type} values: {wanted.expected(name)}")
     numbers = pc.fill_null(values, 0).cast(pa.int64(), safe=False)
-    found = numbers.to_numpy()
+    whole = numbers.to_numpy()
     low, high = wanted.limits(name)
-    return (found < low) | (found > high), numbers
+    return (whole < low) | (whole > high), numbers
 
 
 def _told(wanted: Wanted, name: str, values: Any, row: int) -> str:

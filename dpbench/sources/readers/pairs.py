@@ -92,22 +92,22 @@ class PairReader(Reader):
             items.add(pairs.items)
             if self.kind == "records" and pairs.contexts is not None:
                 contexts.add(pairs.contexts)
-        found = contexts.whole()
-        return users.whole(), items.whole(), found if found.size else None
+        all_contexts = contexts.whole()
+        return users.whole(), items.whole(), all_contexts if all_contexts.size else None
 
     def _repeats(self, users: np.ndarray, items: np.ndarray, n_items: int, bad: BadLines) -> np.ndarray:
         """Marks the pairs that occurred before; the first of them is reported with its line."""
         again = assembly.repeated(users, items, n_items)
         pairs, row = self._where(int(np.argmax(again)))
         user, item = (int(ids[row]) + self.counted_from for ids in (pairs.users, pairs.items))
-        found = f"{self.called[0]} {user} has {self.called[1]} {item} a second time: expected each pair once"
-        bad.found(pairs.block.path, int(pairs.block.lines[row]), found, int(again.sum()))
+        problem = f"{self.called[0]} {user} has {self.called[1]} {item} a second time: expected each pair once"
+        bad.found(pairs.block.path, int(pairs.block.lines[row]), problem, int(again.sum()))
         return again
 
-    def _where(self, place: int) -> tuple[Pairs, int]:
+    def _where(self, position: int) -> tuple[Pairs, int]:
         """The block and row of a pair, found by reading again: storing the line numbers of all pairs would double the memory."""
         for pairs in self.pairs(BadLines("skip")):
-            if place < pairs.users.size:
-                return pairs, place
-            place -= pairs.users.size
+            if position < pairs.users.size:
+                return pairs, position
+            position -= pairs.users.size
         raise UserError(f"{self.path}: the files changed while they were read")

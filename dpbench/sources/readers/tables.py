@@ -63,15 +63,15 @@ class UciAdult(Reader, name="uci_adult"):
     def build(self, rng: np.random.Generator) -> Contingency | Incidence:
         bad = self.bad_lines()
         shape = tuple(len(values.split()) for values in ADULT.values())
-        found = [assembly.Column(np.int64) for _ in ADULT]
+        collected = [assembly.Column(np.int64) for _ in ADULT]
         for path in self.files():
             lines = Lines(path, self.LAYOUT.shown)
             if lines.peek().startswith(b"|"):
                 lines.head()
             for block in read_fields(lines, self.LAYOUT, bad):
-                for column, codes in zip(found, self._codes(block, bad), strict=True):
+                for column, codes in zip(collected, self._codes(block, bad), strict=True):
                     column.add(codes)
-        columns = [column.whole() for column in found]
+        columns = [column.whole() for column in collected]
         if not columns[0].size:
             raise bad.nothing(self.path, "good line", self.what)
         bad.report()
@@ -126,10 +126,10 @@ class LodesOd(Reader, name="lodes_od"):
             raise UserError(f"digits={self.digits} is not valid: expected 1 to 15, the digits of a block")
 
     def files(self) -> list[Path]:
-        found = super().files()
-        if len(found) > 1:
-            self._check_names([file.name for file in found])
-        return found
+        files = super().files()
+        if len(files) > 1:
+            self._check_names([file.name for file in files])
+        return files
 
     def _check_names(self, names: list[str]) -> None:
         """Check by the names that no two files count the same people; the error names two that may."""
@@ -176,14 +176,14 @@ class LodesOd(Reader, name="lodes_od"):
                 problem = f"expected a header with the column {name}, found {short(','.join(names))}"
                 raise UserError(f"{lines.path}, line 1: {problem}")
         fields = []
-        for place, name in enumerate(names):
+        for position, name in enumerate(names):
             if name.endswith("_geocode"):
                 # A code that lost its leading zero would be read as a block of another state.
                 fields.append(Field(name, low=10**13, high=10**15 - 1, digits=15))
             elif name == "S000":
                 fields.append(Field(name))
             else:
-                fields.append(Field(name or f"column {place + 1}", "anything"))
+                fields.append(Field(name or f"column {position + 1}", "anything"))
         return Layout(tuple(fields), ",")
 
 

@@ -39,15 +39,15 @@ class UciBagOfWords(PairReader, name="uci_bag_of_words"):
             layout = Layout(
                 (Field("document", low=1, high=documents), Field("word", low=1, high=words), Field("count", low=1)), " "
             )
-            found, before = 0, bad.skipped
+            count, before = 0, bad.skipped
             for block in read_fields(lines, layout, bad):
-                found += block.lines.size
+                count += block.lines.size
                 yield Pairs(block, block["document"] - 1, block["word"] - 1)
             skipped = bad.skipped - before
             # A skipped line may have been a pair or not. If more pairs are missing, the file was truncated.
-            if not found <= total <= found + skipped:
+            if not count <= total <= count + skipped:
                 bad_too = f" and {skipped} bad line{'s' * (skipped > 1)}" if skipped else ""
-                problem = f"the file ends after {found} pairs{bad_too}: expected {total}, as line 3 says"
+                problem = f"the file ends after {count} pairs{bad_too}: expected {total}, as line 3 says"
                 raise UserError(f"{path}, line {lines.line}: {problem}")
 
     def _head(self, lines: Lines) -> tuple[int, int, int]:

@@ -1,0 +1,215 @@
+"""The audit of each mechanism: by replay if its steps can be followed, otherwise by the sequential test of its releases.
+
+Imported by the `audit` verb and everything that needs findings; imports both methods and the registry.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpbench.auditing.neighbours import Neighbours
+from dpbench.auditing.replay import audit_by_replay, cannot_replay, fitting_pairs
+from dpbench.auditing.row_shapes import ROW_SHAPES
+from dpbench.auditing.sequential import sequential_test
+from dpbench.config import catalogue
+from dpbench.config.entries import axes
+from dpbench.data import KINDS
+from dpbench.errors import UserError, unknown
+from dpbench.identity import parameters
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.finding import AuditVerdict, Finding
+from dpbench.model.setting import DECLARED, Variant
+
+PAIRS = 200
+"""Pairs replayed per mechanism, shared by its choices of parameters."""
+LEAST = 3 * len(ROW_SHAPES)
+"""Least number of pairs per choice of parameters: all shapes of rows, three times."""
+TESTED = 24
+"""Pairs per mechanism for the sequential test, if no number is given."""
+SECONDS = 20.0
+"""Seconds per mechanism for the sequential test, if no time is given ..."""
+TOTAL = 60.0
+"""... and for all of them together, in equal parts."""
+SMALL_ROWS = 3
+"""The bound used for mechanisms that take the dataset's declared bound."""
+ALPHA = 0.01
+"""The probability that the sequential test calls a private mechanism violated."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to audit."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    """The δ for mechanisms that state no guarantee. None: 0."""
+    pairs: int | None = None
+    """Pairs per mechanism. None: 200 by replay, 24 by the sequential test."""
+    seconds: float | None = None
+    """Most seconds per sequential test. None: 20, and 60 for all together."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class AuditedVariant:
+    """A mechanism with one choice of parameters, under the name by which it was requested."""
+
+    name: str
+    mechanism: Any
+    share: int = 1
+    """Number of choices of parameters that share its pairs."""
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee that it states; empty if none."""
+        return str(getattr(self.mechanism, "privacy", ""))
+
+    @property
+    def declared(self) -> str:
+        """Why it says that it is not private."""
+        ask = getattr(self.mechanism, "not_private", None)
+        return str(ask()) if callable(ask) else ""
+
+
+def chosen(names: Sequence[str]) -> list[AuditedVariant]:
+    """The mechanisms meant by names of the registry or dotted paths, either with parameters: `lpa(bound=3)`. A name of the
+    registry stands for all variants of its mechanism."""
+    variants: list[AuditedVariant] = []
+    for text in names:
+        name, given = parsed(text)
+        ways = (given,) if given is not None else getattr(MECHANISMS.get(name), "audited", ({},))
+        variants += [AuditedVariant(name, MECHANISMS.make(name, **way), len(ways)) for way in ways]
+    for variant in variants:
+        _check_kinds(variant)
+    return variants
+
+
+def named(text: str) -> list[AuditedVariant]:
+    """What is meant by a name of the registry, of a YAML, or by a dotted path, with parameters or without."""
+    name, names = text.partition("(")[0], MECHANISMS.names()
+    own = [option for option in catalogue.options("mechanism") if option not in names]
+    if "." not in name and name not in (*names, *own):
+        raise unknown("mechanism", text, [*names, *own])
+    return own_mechanism(text, catalogue.mechanism(name)) if name in own else chosen([text])
+
+
+def given(thing: Any) -> AuditedVariant:
+    """A mechanism that a program passes as an object, or as a class that needs no parameters."""
+    mechanism = thing() if isinstance(thing, type) else thing
+    if not callable(getattr(mechanism, "release", None)):
+        raise UserError(f"mechanism={thing!r} is not valid: expected a name, or an object with `release`")
+    variant = AuditedVariant(getattr(mechanism, "name", "") or type(mechanism).__name__, mechanism, 1)
+    _check_kinds(variant)
+    return variant
+
+
+def own_mechanism(text: str, entry: Variant) -> list[AuditedVariant]:
+    """A mechanism of a user's own YAML, with its parameters there and those given after its name. A list gives several."""
+    given_too = {**entry.params, **(parsed(text)[1] or {})}
+    # Datasets declare a number; random pairs have small rows.
+    ways = [*axes({k: SMALL_ROWS if v == DECLARED else v for k, v in given_too.items()})]
+    mechanisms = (MECHANISMS.make(entry.cls, **way) for way in ways)
+    return [dataclasses.replace(given(mechanism), name=entry.name, share=len(ways)) for mechanism in mechanisms]
+
+
+def _check_kinds(variant: AuditedVariant) -> None:
+    for kind in getattr(variant.mechanism, "kinds", ()):
+        if kind not in KINDS:
+            raise unknown(f"data kind of {variant.name}", kind, KINDS)
+
+
+def parsed(text: str) -> tuple[str, dict[str, Any] | None]:
+    """`name`, or `name(key=value, ...)` with plain values."""
+    match = re.fullmatch(r"([^()]+)\((.*)\)", text.strip(), re.DOTALL)
+    if match is None:
+        return text, None
+    try:
+        call = ast.parse(f"f({match[2]})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+            raise ValueError
+        return match[1], {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        hint = "expected parameters as in lpa(bound=3)"
+        raise UserError(f"cannot read the parameters of {text!r}: {hint}") from None
+
+
+def findings(
+    asked: Sequence[AuditedVariant], options: Options | None = None, own: Sequence[Neighbours] | None = None
+) -> Iterator[Finding]:
+    """The findings about each, in order.
+
+    own: the user's pairs, instead of random ones.
+    """
+    options = options or Options()
+    tested = sum(bool(cannot_replay(variant.mechanism)) for variant in asked)
+    seconds = options.seconds or min(SECONDS, TOTAL / max(1, tested))
+    for variant in asked:
+        finding, fitting = None, None
+        if own is not None:
+            fitting, refusal = _fitting(variant, own)
+            if not fitting:
+                yield dataclasses.replace(by_test(variant, options, 1.0, []), reason=refusal)
+                continue
+        if options.delta is None or variant.guarantee:
+            finding = _by_replay(variant, options, fitting)
+        if finding is None:
+            finding = by_test(variant, options, seconds, fitting)
+        yield finding
+
+
+def _fitting(variant: AuditedVariant, own: Sequence[Neighbours]) -> tuple[list[Neighbours], str]:
+    """The pairs that fit a mechanism, and why the last of the others does not."""
+    unfit, refusal = getattr(variant.mechanism, "unfit", lambda data: ""), ""
+    fitting = []
+    for pair in own:
+        if reason := unfit(pair.before) or unfit(pair.after):
+            refusal = str(reason)
+        else:
+            fitting.append(pair)
+    return fitting, refusal
+
+
+def _by_replay(variant: AuditedVariant, options: Options, own: Sequence[Neighbours] | None) -> Finding | None:
+    if own is not None:
+        return audit_by_replay(variant.mechanism, options.epsilon, 0, options.seed, name=variant.name, own=tuple(own))
+    count = options.pairs or max(LEAST, PAIRS // variant.share)
+    return audit_by_replay(variant.mechanism, options.epsilon, count, options.seed, name=variant.name)
+
+
+def by_test(
+    variant: AuditedVariant, options: Options, seconds: float, own: Sequence[Neighbours] | None = None
+) -> Finding:
+    """The finding of the sequential test, which sees only releases."""
+    mechanism = variant.mechanism
+    guarantee = variant.guarantee or ("(ε, δ)" if options.delta else "ε")
+    stated = getattr(mechanism, "delta", options.delta) if guarantee == "(ε, δ)" else 0.0
+    delta = float(stated or 0.0)
+    tried = own if own is not None else list(fitting_pairs(mechanism, options.pairs or TESTED, options.seed))
+    tested = sequential_test(
+        mechanism, tried, epsilon=options.epsilon, delta=delta, alpha=ALPHA, seconds=seconds, seed=options.seed
+    )
+    verdict: AuditVerdict = "inconclusive"
+    reason = tested.reason
+    if tested.rejected:
+        public = variant.declared or guarantee == "none"
+        verdict, reason = ("declared not private", variant.declared) if public else ("violated", tested.reason)
+    return Finding(
+        mechanism=variant.name,
+        parameters=", ".join(f"{key}={value}" for key, value in parameters(mechanism).items()),
+        method="sequential test",
+        guarantee=guarantee,
+        epsilon=options.epsilon,
+        delta=delta,
+        loss=tested.loss,
+        verdict=verdict,
+        pairs=tested.pairs if tested.draws else 0,
+        pair=tested.pair if tested.loss > 0 else "",
+        step=tested.event if tested.loss > 0 else "",
+        reason=reason,
+        seconds=tested.seconds,
+    )

@@ -1,0 +1,140 @@
+"""Records and replays the steps of a release: a `Noise` that records its steps and can return given outputs.
+
+A recorded run is a transcript. Replayed on a neighbour, every step must have the same kind, size and scale, and returns the
+recorded output. What may still differ are the exact values before noise, which cost privacy.
+Imported by the audit by replay; imports privacy.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.privacy import Law, Noise, RandomStep
+from dpbench.privacy.choose import ChooseStep
+from dpbench.privacy.draw import DrawStep
+
+
+class Differs(Exception):
+    """Something that must be equal on both neighbours is not. `step` names where."""
+
+    def __init__(self, step: str, what: str) -> None:
+        super().__init__(what)
+        self.step, self.what = step, what
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One call of `Noise`."""
+
+    kind: str
+    name: str
+    exact: NDArray[Any]
+    """The values before noise; for `rows` the number of rows; empty for `draw`."""
+    parameters: Mapping[str, NDArray[Any]]
+    """Parameters that must be equal, bit for bit: scale, alpha, epsilon ..."""
+    output: Any
+    law: Law[Any] | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.name == self.kind else f"{self.kind} {self.name!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """All steps of one run, and what it published."""
+
+    steps: tuple[Step, ...]
+    published: Mapping[str, bytes] = field(default_factory=dict)
+    """What was published, by name, bit for bit."""
+
+
+class RecordingNoise(Noise):
+    """Noise that records its steps.
+
+    given: a transcript whose outputs are returned instead of fresh noise. A step that does not agree with it raises
+    `Differs`.
+    forced: outcomes of `choose`, by the number of the step.
+    low: every noisy number is negative, which is possible: what is clamped to zero is then equal, and ties are common.
+    newcomers: the numbers of `rows` steps at which the row that the transcript's data lacks is in the sample.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        *,
+        given: Sequence[Step] | None = None,
+        forced: Mapping[int, int] | None = None,
+        newcomers: Collection[int] = (),
+        low: bool = False,
+    ) -> None:
+        super().__init__(rng)
+        self.low = low
+        self.given, self.forced, self.newcomers = given, forced or {}, newcomers
+        self.steps: list[Step] = []
+
+    def take(self, step: RandomStep, name: str = "") -> Any:
+        exact = np.array(step.values)
+        parameters = {key: np.array(value) for key, value in step.parameters().items()}
+        law = step.law if isinstance(step, DrawStep) else None
+        asked = Step(step.kind, name or step.kind, exact, parameters, None, law)
+        if self.given is not None:
+            output = self._recorded(asked)
+        elif isinstance(step, ChooseStep) and len(self.steps) in self.forced:
+            output = self.forced[len(self.steps)]
+        else:
+            output = super().take(step, name)
+            if self.low and step.per_value:
+                output = -np.abs(output) - 1
+        self.steps.append(replace(asked, output=copy.deepcopy(output)))
+        return output
+
+    def _recorded(self, step: Step) -> Any:
+        """The output of the same step of the transcript."""
+        number = len(self.steps)
+        if self.given is None or number >= len(self.given):
+            raise Differs(str(step), f"{step} is one step more than on the neighbour")
+        recorded = self.given[number]
+        if (recorded.kind, recorded.name) != (step.kind, step.name):
+            raise Differs(str(step), f"step {number + 1} is {step} on one neighbour and {recorded} on the other")
+        for key, value in step.parameters.items():
+            other = recorded.parameters.get(key)
+            if other is None or value.shape != other.shape or value.tobytes() != other.tobytes():
+                raise Differs(str(step), f"the {key} of {step} differs: {shown(other)} and {shown(value)}")
+        if step.kind == "rows":
+            return self._sampled(number, recorded, int(step.exact))
+        if step.exact.shape != recorded.exact.shape:
+            sizes = f"{recorded.exact.size} and {step.exact.size} values"
+            raise Differs(str(step), f"the size of {step} differs: {sizes}")
+        return copy.deepcopy(recorded.output)
+
+    def _sampled(self, number: int, recorded: Step, n: int) -> NDArray[np.int64]:
+        """The recorded sample, limited to the rows of this data, plus the new row if it is a newcomer."""
+        known = int(recorded.exact)
+        if abs(n - known) > 1:
+            raise Differs(str(recorded), f"{recorded} samples from {known} and from {n} rows")
+        output: NDArray[np.int64] = recorded.output[recorded.output < n]
+        if n > known and number in self.newcomers:
+            output = np.append(output, known)
+        return output.copy()
+
+
+def shown(value: NDArray[Any] | None) -> str:
+    """A parameter in a few characters."""
+    if value is None:
+        return "nothing"
+    if value.ndim == 0:
+        return f"{value.item():.9g}" if value.dtype.kind in "fiu" else str(value.item())
+    return f"{value.size} numbers from {value.min():.9g} to {value.max():.9g}" if value.size else "no numbers"
+
+
+def compare_published(one: Trace, other: Trace) -> None:
+    """Raise `Differs` unless both runs published the same, bit for bit."""
+    for name in {**one.published, **other.published}:
+        if one.published.get(name) != other.published.get(name):
+            raise Differs("published", f"the published {name!r} differs though every step gave the same output")

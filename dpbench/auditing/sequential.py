@@ -1,0 +1,247 @@
+"""The sequential black-box test: is a mechanism, of which only `release` is known, (ε, δ)-private on some pairs?
+
+Draw a batch of releases of both neighbours, bet on scores that were learned from earlier batches, then learn again. Pairs,
+scores and directions may change from batch to batch, because all of them are fixed before the draws they are used on. There
+is one wealth per mechanism; when it reaches 1/α, privacy is rejected, at any time (wealth.py). The test never proves privacy.
+Imported by `audit` and by claims of losses; imports data kinds only.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbench.auditing.e_process import Wealth, grid
+from dpbench.auditing.neighbours import Neighbours
+from dpbench.auditing.observed import Observed, observe, raised
+from dpbench.auditing.scores import Learned, learn, promise, values_of
+from dpbench.errors import UserError
+
+WAYS = 3
+"""Scoring methods: one number, the numbers' likelihood ratio, boosting."""
+EXPLORED = 100
+"""Draws per pair before anything is known about it."""
+BATCH = 2500
+"""Most draws per batch."""
+GROWTH = 1.5
+"""Learn again when the number of draws has grown by this factor."""
+KEPT = 15000
+"""Most draws per pair to learn from: the latest ones."""
+EXPLORING = 0.35
+"""The largest share of the time for pairs about which nothing is known."""
+OTHERS = 4
+"""Every this many batches, a pair other than the worst is examined again."""
+
+
+class Releases(Protocol):
+    """All that the test knows about a mechanism."""
+
+    def release(self, data: Any, epsilon: float, rng: np.random.Generator) -> Any: ...
+
+
+@dataclass(frozen=True)
+class SequentialResult:
+    """The result of the test."""
+
+    rejected: bool
+    """Whether (ε, δ)-privacy is rejected, with error probability alpha."""
+    loss: float
+    """A lower bound of the loss at δ, with the same confidence; 0 if nothing was found."""
+    pair: str
+    """The pair that looks worst."""
+    event: str
+    """The event that shows it."""
+    draws: int
+    """Releases of each neighbour, over all pairs."""
+    pairs: int
+    """Number of pairs examined."""
+    seconds: float
+    reason: str
+    """Why it stopped, or why nothing was measured."""
+
+
+@dataclass
+class Candidate:
+    """A pair, its draws so far, and what was learned from them."""
+
+    pair: Neighbours
+    before: list[Observed] = field(default_factory=list)
+    after: list[Observed] = field(default_factory=list)
+    drawn: int = 0
+    learned: Learned | None = None
+    learned_at: int = 0
+
+    def keep(self, before: list[Observed], after: list[Observed]) -> None:
+        self.before, self.after = (self.before + before)[-KEPT:], (self.after + after)[-KEPT:]
+        self.drawn += len(before)
+
+    @property
+    def refused(self) -> bool:
+        """Whether all releases of one side have ended with an error so far."""
+        return any(side and all("raised" in draw.items for draw in side) for side in (self.before, self.after))
+
+
+class Test:
+    """One run of the test; call `run`."""
+
+    __test__ = False  # not a pytest test case
+
+    def __init__(
+        self,
+        mechanism: Releases,
+        pairs: Sequence[Neighbours],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        alpha: float = 0.01,
+        seconds: float = math.inf,
+        draws: float = math.inf,
+        seed: int = 0,
+        boosting: bool = True,
+        until_sure: bool = True,
+    ) -> None:
+        """until_sure: stop as soon as (ε, δ) is rejected; otherwise all draws are used, for a better bound of the loss."""
+        if math.isinf(seconds) and math.isinf(draws):
+            raise UserError("a sequential test needs a limit: expected seconds or draws")
+        self.mechanism, self.epsilon, self.delta, self.alpha = mechanism, epsilon, delta, alpha
+        self.seconds, self.most, self.boosting, self.until_sure = seconds, draws, boosting, until_sure
+        self.rng = np.random.default_rng(np.random.SeedSequence([seed, 20]))
+        self.levels = grid(epsilon)
+        self.stated = int(np.flatnonzero(self.levels == epsilon)[0])
+        self.wealth = Wealth(self.levels, delta, WAYS)
+        self.candidates = [Candidate(pair) for pair in pairs]
+        self.started, self.draws = time.monotonic(), 0
+        self.shown: tuple[str, str] = ("", "")
+        self.trouble = ""
+        """The last error of a release."""
+
+    def run(self) -> SequentialResult:
+        """Draw and bet until it is sure, or its time or draws are used up."""
+        explored = self._explore()
+        known = [candidate for candidate in explored if not candidate.refused]
+        if not known:
+            reason = f"every release raised {self.trouble}" if explored else "there is no pair to test"
+            return self._result(known, reason)
+        active, turn = known, 0
+        while not self._over():
+            if len(active) > 1:
+                for candidate in active:
+                    self._play(candidate)
+                active = sorted(active, key=self._promise, reverse=True)[: (len(active) + 1) // 2]
+                continue
+            ranked = sorted(known, key=self._promise, reverse=True)
+            turn += 1
+            other = turn % OTHERS == 0 and len(ranked) > 1
+            self._play(ranked[1 + turn // OTHERS % (len(ranked) - 1)] if other else ranked[0])
+        return self._result(known, self._why())
+
+    def _explore(self) -> list[Candidate]:
+        """A few draws of each pair, without bets."""
+        size = int(min(EXPLORED, max(10, self.most // (4 * max(1, len(self.candidates))))))
+        for number, candidate in enumerate(self.candidates):
+            if number and (self._over() or self._passed() > EXPLORING * self.seconds):
+                return self.candidates[:number]
+            candidate.keep(*self._draw(candidate, size))
+            if not candidate.refused:
+                self._learn(candidate)
+        return self.candidates
+
+    def _play(self, candidate: Candidate) -> None:
+        """One batch of a pair: draw, bet using what was learned before, learn."""
+        if self._over():
+            return
+        learned, size = candidate.learned, int(min(BATCH, max(EXPLORED, (GROWTH - 1) * candidate.drawn)))
+        before, after = self._draw(candidate, size)
+        if learned is not None and before:
+            self.wealth.bet(self._terms(learned, before, after))
+            winner = learned.events[self.wealth.winner(self.stated)]
+            if winner is not None and (not self.shown[0] or self.wealth.most[self.stated] > 1):
+                self.shown = (candidate.pair.name, winner.said(self.stated))
+        candidate.keep(before, after)
+        if candidate.drawn >= GROWTH * candidate.learned_at or candidate.drawn >= candidate.learned_at + BATCH:
+            self._learn(candidate)
+
+    def _learn(self, candidate: Candidate) -> None:
+        candidate.learned = learn(candidate.before, candidate.after, self.levels, self.delta, boosting=self.boosting)
+        candidate.learned_at = candidate.drawn
+
+    def _terms(self, learned: Learned, before: list[Observed], after: list[Observed]) -> NDArray[np.float64]:
+        """Levels x methods x draws: what each draw adds, both directions in one term."""
+        terms = np.zeros((self.levels.size, WAYS, len(before)))
+        factor = np.exp(self.levels)[:, None]
+        scores = zip(learned.events, values_of(learned, before), values_of(learned, after), strict=True)
+        for way, (events, without, with_row) in enumerate(scores):
+            if events is None or without is None or with_row is None:
+                continue
+            weights = (events.gain > 0).astype(np.float64)
+            weights /= np.maximum(weights.sum(axis=0), 1)
+            for direction, (likely, rare) in enumerate([(without, with_row), (with_row, without)]):
+                won = events.happened(likely, direction) - factor * events.happened(rare, direction) - self.delta
+                terms[:, way] += weights[direction][:, None] * won
+        return terms
+
+    def _draw(self, candidate: Candidate, size: int) -> tuple[list[Observed], list[Observed]]:
+        """This many releases of both neighbours, or fewer if the time or the draws are used up."""
+        before: list[Observed] = []
+        after: list[Observed] = []
+        while len(before) < size and not self._over():
+            before.append(self._released(candidate.pair.before))
+            after.append(self._released(candidate.pair.after))
+            self.draws += 1
+        return before, after
+
+    def _released(self, data: Any) -> Observed:
+        try:
+            release = self.mechanism.release(data, self.epsilon, self.rng)
+        except Exception as error:
+            # An error is an output: if one neighbour causes it more often, it distinguishes them.
+            self.trouble = f"{type(error).__name__}: {error}"
+            return raised(error)
+        return observe(release)
+
+    def _promise(self, candidate: Candidate) -> tuple[float, float]:
+        events = () if candidate.learned is None else candidate.learned.events
+        return max((promise(event, self.levels) for event in events if event is not None), default=(-2.0, 0.0))
+
+    def _passed(self) -> float:
+        return time.monotonic() - self.started
+
+    def _sure(self) -> bool:
+        return self.until_sure and self.wealth.rejects(self.stated, self.alpha)
+
+    def _over(self) -> bool:
+        return self._sure() or self.draws >= self.most or self._passed() >= self.seconds
+
+    def _why(self) -> str:
+        if self.wealth.rejects(self.stated, self.alpha):
+            return f"sure after {self.draws} draws"
+        if self.draws >= self.most:
+            return f"nothing found in {self.draws} draws"
+        return f"nothing found in {self.seconds:.3g} s ({self.draws} draws)"
+
+    def _result(self, known: Sequence[Candidate], reason: str) -> SequentialResult:
+        rejected = self.wealth.rejects(self.stated, self.alpha)
+        loss = self.wealth.bound(self.alpha)
+        return SequentialResult(
+            rejected=rejected,
+            loss=max(loss, self.epsilon) if rejected else loss,
+            pair=self.shown[0],
+            event=self.shown[1],
+            draws=self.draws,
+            pairs=len(known),
+            seconds=self._passed(),
+            reason=reason,
+        )
+
+
+def sequential_test(
+    mechanism: Releases, pairs: Sequence[Neighbours], *, epsilon: float, **options: Any
+) -> SequentialResult:
+    """The test of one mechanism on these pairs; `options` as `Test` takes them."""
+    return Test(mechanism, pairs, epsilon=epsilon, **options).run()

@@ -1,0 +1,267 @@
+"""Transcripts: a run recorded on one neighbour, replayed on both, and the total cost of its steps.
+
+Imported by the audit by replay, and by tests that look at one pair.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpbench.auditing.enumeration import (
+    Enumerated,
+    NotEnumerable,
+    Samplers,
+    enumerate_laws,
+    independent_laws,
+    recorded_ratio,
+    stated_bound,
+)
+from dpbench.auditing.losses import amplified, cost, parts_ratio, total
+from dpbench.auditing.neighbours import Neighbours
+from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
+from dpbench.data import Data, Release
+from dpbench.privacy import Cost
+
+TOLERANCE = 1e-9
+"""Tolerance by which a computed loss may exceed ε."""
+FORCED = 48
+"""Most combinations of outcomes of `choose` that are forced on one pair."""
+TRANSCRIPTS = 2
+"""Recorded runs per neighbour, if there are several steps and a later one may depend on an earlier output."""
+MORE = 8
+"""Extra draws of a distribution per transcript, to check sooner that they follow it."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The worst result over the transcripts of one pair, or of all."""
+
+    loss: float = 0.0
+    step: str = ""
+    pair: str = ""
+    reason: str = ""
+    """What differed, if the loss is infinite."""
+    sure: bool = True
+    """Whether the loss is exact; otherwise it is an upper bound."""
+
+    def weight(self, epsilon: float) -> tuple[bool, float]:
+        """Sort key, worse is larger: a certain violation is worse than a larger uncertain loss."""
+        return self.sure and self.loss > epsilon + TOLERANCE, self.loss
+
+
+@dataclass
+class Notes:
+    """What is collected over all pairs."""
+
+    samplers: Samplers
+    enumerated: bool = False
+    unknown: str = ""
+    """Why the cost of some draw is only known for the outcomes that were drawn."""
+    refused: str = ""
+    """Why some pair could not be run."""
+    looked_at: int = 0
+    laws: dict[tuple[bytes, bytes], Enumerated] = field(default_factory=dict)
+    """The enumerations of the current pair."""
+
+
+class DataRefused(Exception):
+    """The mechanism does not run on a dataset of the pair."""
+
+
+def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
+    """One run with the streams of a seed; `played`: options of `RecordingNoise`."""
+    noise = RecordingNoise(np.random.default_rng(seed), **played)
+    release = mechanism.publish(data, epsilon, noise)
+    if noise.given is not None and len(noise.steps) < len(noise.given):
+        raise Differs(
+            str(noise.given[len(noise.steps)]), f"{noise.given[len(noise.steps)]} is missing on the neighbour"
+        )
+    return Trace(tuple(noise.steps), published(release))
+
+
+def published(release: Any) -> Mapping[str, bytes]:
+    """Everything published, bit for bit: the parts, and what else can be read from the release."""
+    if not isinstance(release, Release):
+        return {"release": np.asarray(release.published(), dtype=np.float64).tobytes()}
+    shown = {name: part.tobytes() for name, part in release.parts().items()}
+    for each in dataclasses.fields(release):
+        if each.name not in (*release.numbers, "chosen", *release.private_fields()):
+            shown[each.name] = repr(getattr(release, each.name)).encode()
+    return shown
+
+
+def record(
+    mechanism: Any, data: Data, epsilon: float, seed: int, forced: Mapping[int, int] | None = None, low: bool = False
+) -> Trace:
+    try:
+        return run(mechanism, data, epsilon, seed, forced=forced, low=low)
+    except Exception as error:  # user's code may raise anything; then the pair gives no result
+        raise DataRefused(f"it fails on a pair: {type(error).__name__}: {error}") from error
+
+
+def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, **played: Any) -> Trace:
+    """The same run on a neighbour. Raises `Differs` if it does not take the same steps."""
+    try:
+        trace = run(mechanism, data, epsilon, seed, given=given.steps, **played)
+    except Differs:
+        raise
+    except Exception as error:
+        raise Differs("publish", f"it fails on the neighbour: {type(error).__name__}: {error}") from error
+    compare_published(given, trace)
+    return trace
+
+
+def judge(mechanism: Any, pair: Neighbours, epsilon: float, delta: float, seed: int, notes: Notes) -> Judged:
+    """The largest loss over several transcripts, from both neighbours, and over every outcome of `choose`."""
+    notes.laws.clear()
+    worst = Judged(pair=pair.name)
+    try:
+        first = _first(mechanism, pair, epsilon, seed)
+        again = TRANSCRIPTS if len(first.steps) > 1 else 1
+        plans: list[tuple[Data, int, dict[int, int]]] = [
+            (data, seed + turn, {}) for turn in range(again) for data in (pair.before, pair.after)
+        ]
+        plans += [(pair.before, seed, outcomes) for outcomes in _forced(first)]
+        for data, bits, outcomes in plans:
+            recorded = first if (data, bits, outcomes) == (pair.before, seed, {}) else None
+            recorded = recorded or record(mechanism, data, epsilon, bits, outcomes)
+            result = _transcript(mechanism, pair, epsilon, delta, bits, data is pair.before, recorded, notes)
+            worst = max(worst, result, key=lambda judged: judged.weight(epsilon))
+        if again > 1:
+            low = record(mechanism, pair.before, epsilon, seed, low=True)
+            result = _transcript(mechanism, pair, epsilon, delta, seed, True, low, notes)
+            worst = max(worst, result, key=lambda judged: judged.weight(epsilon))
+    except Differs as differs:
+        return Judged(math.inf, differs.step, pair.name, differs.what)
+    return worst
+
+
+def _first(mechanism: Any, pair: Neighbours, epsilon: float, seed: int) -> Trace:
+    """The run on the smaller neighbour. Raises `Differs` if it fails where the same outputs do not on the larger one: a failure
+    is an output, too."""
+    try:
+        return record(mechanism, pair.before, epsilon, seed)
+    except DataRefused:
+        replay(mechanism, pair.before, epsilon, seed, record(mechanism, pair.after, epsilon, seed))
+        raise
+
+
+def _forced(trace: Trace) -> Iterator[dict[int, int]]:
+    """The outcomes of `choose` to force: all combinations if they are few, otherwise each step separately."""
+    sizes = {at: step.exact.size for at, step in enumerate(trace.steps) if step.kind == "choose"}
+    if not sizes:
+        return
+    if math.prod(sizes.values()) <= FORCED:
+        yield from (dict(zip(sizes, chosen, strict=True)) for chosen in itertools.product(*map(range, sizes.values())))
+        return
+    for at, size in sizes.items():
+        for outcome in np.unique(np.linspace(0, size - 1, FORCED // len(sizes)).astype(int)):
+            yield {at: int(outcome)}
+
+
+def _transcript(
+    mechanism: Any,
+    pair: Neighbours,
+    epsilon: float,
+    delta: float,
+    seed: int,
+    on_before: bool,
+    recorded: Trace,
+    notes: Notes,
+) -> Judged:
+    """The loss of one transcript, recorded on one of the two."""
+    before = recorded if on_before else replay(mechanism, pair.before, epsilon, seed, recorded)
+    samples = [at for at, step in enumerate(before.steps) if step.kind == "rows"]
+    after = recorded
+    if on_before or samples:
+        after = replay(mechanism, pair.after, epsilon, seed, before)
+    costs = _costs(before, after, notes, drawn=before if on_before else after)
+    # If the new row may be in a sample of rows, the cost of the steps that use the sample is amplified by sampling.
+    taken: set[int] = set()
+    for at in samples:
+        if int(after.steps[at].exact) == int(before.steps[at].exact):
+            continue
+        inside = replay(mechanism, pair.after, epsilon, seed, before, newcomers={at})
+        used = [n for n, step in enumerate(inside.steps) if step.exact.tobytes() != after.steps[n].exact.tobytes()]
+        with_row = _costs(before, inside, notes, drawn=None)
+        steps = [each[n] for each in (costs, with_row) for n in used]
+        plain = not taken & set(used) and not any(each.squared or each.laws for each in steps)
+        out, within = (sum(each[n].pure for n in used) for each in (costs, with_row))
+        if plain and used:
+            # The whole loss is reported with the step that costs most.
+            most = max(used, key=lambda n: with_row[n].pure)
+            costs = [Cost() if n in used else each for n, each in enumerate(costs)]
+            costs[most] = Cost(amplified(out, within, float(before.steps[at].parameters["rate"])))
+        else:
+            # No closed form, so amplification by sampling is not counted.
+            costs = [_larger(*both) for both in zip(costs, with_row, strict=True)]
+        taken |= set(used)
+    loss = total(costs, delta)
+    costliest = max(zip(costs, before.steps, strict=True), key=lambda both: total([both[0]], delta), default=None)
+    step = str(costliest[1]) if costliest else ""
+    return Judged(loss, step, pair.name, sure=all(each.sure for each in costs))
+
+
+def _larger(one: Cost, other: Cost) -> Cost:
+    laws, sure = other.laws or one.laws, one.sure and other.sure
+    return Cost(max(one.pure, other.pure), max(one.squared, other.squared), laws, sure)
+
+
+def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> list[Cost]:
+    costs = []
+    for step, other in zip(before.steps, after.steps, strict=True):
+        if step.kind == "rows":
+            costs.append(Cost())
+        elif step.kind == "draw":
+            costs.append(_draw_cost(step, other, notes, drawn is not None, drawn is before))
+        else:
+            costs.append(cost(step, other))
+    return costs
+
+
+def _enumerated(step: Step, other: Step, notes: Notes) -> Enumerated:
+    """Both distributions, enumerated once per pair."""
+    try:
+        key = pickle.dumps(step.law), pickle.dumps(other.law)
+    except Exception:  # a user's distribution may not be picklable
+        return enumerate_laws(step.law, other.law)
+    return notes.laws.get(key) or notes.laws.setdefault(key, enumerate_laws(step.law, other.law))
+
+
+def _draw_cost(step: Step, other: Step, notes: Notes, fresh: bool, from_before: bool) -> Cost:
+    if (parts := independent_laws(step.law, other.law)) is not None:
+        first, second = parts
+        notes.enumerated = True
+        if first.shape != second.shape:
+            raise Differs(str(step), f"the size of {step} differs: {len(first)} and {len(second)} parts")
+        if fresh:
+            notes.samplers.note_one(str(step), first if from_before else second, step.output)
+        return Cost(max(parts_ratio(first, second), parts_ratio(second, first)))
+    try:
+        laws = _enumerated(step, other, notes)
+    except NotEnumerable as error:
+        if (bound := stated_bound(step.law, other.law)) is not None:
+            return Cost(bound, sure=False)
+        notes.unknown = str(error)
+        try:
+            return Cost(recorded_ratio(step.law, other.law, step.output))
+        except NotEnumerable:
+            return Cost()
+    notes.enumerated = True
+    if fresh:
+        law, stated = (step.law, laws.one) if from_before else (other.law, laws.other)
+        drawn = [step.output, *(law.draw(notes.samplers.rng) for _ in range(MORE) if law is not None)]
+        try:
+            for outcome in drawn:
+                notes.samplers.note(str(step), stated, laws.place(outcome))
+        except KeyError:
+            raise Differs(str(step), f"{step} drew an outcome that its distribution does not have") from None
+    return Cost(laws=(laws.one, laws.other))

@@ -1,0 +1,1 @@
+"""The types that travel from the plan to the report, as plain data."""

@@ -1,0 +1,100 @@
+"""The verdict on a claim, with the group of cells, or the choice of parameters, that decides it. Plain types, imported by
+everything that judges claims or shows verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, Claim
+
+# From worst to best: the worst group decides a claim with `each`, the best one a claim with `some`.
+RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
+
+
+@dataclass(frozen=True)
+class Group:
+    """The measure in one group of cells, with its interval."""
+
+    labels: Mapping[str, Any]
+    value: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a claim. `value`, `low`, `high` are those of the deciding group."""
+
+    claim: Claim
+    verdict: str
+    reason: str = ""
+    groups: tuple[Group, ...] = ()
+    decider: Group | None = None
+    scale: str = ""
+    trials: int = 0
+    """The number of trials of the cells that were used; the smallest if they differ."""
+    results: Path = Path("results")
+    evidence: str = ""
+    """For an audit or a computation: the method, and the number of pairs of neighbours or cases."""
+    files: tuple[str, ...] = ()
+    """The datasets that were read from original files; empty: decided on generated data."""
+    data_seeds: int = 1
+    """Draws of the generated data: if there are several, the interval includes the spread between them."""
+    error: float = 0.0
+    """Bound on the probability that the mechanisms' noise made the verdict wrong; 0 without noise."""
+    recorded: str = ""
+    """Its origin if it was not decided by a run of the user: "recorded at COMMIT"."""
+    others: tuple[Verdict, ...] = ()
+    """Verdicts from other evidence: generated data beside original files, or vice versa."""
+
+    @property
+    def measured(self) -> str:
+        return self.claim.region.show(self.decider.value) if self.decider else ""
+
+    @property
+    def interval(self) -> str:
+        if self.decider is None or self.decider.low == self.decider.high:
+            return ""
+        if np.isnan(self.decider.low) or np.isnan(self.decider.high):
+            return "unknown"
+        low, high = (self.claim.region.show(end) for end in (self.decider.low, self.decider.high))
+        if np.isinf(self.decider.low) and np.isinf(self.decider.high):
+            return "unbounded"
+        if np.isinf(self.decider.high):
+            return f"at least {low}"
+        return f"at most {high}" if np.isinf(self.decider.low) else f"{low} to {high}"
+
+    @property
+    def where(self) -> str:
+        """Which group decided, out of how many."""
+        if self.decider is None or len(self.groups) < 2:
+            return self.evidence
+        decided = self.decider.verdict
+        alike = sum(group.verdict == decided for group in self.groups)
+        rank = "best" if self.claim.some else "closest" if decided == REPRODUCED else f"{alike} such"
+        which = f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
+        return f"{which}; {self.evidence}" if self.evidence else which
+
+    @property
+    def source(self) -> str:
+        """Where the numbers come from."""
+        if self.recorded:
+            return f"{self.recorded}: {replace(self, recorded='').source}"
+        if self.files:
+            return f"original files of {', '.join(self.files)}"
+        if not self.scale:
+            return ""
+        draws = "one draw" if self.data_seeds == 1 else f"{self.data_seeds} draws"
+        return f"generated data, {self.scale} size, {draws}"
+
+
+def describe(labels: Mapping[str, Any]) -> str:
+    parts = (f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in labels.items())
+    return ", ".join(parts)

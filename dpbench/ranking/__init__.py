@@ -1,0 +1,1 @@
+"""Mechanisms against each other, and generators against original files."""

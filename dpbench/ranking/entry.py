@@ -1,0 +1,213 @@
+"""Compares a mechanism with others: puts it on the board of its guarantee, runs what is missing, and gives its rank.
+
+The code behind `python -m dpbench compare` and `dpbench.compare`. Prints nothing. May call the engine and the audit; imports no
+mechanism by name.
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpbench.config import catalogue
+from dpbench.config.compose import compose
+from dpbench.config.entries import BOUND, variants
+from dpbench.config.overrides import OverrideValue
+from dpbench.config.schema import RunConfig
+from dpbench.engine.execute import Result, execute_one
+from dpbench.engine.plan import QUIET, Plan, make_plan
+from dpbench.engine.progress import Progress
+from dpbench.errors import Failed, UserError, nearest, unknown
+from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.run import Dataset, Run, Variant
+from dpbench.model.setting import DECLARED
+from dpbench.ranking.boards import Board, board_of_mechanism
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpbench.model.finding import Finding
+
+EXPERIMENTS = {"incidence": "cross/leaderboard", "records": "cross/leaderboard", "contingency": "cross/ranges"}
+"""The experiment in which mechanisms are compared, by the first kind of data that they accept, or by the kind of the data."""
+RANKINGS = "cross/topk"
+
+
+def newcomer(given: str | Variant) -> Variant:
+    """The mechanism that is to be compared, from `mine.Rounded` or `lpa(bound=3)`, or from the variant of an object.
+
+    A bound that is not given is set to `declared` if that makes the mechanism private, so that it is on a private board.
+    """
+    variant = _named(given) if isinstance(given, str) else given
+    if variant.declared or variant.instance is not None or BOUND in variant.params:
+        return variant
+    if getattr(variant.make(MECHANISMS), BOUND, 0) is not None:
+        return variant
+    bounded = replace(variant, params={**variant.params, BOUND: DECLARED}, declared=(BOUND,))
+    reads = board_of(variant) is Board.READS and board_of(bounded) is not Board.READS
+    return bounded if reads else variant
+
+
+def board_of(variant: Variant) -> Board:
+    """The board of the mechanisms with the same guarantee. A declared bound counts as a number."""
+    return board_of_mechanism(variant.with_bound(1).make(MECHANISMS))
+
+
+def experiment_of(variant: Variant) -> str:
+    """The experiment in which a mechanism is compared."""
+    mechanism = variant.with_bound(1).make(MECHANISMS)
+    kinds = tuple(getattr(mechanism, "kinds", ("incidence",)))
+    publish = getattr(type(mechanism), "publish", None) or type(mechanism).release
+    if "TopK" in str(inspect.signature(publish).return_annotation):
+        return RANKINGS
+    for kind in kinds:
+        if kind in EXPERIMENTS:
+            return EXPERIMENTS[kind]
+    raise UserError(f"{variant.name} takes {' or '.join(kinds)} data, which no board compares")
+
+
+def _named(text: str) -> Variant:
+    """The mechanism named by `mine.Rounded`, `lpa(bound=3)` or the name of a YAML, whose parameters are the defaults."""
+    from dpbench.auditing.judge import parsed
+
+    name, given = parsed(text)
+    names = MECHANISMS.names()
+    in_files = [option for option in catalogue.options("mechanism") if option not in names]
+    if "." not in name and name not in (*names, *in_files):
+        raise unknown("mechanism", name, [*names, *in_files])
+    entry = catalogue.mechanism(name) if name in in_files else Variant(name, name)
+    choices = [*variants(replace(entry, params={**entry.params, **(given or {})}), MECHANISMS)]
+    if len(choices) > 1:
+        raise UserError(f"{name} stands for {len(choices)} choices of parameters: expected one, such as {name}(step=5)")
+    return choices[0]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of a comparison. `who` is empty if all mechanisms were compared on a user's data."""
+
+    run: Run
+    who: str
+    board: Board | None
+    result: Result
+    findings: Sequence[Finding] = field(default_factory=tuple)
+
+    def __repr__(self) -> str:
+        board = "all boards" if self.board is None else f"the board {self.board.value}"
+        audit = f", audit: {', '.join(finding.verdict for finding in self.findings)}" if self.findings else ""
+        return f"Comparison({self.who or 'all mechanisms'} on {board}{audit}; {self.run!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: where the mechanism stands, and the table of the run."""
+        table = self.ranking().to_html(index=False, border=0, na_rep="", float_format=lambda value: f"{value:.3g}")
+        return f"<p>{html.escape(repr(self))}</p>{table}{self.run._repr_html_()}"
+
+    def numbers(self) -> Any:
+        """The tidy numbers of the run's boards (a DataFrame): one row per board, setting and mechanism."""
+        from dpbench.figures.draw import draw
+
+        return draw(self.run).numbers
+
+    def ranking(self) -> pd.DataFrame:
+        """One row per mechanism of the board, or of every board if none is the newcomer's: rank and regret with intervals."""
+        from dpbench.ranking.tables import summary
+
+        ranked = summary(self.numbers(), {})
+        return ranked if self.board is None else ranked[ranked["board"] == str(self.board)].reset_index(drop=True)
+
+    def figure(self) -> Any:
+        """The board with the newcomer highlighted."""
+        from dpbench.ranking.pictures import picture
+
+        return picture(self.run, self.numbers(), self.who, self.board)
+
+
+@dataclass(frozen=True)
+class Where:
+    """What a mechanism is compared on."""
+
+    scale: str = "smoke"
+    datasets: Sequence[str] | None = None
+    """Datasets by name. None: those of the board."""
+    given: tuple[Dataset, ...] = ()
+    """Data objects passed by a program, instead of names."""
+    epsilon: Sequence[float | str] | float | str | None = None
+    experiment: str | None = None
+    results: Path = Path("results")
+    jobs: int = -1
+    overrides: Mapping[str, OverrideValue] = field(default_factory=dict)
+    """Other settings, such as `{"dataset.table.path": "visits.csv"}`."""
+
+    def config(self, experiment: str) -> RunConfig:
+        """The experiment on this data."""
+        settings: dict[str, OverrideValue] = {"results": self.results, "runner.jobs": self.jobs, **QUIET}
+        if self.datasets is not None:
+            settings["dataset"] = [*self.datasets]
+        if self.epsilon is not None:
+            settings["epsilon"] = [self.epsilon] if isinstance(self.epsilon, str | float | int) else [*self.epsilon]
+        config = compose(experiment, self.scale, {**settings, **self.overrides})
+        return replace(config, datasets=self.given) if self.given else config
+
+
+def compare(
+    mechanism: str | Variant | None, where: Where, *, audit: bool = True, progress: Progress | None = None
+) -> Comparison:
+    """Compare a mechanism with those of the same guarantee. Without one, compare all mechanisms on the data of `where`."""
+    variant = None if mechanism is None else newcomer(mechanism)
+    if variant is None and where.datasets is None and not where.given:
+        raise UserError("nothing to compare: give a mechanism, such as mine.Rounded, or a dataset")
+    experiment = where.experiment or (experiment_of(variant) if variant else _experiment_of_data(where))
+    progress = progress or Progress()
+    plan = make_plan(_joined(where.config(experiment), variant), say=progress.prepare)
+    _require(plan, variant)
+    result = execute_one(plan, progress)
+    if result.failed and not result.computed and not result.found:
+        raise Failed(f"every trial failed: {next(iter(result.failures.values()))[0].error}")
+    if variant is None:
+        return Comparison(result.run, "", None, result)
+    findings = tuple(_audited(variant)) if audit else ()
+    return Comparison(result.run, variant.name, board_of(variant), result, findings)
+
+
+def _experiment_of_data(where: Where) -> str:
+    """The experiment for the kind of the first dataset. A name that is not known is refused later, with the nearest one."""
+    kind = where.given[0].kind if where.given else ""
+    for name in [*(where.datasets or ())][:1]:
+        if name in catalogue.options("dataset"):
+            kind = str(where.overrides.get(f"dataset.{name}.kind") or catalogue.dataset(name).kind)
+    if kind and kind not in EXPERIMENTS:
+        raise UserError(f"no board compares mechanisms for {kind} data: expected {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[kind or "incidence"]
+
+
+def _joined(config: RunConfig, variant: Variant | None) -> RunConfig:
+    """The run with only the newcomer and the mechanisms of its board, under its own name."""
+    if variant is None:
+        names = "-".join(dict.fromkeys(use.name for use in config.datasets))
+        return replace(config, name=f"compare/{names}"[:100], changes=(), altered=())
+    name, board = variant.name, board_of(variant)
+    members = tuple(member for member in config.mechanisms if board_of(member) is board and member.name != name)
+    added = f"{name} on the board of those with the guarantee {board}"
+    return replace(config, name=f"compare/{name}", mechanisms=(*members, variant), changes=(added,), altered=())
+
+
+def _require(plan: Plan, variant: Variant | None) -> None:
+    """UserError if no setting is left for the newcomer or, without a newcomer, no setting at all."""
+    names = {setting.mechanism.name for setting in plan.run.settings}
+    wanted = variant.name if variant else ""
+    if names and (not wanted or wanted in names):
+        return
+    reasons = dict.fromkeys(reason for where, reason in plan.run.left_out if where.startswith(wanted))
+    raise UserError(f"{wanted or 'nothing'} fits none of the settings: {'; '.join(reasons) or nearest(wanted, names)}")
+
+
+def _audited(variant: Variant) -> Iterator[Finding]:
+    """The findings of a short audit of the newcomer. A declared bound is replaced by a small one: pairs have small rows."""
+    from dpbench.auditing.judge import AuditedVariant, Options, findings
+
+    chosen = AuditedVariant(variant.name, variant.with_bound(3).make(MECHANISMS))
+    yield from findings([chosen], Options(pairs=100, seconds=15.0))

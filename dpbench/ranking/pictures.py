@@ -1,0 +1,83 @@
+"""One board as a figure, with what a reader must know about it in its caption. Imported by `views` and `newcomer`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import captions, style
+from dpbench.figures.boards import board_figure, label
+from dpbench.figures.shapes import ordered
+from dpbench.model.run import Run
+from dpbench.ranking import tables
+from dpbench.ranking.boards import Board, present
+
+CAPTION = (
+    "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
+    "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, in "
+    "all or in some settings of a cell; grey cells: the darker, the further from the best; empty cells: the mechanism does not "
+    "run there"
+)
+SHARE_CAPTION = (
+    "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
+    "there is one; dots: certainly within 5 points of the best, in all or in some settings of a cell"
+)
+
+
+def board_picture(
+    numbers: pd.DataFrame,
+    board: Board,
+    column: str,
+    measured: str,
+    *,
+    columns: Sequence[str] | None = None,
+    share: bool = False,
+    highlight: str = "",
+    generated: bool = True,
+) -> Figure:
+    """One board; its cells are mechanisms by the values of a column, in the order of `columns` if that is given.
+
+    generated: whether some of the data comes from a generator, or may.
+    """
+    figure = board_figure(
+        tables.ranking(numbers, board),
+        tables.cells(numbers, board, column, share=share),
+        title=f"Board: {board.told}",
+        columns=ordered(numbers[column]) if columns is None else columns,
+        shares=tables.shares(numbers, board),
+        measured=measured,
+        share=share,
+        highlight=highlight,
+    )
+    captions.tell(figure, f"intervals and dots are about {tables.covered(numbers, generated=generated)}")
+    captions.tell(figure, neighbours_line(numbers, board))
+    return figure
+
+
+def neighbours_line(numbers: pd.DataFrame, board: Board) -> str:
+    """What one individual may change: the commonest relation of the board, and which mechanisms have another one."""
+    ranked = tables.ranking(numbers, board)
+    relations = ranked["neighbours"].value_counts(sort=True).index.tolist()
+    rest = [
+        f"{', '.join(label(who) for who in ranked.loc[ranked['neighbours'] == relation, 'who'])}: {relation}"
+        for relation in relations[1:]
+    ]
+    return f"neighbours: {'; '.join([*relations[:1], *rest])}"
+
+
+def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None) -> Figure:
+    """The board of a comparison with the newcomer highlighted; without a newcomer, the first board."""
+    from dpbench.figures.draw import notes
+
+    column = "dataset" if "dataset" in numbers else "place"
+    share = "precision" in numbers
+    measured = "precision, points" if share else "absolute error" if column == "place" else "MAE"
+    generated = bool(run.data_seeds)
+    with style.paper_style():
+        shown = board or present(numbers["board"])[0]
+        figure = board_picture(numbers, shown, column, measured, share=share, highlight=who, generated=generated)
+        explained = [*captions.told(figure), SHARE_CAPTION if share else CAPTION]
+        captions.note(figure, [*notes(run, marked=False), *explained])
+    return figure

@@ -1,0 +1,227 @@
+"""Mechanisms over many settings: regret and rank, with intervals, within one board.
+
+The regret of a mechanism is its error divided by that of the best mechanism of each setting, as a geometric mean over the
+settings (for a share: how far it is below the best, as a mean). Frames of trials in, tidy numbers out; imported by plotting
+scripts and the `compare` verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpbench.numerics.arrays import Floats
+from dpbench.ranking.pairwise import LEVEL, Contest, Judgement, Measure, Samples, contest
+from dpbench.storage.frame import DATA_SEED, METRIC
+
+SETTING = ("dataset", "epsilon")
+RESAMPLES = 2000
+UNKNOWN = 10.0
+"""Standard error, in logarithms, of a distance that has only one trial: large enough that its rank may be anything."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One setting of a board, judged."""
+
+    setting: tuple[Hashable, ...]
+    samples: Samples
+    contest: Contest
+    judgement: Judgement
+
+
+def contests(
+    trials: pd.DataFrame,
+    measure: Measure,
+    *,
+    by: Sequence[str] = SETTING,
+    who: str = "who",
+    level: float = LEVEL,
+    corrected: int = 1,
+) -> list[Standing]:
+    """Every setting of one board with at least two mechanisms that have this metric, judged.
+
+    The level is shared among the settings and, with `corrected`, among that many boards.
+    """
+    settings: list[tuple[tuple[Hashable, ...], Samples]] = []
+    column = METRIC + measure.metric
+    if column not in trials:
+        return []
+    frame = trials.dropna(subset=[column])
+    frame = frame if DATA_SEED in frame else frame.assign(**{DATA_SEED: 0})
+    for setting, group in frame.groupby(list(by), sort=False, dropna=False):
+        values = {
+            str(name): {int(seed): part[column].to_numpy(dtype=np.float64) for seed, part in own.groupby(DATA_SEED)}
+            for name, own in group.groupby(who, sort=False)
+        }
+        key = setting if isinstance(setting, tuple) else (setting,)
+        samples = Samples.of(measure.at(dict(zip(by, key, strict=True))), values)
+        if samples.scores[0]:
+            settings.append((key, samples))
+    tests = corrected * max(1, sum(len(samples.names) > 1 for _, samples in settings))
+    judged = []
+    for setting, samples in settings:
+        result = contest(samples)
+        judged.append(Standing(setting, samples, result, result.judged(tests, level)))
+    return judged
+
+
+def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str] = SETTING) -> pd.DataFrame:
+    """One row per setting and mechanism: its distance to the setting's best with bounds, and the conclusions from them.
+
+    Columns: `by`, `who`, `ratio` (for a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
+    `competitive`.
+    """
+    rows = []
+    for standing in judged:
+        apart = standing.contest.centres - standing.contest.centres.min()
+        for i, name in enumerate(standing.contest.names):
+            shown = measure.shown(np.array([apart[i], standing.judgement.low[i], standing.judgement.high[i]]))
+            row = dict(zip(by, standing.setting, strict=True)) | {"who": name}
+            row |= dict(zip(("ratio", "ratio_low", "ratio_high"), map(float, shown), strict=True))
+            row |= {"may_be_best": bool(standing.judgement.may_be_best[i])}
+            row |= {
+                "worse_than": "|".join(standing.contest.names[j] for j in np.flatnonzero(standing.judgement.worse[i]))
+            }
+            rows.append(row | {"competitive": bool(standing.judgement.high[i] < measure.limit)})
+    return pd.DataFrame(rows)
+
+
+def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, level: float = LEVEL) -> pd.DataFrame:
+    """One row per mechanism, the lowest regret first.
+
+    Columns: `who`, `regret` with `regret_low` and `regret_high` (a confidence interval for each mechanism alone), `worst`,
+    `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that
+    were run in every setting have a rank. `unit`: position of the dataset in the setting; ranks are resampled over datasets.
+
+    The best of each setting is chosen from noisy means, which makes it look better than it is. Therefore the upper end comes
+    from the distance to the lowest mean, which is too large on average. The lower end comes from the distance to a mechanism
+    chosen by other trials, which is too small on average. Neither depends on how close the mechanisms are.
+    """
+    names = list(dict.fromkeys(name for standing in judged for name in standing.contest.names))
+    if not names:
+        return pd.DataFrame()
+    table = _Table(judged, names, unit)
+    low, high = table.interval(level)
+    rank, rank_low, rank_high = table.ranks(level)
+    frame = pd.DataFrame(
+        {
+            "who": names,
+            "regret": measure.shown(table.regret),
+            "regret_low": measure.shown(np.maximum(0.0, low)),
+            "regret_high": measure.shown(np.maximum(0.0, high)),
+            "worst": measure.shown(np.nanmax(table.apart, axis=0)),
+            "competitive": _count(judged, names, measure),
+            "best": np.nansum(table.apart == 0, axis=0),
+            "settings": np.isfinite(table.apart).sum(axis=0),
+            "rank": rank,
+            "rank_low": rank_low,
+            "rank_high": rank_high,
+        }
+    )
+    return frame.sort_values(["rank", "regret"], kind="stable", na_position="last").reset_index(drop=True)
+
+
+def _count(judged: Sequence[Standing], names: Sequence[str], measure: Measure) -> Floats:
+    """In how many settings each is competitive."""
+    counts = dict.fromkeys(names, 0)
+    for one in judged:
+        for name, high in zip(one.contest.names, one.judgement.high, strict=True):
+            counts[name] += bool(high < measure.limit)
+    return np.array([counts[name] for name in names])
+
+
+class _Table:
+    """Distances to the best as matrices, one row per setting, one column per mechanism; nan if it was not run there."""
+
+    def __init__(self, judged: Sequence[Standing], names: Sequence[str], unit: int) -> None:
+        shape = len(judged), len(names)
+        self.apart, self.crossed, self.errors = (np.full(shape, np.nan) for _ in range(3))
+        place = {name: at for at, name in enumerate(names)}
+        self.several = any(len(one.samples.scores[0]) > 1 for one in judged)
+        for row, one in enumerate(judged):
+            at = [place[name] for name in one.contest.names]
+            self.apart[row, at] = one.contest.centres - one.contest.centres.min()
+            self.crossed[row, at] = _crossed(one.samples)
+            self.errors[row, at] = _errors(one)
+        units = [one.setting[unit] for one in judged]
+        self.units = [np.array([u == own for u in units]) for own in dict.fromkeys(units)]
+        self.whole = np.isfinite(self.apart).all(axis=0)
+        self.regret = np.nanmean(self.apart, axis=0)
+
+    def unit_means(self) -> tuple[Floats, Floats, Floats]:
+        """For each dataset the mean distance of each mechanism, its standard error, and the dataset's share of the settings.
+
+        Settings of one dataset share its draws, so their errors may all have the same sign.
+        """
+        means, errors, shares = [], [], []
+        for mine in self.units:
+            part, own = self.apart[mine], self.errors[mine]
+            filled = np.maximum(1, np.isfinite(part).sum(axis=0))
+            means.append(np.where(np.isfinite(part).any(axis=0), np.nansum(part, axis=0) / filled, np.nan))
+            together = np.nansum(own, axis=0) if self.several else np.sqrt(np.nansum(np.square(own), axis=0))
+            errors.append(together / filled)
+            shares.append(np.isfinite(part).sum(axis=0) / np.maximum(1, np.isfinite(self.apart).sum(axis=0)))
+        return np.array(means), np.array(errors), np.array(shares)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        from scipy import stats
+
+        _, errors, shares = self.unit_means()
+        error = np.sqrt(np.nansum(np.square(errors * shares), axis=0))
+        wide = stats.norm.isf(level / 2) * error
+        return np.nanmean(self.crossed, axis=0) - wide, self.regret + wide
+
+    def ranks(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Ranks of the mechanisms that were run in every setting, and how these vary over datasets resampled with replacement."""
+        none = np.full(self.regret.size, np.nan)
+        at = np.flatnonzero(self.whole)
+        if not at.size:
+            return none, none.copy(), none.copy()
+        means, errors, shares = (values[:, at] for values in self.unit_means())
+        errors = np.where(np.isfinite(errors), errors, UNKNOWN)
+        rng = np.random.default_rng(0)
+        picked = rng.integers(0, len(self.units), (RESAMPLES, len(self.units)))
+        noisy = means[picked] + errors[picked] * rng.standard_normal((RESAMPLES, *means.shape))
+        drawn = _ranked((noisy * shares[picked]).sum(axis=1) / shares[picked].sum(axis=1))
+        rank, low, high = none, none.copy(), none.copy()
+        rank[at] = _ranked(self.regret[at])
+        low[at], high[at] = np.quantile(drawn, [level / 2, 1 - level / 2], axis=0, method="nearest")
+        # The interval contains the rank itself.
+        return rank, np.fmin(low, rank), np.fmax(high, rank)
+
+
+def _ranked(values: Floats) -> Floats:
+    """1 for the lowest; equal values share the better rank."""
+    return 1.0 + (values[..., None, :] < values[..., :, None]).sum(axis=-1)
+
+
+def _crossed(samples: Samples) -> Floats:
+    """The distance to the mechanism that is best by other numbers: on the other draws of the data or, if there is one draw,
+    in the other half of the trials."""
+    means = samples.draw_means()
+    if means.shape[1] > 1:
+        rest = (means.sum(axis=1, keepdims=True) - means) / (means.shape[1] - 1)
+        return (means - means[rest.argmin(axis=0), np.arange(means.shape[1])]).mean(axis=1)
+    first, second = samples.half(0), samples.half(1)
+    if any(x.size == 0 for own in second.scores for x in own):
+        return np.zeros(len(samples.names))
+    one, other = first.centres(), second.centres()
+    return ((other - other[one.argmin()]) + (one - one[other.argmin()])) / 2
+
+
+def _errors(one: Standing) -> Floats:
+    """The standard error of each mechanism's distance to the best; zero for one that is certainly the best."""
+    variances, centres = one.contest.variances, one.contest.centres
+    if centres.size == 1:
+        return np.zeros(1)
+    best = int(centres.argmin())
+    beside = int(np.where(np.arange(centres.size) == best, np.inf, centres).argmin())
+    rival = np.where(np.arange(centres.size) == best, variances[beside], variances[best])
+    errors = np.sqrt(variances + rival)
+    if one.judgement.may_be_best.sum() == 1:
+        errors[best] = 0.0
+    return errors

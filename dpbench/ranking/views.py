@@ -1,0 +1,137 @@
+"""What the scripts of cross share: the numbers and figures of boards of columns, of queries and of rankings.
+
+Imported only by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpbench.figures import captions
+from dpbench.model.run import Run
+from dpbench.ranking import tables
+from dpbench.ranking.boards import present
+from dpbench.ranking.pairwise import Measure
+from dpbench.ranking.pictures import board_picture
+
+COLUMNS = {name: Measure(name) for name in ("mae", "mre", "mse", "kl")}
+"""Boards of columns are ranked by the first of these errors; regrets are given for all of them."""
+COLUMN_MEANS = {"precision_at_10": "precision@10", "precision_at_100": "precision@100", "kl": "KL"}
+QUERIES = ("place", "epsilon", "share")
+"""A setting of queries: a dataset with its domain, ε, and the size of the queries as a part of the domain."""
+RANKINGS = ("dataset", "epsilon", "K")
+KS = (10, 100)
+BY_SIZE = "abs_error/"
+GROWING = "growing_table"
+
+
+def boards(
+    numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False, generated: bool = True
+) -> dict[str, Figure]:
+    """One figure per board, by its slug; the cells of each are mechanisms by the values of a column."""
+    return {
+        board.slug: board_picture(numbers, board, column, measured, share=share, generated=generated)
+        for board in present(numbers["board"])
+    }
+
+
+# Columns.
+
+
+def column_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+    """One row per board, setting and mechanism, with its standing and its own numbers."""
+    return tables.numbers(trials, run, COLUMNS)
+
+
+def column_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
+    return boards(numbers, "dataset", "MAE", generated=generated)
+
+
+def column_summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    return tables.summary(numbers, COLUMN_MEANS)
+
+
+# Queries.
+
+
+def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
+
+    The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
+    """
+    prefix = f"metric.{BY_SIZE}"
+    columns = {c: float(c.removeprefix(prefix)) for c in trials.columns if c.startswith(prefix)}
+    causes = f"metric.{tables.SPLIT}"
+    kept = [c for c in trials.columns if not c.startswith("metric.") or c.startswith(causes)]
+    parts = []
+    for _, mine in trials.groupby("setting", sort=False):
+        asked = sorted((c for c in columns if mine[c].notna().any()), key=columns.__getitem__)
+        labels = mine.iloc[0]
+        for column, share in zip(asked, parts_of(labels, len(asked)), strict=True):
+            part = mine[kept].assign(place=place(labels), share=share)
+            parts.append(part.assign(**{"metric.abs_error": mine[column]}))
+    frame = pd.concat(parts, ignore_index=True)
+    found = tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+    means_only = [c for c in found.columns if c.startswith(tables.SPLIT) and c.endswith(("_se", "_p95"))]
+    return found.drop(columns=means_only)
+
+
+def place(labels: Mapping[str, Any]) -> str:
+    """The dataset; for tables that differ in their domain, also its size."""
+    if labels["dataset"] != GROWING:
+        return str(labels["dataset"])
+    return f"{float(labels['dataset.cells']):.0e} cells".replace("e+", "e").replace("e0", "e")
+
+
+def parts_of(labels: Mapping[str, Any], number: int) -> list[str]:
+    """The sizes of the queries as parts of the domain, in percent, the smallest first. In a small domain some coincide."""
+    least, most = float(labels["task.share"]), float(labels["task.upto"])
+    sizes = np.geomspace(least, most, int(labels["task.steps"]))
+    return [f"{100 * size:.1g} %" if size < 0.1 else f"{100 * size:.0f} %" for size in sizes[sizes.size - number :]]
+
+
+def query_figures(numbers: pd.DataFrame, measured: str, *, generated: bool = True) -> dict[str, Figure]:
+    """The boards by dataset and domain, and also by the size of the queries."""
+    sizes = sorted(numbers["share"].unique(), key=lambda share: float(share.rstrip(" %")))
+    by_size = {
+        f"{board.slug}-sizes": board_picture(numbers, board, "share", measured, columns=sizes, generated=generated)
+        for board in present(numbers["board"])
+    }
+    for figure in by_size.values():
+        captions.tell(figure, f"columns: the size of {measured.removeprefix('error of ')}, in percent of the domain")
+    return boards(numbers, "place", measured, generated=generated) | by_size
+
+
+def query_summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    return tables.summary(numbers, {})
+
+
+# Rankings.
+
+
+def ranking_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+    """One row per board, setting and mechanism. A setting is a dataset, an ε and a K; a top-K list counts only for its K."""
+    length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
+    kept = [c for c in trials.columns if not c.startswith("metric.")]
+    parts = []
+    for k in KS:
+        column = f"metric.precision_at_{k}"
+        if column in trials:
+            mine = trials[(length.isna() | (length == k)) & trials[column].notna()]
+            parts.append(mine[kept].assign(K=k, **{"metric.precision": mine[column]}))
+    frame = pd.concat(parts, ignore_index=True)
+    precision = Measure("precision", share=True, counts="K")
+    return tables.numbers(frame, run, {"precision": precision}, by=RANKINGS, apart=("k",))
+
+
+def ranking_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
+    return boards(numbers, "dataset", "precision, points", share=True, generated=generated)
+
+
+def ranking_summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    return tables.summary(numbers, {"precision": "precision"})

@@ -1,0 +1,49 @@
+"""A run as a notebook shows it: a table of means with standard errors. Imported by `Run` when one is shown."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from dpbench.model.run import Run
+from dpbench.storage.frame import PAIRS, metric_names
+from dpbench.storage.numbers import MARK, with_error
+
+MOST = 60  # rows shown
+
+
+def page(run: Run) -> str:
+    """The table as HTML, without scripts or styles."""
+    summary = run.summary()
+    if summary.empty:
+        return f"<p>{html.escape(repr(run))}: no trial is finished</p>"
+    trials = run.trials()
+    measured = [name for name in metric_names(trials) if name in summary.columns and name not in PAIRS]
+    metrics = [name for name in run.metrics if name in summary.columns] or measured[:2]
+    labels = [name for name in dict.fromkeys(n for s in run.settings for n in s.labels()) if name in summary.columns]
+    rows = []
+    for row in summary.head(MOST).to_dict("records"):
+        cells = [f"{row[name]:.4g}" if isinstance(row[name], float) else str(row[name]) for name in labels]
+        cells = [
+            f"{cell}{MARK}" if at == "mechanism" and cell in run.caveats else cell
+            for at, cell in zip(labels, cells, strict=True)
+        ]
+        cells += [with_error(row[name], row.get(f"{name}_se")) for name in metrics]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    heads = "".join(f"<th>{html.escape(str(name))}</th>" for name in (*labels, *metrics))
+    more = f"<p>and {len(summary) - MOST} more: run.summary() has them all</p>" if len(summary) > MOST else ""
+    reasons: dict[str, list[str]] = {}
+    for name, why in run.caveats.items():
+        reasons.setdefault(why, []).append(name)
+    caveats = [f"{MARK} not private as run: {', '.join(names)}: {why}" for why, names in reasons.items()]
+    notes = "".join(f"<br>{_marked_up(note)}" for note in (*run.origins(), *caveats, *run.remarks()))
+    title = html.escape(run.title or run.name)
+    return (
+        f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.describe_trials()}</p>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}<p>{notes[4:]}</p>"
+    )
+
+
+def _marked_up(text: str) -> str:
+    """A sentence as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

@@ -1,0 +1,224 @@
+"""Code in no importable module: scripts, notebooks, and code without source; and files that changed after loading."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from dpbench.errors import UserError
+from dpbench.identity import code_of
+
+from support.paths import ROOT
+from support.projects import Project
+
+SCRIPT = '''
+    """A study."""
+    import json, sys
+    from dpbench.identity import code_of
+    import helper
+
+    def scale():
+        return 2
+
+    class Mine:
+        def f(self):
+            return scale() + helper.g()
+
+    if __name__ == "__main__":
+        code = code_of(Mine)
+        print(json.dumps([code.digest, dict(code.modules), code.resumable]))
+'''
+
+# What IPython does: each cell is compiled under a name of its own, and its text is kept in linecache.
+NOTEBOOK = """
+    import json, linecache, pickle, sys
+    from pathlib import Path
+    import cloudpickle
+    import __main__
+    from dpbench.identity import code_of
+
+    def run(number, text):
+        name = f"<ipython-input-{number}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        exec(compile(text, name, "exec"), vars(__main__))
+
+    for number, text in enumerate(json.loads(sys.argv[1])):
+        run(number, text)
+    code = code_of(Mine)
+    Path("mine.pickle").write_bytes(cloudpickle.dumps(Mine))
+    print(json.dumps([code.digest, dict(code.modules), code.resumable, code.reasons]))
+"""
+
+CELLS = [
+    "import numpy as np\nimport helper as h\nSIZES = {'a': [1, 2.5], 'b': {'x', 'y', 'z'}}\n"
+    "WEIGHTS = np.arange(3)\nunused = object()\n",
+    "def scale(data):\n    return 2\n",
+    "data = object()\nrng = object()\n",
+    "class Mine:\n    size = 1\n    def f(self, data, rng):\n"
+    "        return scale(data) + SIZES['a'][0] + WEIGHTS.sum() + h.g()\n",
+    "other = 7\n",
+]
+HELPER = "def g():\n    return 1\n"
+
+
+def python(folder: Path, *words: str) -> Any:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def script(folder: Path, text: str = SCRIPT, helper: str = HELPER) -> Any:
+    (folder / "helper.py").write_text(helper)
+    (folder / "study.py").write_text(dedent(text))
+    return python(folder, "study.py")
+
+
+def test_a_class_of_a_script_counts_by_its_file(tmp_path: Path) -> None:
+    digest, modules, resumable = script(tmp_path)
+    assert resumable
+    assert set(modules) == {"__main__", "helper"}
+    assert script(tmp_path, SCRIPT.replace('"""A study."""', "# words")) == [digest, modules, True]
+    assert script(tmp_path, SCRIPT.replace("return 2", "return 3"))[0] != digest
+    assert script(tmp_path, helper=HELPER.replace("1", "2"))[0] != digest
+
+
+def notebook(folder: Path, cells: list[str], helper: str = HELPER) -> Any:
+    (folder / "helper.py").write_text(helper)
+    (folder / "kernel.py").write_text(dedent(NOTEBOOK))
+    return python(folder, "kernel.py", json.dumps(cells))
+
+
+def edited(cell: int, before: str, after: str) -> list[str]:
+    assert before in CELLS[cell]
+    return [text.replace(before, after) if i == cell else text for i, text in enumerate(CELLS)]
+
+
+def test_a_class_of_a_notebook_counts_by_its_cells(tmp_path: Path) -> None:
+    """The class's own cell, those of functions it calls, the variables it reads; parameters are no variables."""
+    digest, modules, resumable, reasons = notebook(tmp_path, CELLS)
+    assert resumable, reasons
+    assert "helper" in modules
+    same = [[*CELLS, "more = 3"], edited(3, "class Mine:", "# words\nclass Mine:"), edited(4, "7", "8")]
+    for cells in [*same, edited(2, "object()", "3"), [CELLS[1], CELLS[0], *CELLS[2:]]]:
+        assert notebook(tmp_path, cells)[0] == digest
+    changes = [(0, "2.5", "2"), (0, "SIZES = {'a': [1", "SIZES = {'a': [3"), (0, "arange(3)", "ones(3)")]
+    for change in [*changes, (1, "2", "3"), (3, "size = 1", "size = 2")]:
+        assert notebook(tmp_path, edited(*change))[0] != digest
+    assert notebook(tmp_path, [*CELLS, "SIZES['a'][0] = 9"])[0] != digest
+    assert notebook(tmp_path, CELLS, HELPER.replace("1", "2"))[0] != digest
+
+
+def test_a_variable_that_cannot_be_named_is_told(tmp_path: Path) -> None:
+    """A compiled function would count by its name alone, whatever the version of its library."""
+    _, _, resumable, reasons = notebook(tmp_path, edited(0, "np.arange(3)", "np.sin"))
+    assert not resumable
+    assert "'WEIGHTS'" in reasons[0]
+
+
+def test_values_at_the_time_of_definition_count(tmp_path: Path) -> None:
+    """Of class attributes, of default values and factories, and of variables of an outer function."""
+    variants = [
+        "class Mine:\n    size = SIZE\n    def f(self):\n        return 1\n",
+        "from dataclasses import dataclass, field\n"
+        "@dataclass\nclass Mine:\n    size: int = field(default_factory=lambda: SIZE)\n    def f(self):\n        return 1\n",
+        "def make(size):\n    class Inner:\n        def f(self):\n            return size\n    return Inner\n"
+        "Mine = make(SIZE)\n",
+        "import functools\ndef twice(size):\n    def outer(g):\n        @functools.wraps(g)\n        def inner(self):\n"
+        "            return size * g(self)\n        return inner\n    return outer\n\n"
+        "class Mine:\n    @property\n    @twice(SIZE)\n    def f(self):\n        return 1\n",
+        "import contextlib\nclass Mine:\n    @contextlib.contextmanager\n    def f(self, size=SIZE):\n        yield size\n",
+    ]
+    for cell in variants:
+        digest, _, resumable, reasons = notebook(tmp_path, ["SIZE = 1\n", cell])
+        assert resumable, reasons
+        assert notebook(tmp_path, ["SIZE = 1\n", cell])[0] == digest
+        assert notebook(tmp_path, ["SIZE = 2\n", cell])[0] != digest
+
+
+def test_functions_that_call_each_other(tmp_path: Path) -> None:
+    cells = ["def g(n):\n    return h(n - 1)\n", "def h(n):\n    return g(n) if n else Mine\n"]
+    cells += ["class Mine:\n    def f(self):\n        return g(1)\n"]
+    digest, _, resumable, reasons = notebook(tmp_path, cells)
+    assert resumable, reasons
+    assert notebook(tmp_path, [cells[0], cells[1].replace("if n", "if n > 1"), cells[2]])[0] != digest
+
+
+def test_a_class_that_travels_keeps_its_name(tmp_path: Path) -> None:
+    """A worker has no cells; the modules that the class imports it compares with its own files."""
+    load = (
+        "import pickle, json; from dpbench.identity import code_of; c = code_of(pickle.load(open('mine.pickle', 'rb')))"
+    )
+    worker = f"{load}; print(json.dumps([c.digest, dict(c.modules), c.resumable, c.reasons]))"
+    there = notebook(tmp_path, CELLS)
+    assert python(tmp_path, "-c", worker) == there
+    (tmp_path / "helper.py").write_text(HELPER.replace("1", "2"))
+    assert python(tmp_path, "-c", worker)[0] != there[0]
+
+
+def test_without_source_nothing_is_resumed(tmp_path: Path) -> None:
+    text = "class Mine:\n    def f(self):\n        return 1\n"
+    made: dict[str, Any] = {}
+    exec(text, made)  # of the module `builtins`, as Python calls it
+    named: dict[str, Any] = {"__name__": __name__}
+    exec(text, named)
+    patched = type("Patched", (), {"f": made["Mine"].f})
+    lost = type("Lost", (), {"__module__": "no_such_module"})
+    for cls in (made["Mine"], named["Mine"], patched, lost, made["Mine"]()):
+        code = code_of(cls)
+        assert not code.resumable
+        assert any("its source is not known" in reason for reason in code.reasons)
+    typed = "import json; from dpbench.identity import code_of\nclass A:\n  def f(self): return 1\n"
+    typed += "print(json.dumps(code_of(A).resumable))"
+    assert python(tmp_path, "-c", typed) is False
+
+
+def load(project: Project, text: str) -> ModuleType:
+    project.write(edit_me=text)
+    project.forget()
+    return importlib.import_module("edit_me")
+
+
+TEXT = "SIZE = 1\n\nclass A:\n    size: int = 1\n\n    def f(self):\n        '''Words.'''\n        return 1\n"
+
+
+@pytest.mark.parametrize("change", ["SIZE = 1", "size: int = 1", "return 1"])
+def test_what_was_loaded_counts_not_what_its_file_became(project: Project, change: str) -> None:
+    module = load(project, TEXT)
+    first = code_of(module.A).digest
+    project.change("edit_me.py", change, change.replace("1", "2"))
+    assert code_of(module.A).digest == first
+    assert code_of(importlib.reload(module).A).digest != first
+
+
+@pytest.mark.parametrize("change", ["SIZE = 1", "size: int = 1", "return 1"])
+def test_a_file_changed_after_loading_and_before_the_first_look_is_refused(project: Project, change: str) -> None:
+    module = load(project, TEXT)
+    project.change("edit_me.py", change, change.replace("1", "2"))
+    with pytest.raises(UserError, match=r"edit_me.py has changed since edit_me was loaded"):
+        code_of(module.A)
+    code_of(importlib.reload(module).A)
+
+
+def test_a_class_with_fields_only_counts_by_them(tmp_path: Path) -> None:
+    cells = ["class Base:\n    def f(self):\n        return 1\n", "class Mine(Base):\n    size = 1\n"]
+    digest, _, resumable, reasons = notebook(tmp_path, cells)
+    assert resumable, reasons
+    assert notebook(tmp_path, [cells[0], cells[1].replace("1", "2")])[0] != digest
+    assert notebook(tmp_path, [cells[0].replace("1", "2"), cells[1]])[0] != digest
+
+
+def test_a_cell_that_is_run_again_under_its_name_counts_as_it_is(tmp_path: Path) -> None:
+    """Some kernels reuse the names of cells; and a default value is the one at the time of definition."""
+    cells = ["SIZE = 1", "class Mine:\n    def f(self):\n        return g()\n", "def g(size=SIZE):\n    return size\n"]
+    digest = notebook(tmp_path, cells)[0]
+    assert notebook(tmp_path, ["SIZE = 2", *cells[1:]])[0] != digest
