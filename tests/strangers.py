@@ -36,13 +36,14 @@ class Noisy(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class Flaky(Noisy):
-    """Raises in about a fifth of its trials, until there is a file `mended` in `folder`."""
+    """Raises in about a fifth of its trials, until there is a file `mended` in the current folder.
 
-    folder: str = "."
+    A parameter with that folder would enter the key, and the seed would differ from test run to test run.
+    """
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         unlucky = noise.stream("luck").random() < 0.2
-        if unlucky and not Path(self.folder, "mended").exists():
+        if unlucky and not Path("mended").exists():
             raise RuntimeError("no luck today")
         return super().publish(data, epsilon, noise)
 

@@ -139,7 +139,7 @@ def test_fewer_and_odd_numbers_of_trials_do_not_tell_the_history(dpbench: Call, 
 
 def test_partners_that_failed_and_were_mended_leave_no_trace(dpbench: Call, home: Path) -> None:
     """Trials fail, fewer are asked for once mended, then all: the numbers of a run in which nothing failed."""
-    words = (*RUN, "mechanism=[flaky]", "epsilon=[1]", f"mechanism.flaky.folder={home}", "runner.jobs=1")
+    words = (*RUN, "mechanism=[flaky]", "epsilon=[1]", "runner.jobs=1")
     assert dpbench(*words, "trials=61").returncode == 1
     failed = 61 - len(trials(home / "results"))
     assert failed > 2
