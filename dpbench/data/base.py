@@ -33,6 +33,8 @@ KINDS: dict[str, type[Data]] = {}
 
 def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
     """A read-only view. The caller's own array stays writable."""
+    if dtype is not None and np.iscomplexobj(array):  # numpy would drop the imaginary parts with a warning
+        raise TypeError("expected real numbers, not complex ones")
     view = np.asarray(array, dtype=dtype).view()
     view.setflags(write=False)
     return view

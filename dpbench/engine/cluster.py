@@ -31,12 +31,12 @@ from dpbench import identity
 from dpbench.config.schema import RunnerConfig
 from dpbench.engine import failures
 from dpbench.engine.connect import Say, connect
-from dpbench.engine.failures import Failure
 from dpbench.engine.guard import Guard
 from dpbench.engine.limits import Limits
 from dpbench.engine.slurm import Jobs
-from dpbench.engine.worker import DIED, Chunk, Outcome, code_of, run_chunk
+from dpbench.engine.worker import DIED, code_of, run_chunk
 from dpbench.errors import Failed, UserError
+from dpbench.model.trial import Chunk, Failure, Outcome
 
 NO_WORKER = 30.0  # seconds to wait for a worker when there is none
 UNWILLING = 3.0  # seconds to wait for another worker when all present ones refuse

@@ -13,16 +13,14 @@ from dataclasses import dataclass, field, replace
 
 from dpbench import identity
 from dpbench.config.schema import RunnerConfig
-from dpbench.engine.failures import Failure
 from dpbench.engine.limits import Limits
 from dpbench.engine.plan import Plan
 from dpbench.engine.progress import Progress
 from dpbench.engine.shards import trials_of
-from dpbench.engine.worker import Chunk, Outcome
 from dpbench.errors import Failed
-from dpbench.model.metric import TrialRow
 from dpbench.model.run import Run
 from dpbench.model.setting import Setting
+from dpbench.model.trial import Chunk, Failure, Outcome, TrialRow
 from dpbench.storage import failures as failure_files
 from dpbench.storage.failures import Problem
 from dpbench.storage.files import sweep
@@ -169,11 +167,11 @@ class _Execution:
             self.sharing.setdefault(setting, []).append(pending)
             for chunk in self.sent.get(setting, ()):
                 if any(trial in trials and trial not in self.stored[setting] for trial in chunk.trials):
-                    pending.waiting.add(_name(chunk))
+                    pending.waiting.add(chunk.name)
         for chunk in chunks:
-            self.owners[_name(chunk)] = pending
+            self.owners[chunk.name] = pending
             self.sent.setdefault(chunk.setting.id, []).append(chunk)
-            pending.waiting.add(_name(chunk))
+            pending.waiting.add(chunk.name)
         self.work += chunks
         self.progress.advance(plan, found)
         return pending
@@ -189,7 +187,7 @@ class _Execution:
         self.pending[0].began = time.perf_counter()
         yield from (self._finish(pending) for pending in self.pending if not pending.waiting)
         for outcome in outcomes(self.work, self.runner, self.progress):
-            chunk, name = outcome.chunk, _name(outcome.chunk)
+            chunk, name = outcome.chunk, outcome.chunk.name
             owner = self.owners[name]
             self._begin(owner)
             completed = keep(outcome, self.stored[chunk.setting.id], self.store, owner.result)
@@ -232,10 +230,6 @@ class _Execution:
         if plan.config.runner.part is None and not lost:  # a shard's time is not the time of the run
             result.run.save()
         return result
-
-
-def _name(chunk: Chunk) -> ChunkName:
-    return chunk.setting.id, chunk.trials[0]
 
 
 def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int:

@@ -8,7 +8,8 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from dpbench.model.trial import Failure
 
 DPBENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INSTALLED = ("site-packages", "dist-packages")
@@ -22,33 +23,12 @@ Frame = tuple[str, int]
 """A file and a line."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A trial that did not finish, and why."""
-
-    trial: int
-    error: str
-    details: str = ""
-    """The whole traceback."""
-    kind: str = ""
-    """What all failures of this kind have in common, without the numbers in their messages; empty: `error`."""
-    place: str = ""
-    """FILE:LINE, in the user's own code if any of it was running."""
-    stopped: bool = False
-    """Ended from outside, at an arbitrary line."""
-
-    @property
-    def alike(self) -> tuple[str, str]:
-        """What identifies the problem: the kind, and the place or only its file."""
-        where = self.place.rpartition(":")[0] if self.stopped else self.place
-        return self.kind or self.error, where
-
-
 def of_error(trial: int, error: BaseException) -> Failure:
     """The failure of a trial that raised."""
     kind = MEMORY if out_of_memory(error) else type(error).__name__
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
-    return Failure(trial, describe(error), "".join(traceback.format_exception(error)), kind, place(reversed(frames)))
+    details = storable("".join(traceback.format_exception(error)))
+    return Failure(trial, describe(error), details, kind, place(reversed(frames)))
 
 
 def of_dump(trial: int, reason: str, dump: str) -> Failure:
@@ -66,8 +46,17 @@ def _running(dump: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """An error in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """An error in one line, as text that can be shown and stored."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception as problem:
+        message = f"its message cannot be read ({type(problem).__name__})"
+    return storable(f"{type(error).__name__}: {message}")
+
+
+def storable(text: str) -> str:
+    """The same text, with halves of surrogate pairs, which no file and no terminal accepts, as escapes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def out_of_memory(error: BaseException | None) -> bool:

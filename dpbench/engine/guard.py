@@ -21,9 +21,9 @@ from multiprocessing import Pipe
 from typing import IO, Any
 
 from dpbench.engine import failures
-from dpbench.engine.failures import MEMORY, Failure
+from dpbench.engine.failures import MEMORY
 from dpbench.engine.limits import Limits
-from dpbench.engine.worker import Chunk, Outcome
+from dpbench.model.trial import Chunk, Failure, Outcome
 
 ENDED = "ended the worker process"
 LOOK = 0.2  # seconds between two checks that the process is still there

@@ -15,7 +15,8 @@ from multiprocessing.connection import Connection
 from dpbench.engine.failures import describe
 from dpbench.engine.limits import Limiter, Limits
 from dpbench.engine.local import watch
-from dpbench.engine.worker import Outcome, run_chunk
+from dpbench.engine.worker import run_chunk
+from dpbench.model.trial import Outcome
 
 IDLE = 60.0  # seconds without work after which a process ends
 PR_SET_PDEATHSIG = 1
@@ -43,7 +44,7 @@ def _computed(work: bytes, limiter: Limiter) -> Outcome | str:
         chunk = pickle.loads(work)
     except Exception as error:
         return f"it cannot read the work: {describe(error)}"
-    return replace(run_chunk(chunk, limiter), chunk=chunk.named(), rows=[], failures=[])
+    return replace(run_chunk(chunk, limiter), chunk=chunk.without_objects(), rows=[], failures=[])
 
 
 def _end_with(parent: int) -> None:

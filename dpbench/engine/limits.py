@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from dpbench.engine.failures import Failure
 from dpbench.engine.worker import Watch
-from dpbench.model.metric import TrialRow
+from dpbench.model.trial import Failure, TrialRow
 
 GB = 10**9
 LONGEST = 1e8  # longest time in seconds that a timer accepts

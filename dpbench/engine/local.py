@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from dpbench.engine.guard import Closed, Guard
 from dpbench.engine.limits import Limits
-from dpbench.engine.worker import Chunk, Outcome, Watch, restore_threads, run_chunk, run_remote
+from dpbench.engine.worker import Watch, restore_threads, run_chunk, run_remote
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.setting import Setting
+from dpbench.model.trial import Chunk, Outcome
 from dpbench.tasks.base import TASKS
 
 LOOK = 0.2  # seconds between two checks that the parent is still there
@@ -111,20 +112,20 @@ def _in_workers(work: Iterable[Chunk], jobs: int) -> Iterator[Outcome]:
     with joblib.parallel_config(
         backend="loky", n_jobs=jobs, inner_max_num_threads=1, initializer=_begin, initargs=(os.getpid(),)
     ):
-        waiting = {_name(chunk): chunk for chunk in work}
+        waiting = {chunk.name: chunk for chunk in work}
         while waiting:
             sent: dict[tuple[str, int], Chunk] = {}
             try:
                 for outcome in _parallel(list(waiting.values()), sent):
-                    sent.pop(_name(outcome.chunk), None)
-                    waiting.pop(_name(outcome.chunk))
+                    sent.pop(outcome.chunk.name, None)
+                    waiting.pop(outcome.chunk.name)
                     yield outcome
             except Exception as error:
                 if not _worker_died(error):
                     raise
                 suspects = list(sent.values())
                 for suspect in suspects:
-                    waiting.pop(_name(suspect))
+                    waiting.pop(suspect.name)
                 yield from _guarded(suspects, 1, Limits())
 
 
@@ -163,10 +164,6 @@ def _serve(guard: Guard, waiting: queue.SimpleQueue[Chunk], results: queue.Simpl
                 return
 
 
-def _name(chunk: Chunk) -> tuple[str, int]:
-    return chunk.setting.id, chunk.trials[0]
-
-
 def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iterator[Outcome]:
     """The outcomes of chunks; of the first ones only, if they are stored more slowly than they are computed.
 
@@ -181,7 +178,7 @@ def _parallel(work: Iterable[Chunk], sent: dict[tuple[str, int], Chunk]) -> Iter
         for chunk in work:
             if len(sent) >= most:
                 return
-            sent[_name(chunk)] = chunk
+            sent[chunk.name] = chunk
             yield joblib.delayed(run_remote)(chunk)
 
     # One chunk per task: chunks are already the unit, and joblib's batching would hide which one is running.

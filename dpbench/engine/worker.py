@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -24,14 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench import identity
-from dpbench.data import Data
+from dpbench.data.base import Data, read_only
 from dpbench.engine import failures
-from dpbench.engine.failures import Failure
 from dpbench.errors import UserError
 from dpbench.identity import Code
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.model.metric import TrialRow
 from dpbench.model.setting import FLOAT, Dataset, Setting
+from dpbench.model.trial import Chunk, Failure, Outcome, TrialRow, TrialValue
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import Opened, OtherData, open_dataset
 from dpbench.storage.files import files_digest
@@ -42,41 +41,6 @@ copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")  # type: ignore[a
 
 OTHER_CODE = "its code is not the code of this run"
 DIED = "the worker process died (killed, out of memory, or ended by the code itself)"
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A unit of work: some trials of one setting."""
-
-    setting: Setting
-    seed: int
-    trials: tuple[int, ...]
-    """In order. Trials 2i and 2i + 1 belong together."""
-    lost: tuple[int, ...] = ()
-    """Trials that just ended another process."""
-    session: str = ""
-    """The requesting process, if some code has no source: its results are valid only for that process."""
-
-    def named(self) -> Chunk:
-        """The same without objects. Only this is sent back: a returned copy of a class would replace the original."""
-        mechanism, task = (replace(variant, instance=None) for variant in (self.setting.mechanism, self.setting.task))
-        return replace(self, setting=replace(self.setting, mechanism=mechanism, task=task))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a chunk: the rows of the finished trials, the failures, or the refusal of the whole chunk."""
-
-    chunk: Chunk
-    rows: list[TrialRow] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    refused: str = ""
-    """Why this worker refuses it: its code or data differ."""
-    worker: str = ""
-    setting: str = ""
-    """The setting's id as computed from the worker's own code and data."""
-    code: Code | None = None
-    """The worker's own code, when that is why it refuses."""
 
 
 def trial_rngs(seed: int, key: str, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -101,7 +65,7 @@ class Watch:
 def run_remote(chunk: Chunk) -> Outcome:
     """The same as `run_chunk`, for another process to read."""
     outcome = run_chunk(chunk)
-    return replace(outcome, chunk=chunk.named())
+    return replace(outcome, chunk=chunk.without_objects())
 
 
 def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
@@ -121,7 +85,9 @@ def run_chunk(chunk: Chunk, watch: Watch | None = None) -> Outcome:
                 row = bench.row(trial)
             finally:
                 watch.end()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also SystemExit, GeneratorExit, and kinds of the user's own
             failure = failures.of_error(trial, error)
             outcome.failures.append(failure)
             watch.done(failure)
@@ -144,12 +110,15 @@ class Bench:
         self.last, partner = (-1, None), self.last
         release, seconds, task_rng = self._release(trial)
         scores = self.task.score(self.data, release, task_rng)
-        row: dict[str, float | int | str | None] = {"trial": trial, "seconds": seconds}
+        row: dict[str, TrialValue] = {"trial": trial, "seconds": seconds}
         for name, value in scores.items():
             # Text in the scores, such as titles of items, is not a metric.
-            row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": float(value)}
+            row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": _real(value)}
         row |= _plain_values("chosen", getattr(release, "chosen", None))
         row |= _plain_values("diagnostic", getattr(release, "diagnostics", None))
+        for name, value in row.items():
+            if any(failures.storable(text) != text for text in (name, value) if isinstance(text, str)):
+                raise ValueError(f"{failures.storable(name)} holds half of a surrogate pair, which cannot be stored")
         errors = self._errors(release)
         self.last = (trial, errors)
         if errors is not None:
@@ -167,7 +136,7 @@ class Bench:
 
     def _errors(self, release: Any) -> NDArray[np.float64] | None:
         errors = once(self.task.errors, self.data, release) if hasattr(self.task, "errors") else None
-        return None if errors is None else np.asarray(errors, dtype=np.float64).ravel()
+        return None if errors is None else read_only(errors, dtype=np.float64).ravel()
 
     def _pair(
         self, trial: int, errors: NDArray[np.float64], partner: tuple[int, NDArray[np.float64] | None]
@@ -319,5 +288,11 @@ def _plain_values(prefix: str, values: Mapping[str, Any] | None) -> dict[str, fl
         if isinstance(value, str):
             row[f"{prefix}.{name}"] = value
         elif isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0):
-            row[f"{prefix}.{name}"] = float(value)
+            row[f"{prefix}.{name}"] = _real(value)
     return row
+
+
+def _real(value: Any) -> float:
+    if np.iscomplexobj(value):
+        raise TypeError("expected real numbers, not complex ones")
+    return float(value)

@@ -1,15 +1,9 @@
-"""What a metric is, and the row of numbers that a trial gives. Plain types: tasks declare their metrics; workers give rows; the
-store, the gate, the claims and the figures read them."""
+"""What a metric is. A plain type: tasks declare their metrics; the gate, the claims and the figures read them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
-
-TrialValue = float | int | str | None
-TrialRow = Mapping[str, TrialValue]
-"""One trial: `trial`, `seconds`, and the columns `metric.*`, `expected.*`, `chosen.*`, `diagnostic.*`."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from dpbench.model.metric import TrialRow, TrialValue
+from dpbench.model.trial import TrialRow, TrialValue
 
 
 def table(rows: Sequence[TrialRow]) -> pa.Table:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpbench.errors import Failed
-from dpbench.model.metric import TrialRow, TrialValue
+from dpbench.model.trial import TrialRow, TrialValue
 from dpbench.storage import columns
 from dpbench.storage.files import inside, read_whole, set_aside, write_atomic
 

@@ -38,8 +38,8 @@ RUN_TAG, TRIALS_TAG, FILES_TAG = "dpbench.run", "dpbench.trials", "dpbench.files
 KIND_TAG = {"mlflow.experimentKind": "custom_model_development"}
 BATCH = 800  # metrics of one log_batch: with 100 parameters below MLflow's limit of 1000
 MOST_ENTRIES = 50_000  # that MLflow returns in one answer
-# The seconds that the end of a command waits for MLflow, and those for each setting that is not logged yet.
-PATIENCE, EACH = 30.0, 0.2
+PATIENCE = 30.0  # seconds without an answer of MLflow after which the end of a command waits no longer
+LOOK = 0.2  # seconds between two checks for an answer
 LATER = 2.0  # seconds before MLflow is imported: the first trials of a plan run in this process, and are timed
 
 
@@ -68,18 +68,22 @@ class Tracker:
         return job
 
     def finish(self) -> list[_Job]:
-        """Wait until everything is logged, but not for ever. Returns all jobs; those that failed have a problem."""
+        """Wait until everything is logged, or MLflow no longer answers. Returns all jobs; those that failed have a problem."""
         self._queue.put(None)
         if all(job.done for job in self._jobs):
             return self._jobs
         if self._thread.ident is None:
             self.start()
-        self._loaded.wait()  # importing takes a minute where the machine is busy: the time limit starts afterwards
-        patience = PATIENCE + EACH * sum(len(job.run.settings) for job in self._jobs if not job.done)
-        self._thread.join(patience)
+        self._loaded.wait()  # importing takes a minute where the machine is busy: that is no silence of MLflow
+        asked = time.monotonic()
+        while not all(job.done for job in self._jobs):
+            self._thread.join(LOOK)
+            silence = time.monotonic() - max(asked, *(job.answered for job in self._jobs))
+            if silence > PATIENCE or not self._thread.is_alive():
+                break
         for job in self._jobs:
             if not job.done:
-                job.problem = f"it did not answer, or another process was logging, for {patience:.0f} s"
+                job.problem = f"it did not answer, or another process was logging, for {PATIENCE:.0f} s"
         return self._jobs
 
     def _work(self) -> None:
@@ -130,6 +134,8 @@ class _Job:
     logged: int = 0
     problem: str = ""
     done: bool = False
+    answered: float = 0.0
+    """When MLflow last answered, by the monotonic clock."""
 
     def work(self) -> None:
         try:
@@ -160,6 +166,7 @@ class _Job:
                 return
         for entry in logged:
             client.delete_run(entry.info.run_id)
+            self.answered = time.monotonic()
         children = self._children()
         parent = self._write(client, experiment, self._parent(children), {RUN_TAG: key})
         for child in children:
@@ -235,6 +242,7 @@ class _Job:
         metrics = [Metric(name, v, now, step) for step, numbers in entry.points.items() for name, v in numbers.items()]
         for start in range(0, max(1, len(metrics)), BATCH):
             client.log_batch(written.info.run_id, metrics[start : start + BATCH], [] if start else params)
+            self.answered = time.monotonic()
         client.log_inputs(written.info.run_id, [_input(dataset) for dataset in entry.datasets])
         return written
 

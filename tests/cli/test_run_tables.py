@@ -13,8 +13,8 @@ from dpbench.cli.run_plan import print_plan
 from dpbench.cli.run_tables import print_results
 from dpbench.config.compose import compose
 from dpbench.engine.execute import Result
-from dpbench.engine.failures import Failure
 from dpbench.engine.plan import make_plan
+from dpbench.model.trial import Failure
 from dpbench.storage.store import Store
 
 from support import runs

@@ -8,9 +8,10 @@ import pytest
 
 from dpbench.config.compose import compose
 from dpbench.engine.plan import make_plan
-from dpbench.engine.worker import Chunk, run_chunk
+from dpbench.engine.worker import run_chunk
 from dpbench.errors import UserError
 from dpbench.model.setting import Setting
+from dpbench.model.trial import Chunk
 
 READER = """
 from dataclasses import dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +17,11 @@ import pytest
 from dpbench.data import Incidence
 from dpbench.engine import failures
 from dpbench.engine.execute import Result
-from dpbench.engine.failures import Failure
 from dpbench.engine.plan import Plan
 from dpbench.errors import Failed
 from dpbench.model.run import Run
 from dpbench.model.setting import Dataset, Setting, Variant
+from dpbench.model.trial import Failure
 from dpbench.storage.failures import Problem, ranges, write
 
 from support.homes import RUN
@@ -231,3 +232,71 @@ def test_verbose_is_no_word_of_hydras(dpbench: Call) -> None:
     assert "epsilon:" in dpbench("run", "--cfg", "job", "--verbose").stdout
     assert "--verbose takes no value" in dpbench("run", "--verbose=yes").stderr
     assert "--verbose" in dpbench("run", "--help").stdout
+
+
+ODD = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbench.data import Counts
+from dpbench.mechanisms.base import Mechanism
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class Unusual(BaseException):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd(Mechanism):
+    """Does what nobody expects in half of its trials."""
+
+    way: str
+
+    def publish(self, data, epsilon, noise):
+        counts = noise.laplace(data.counts, scale=1 / epsilon)
+        if counts[0] < data.counts[0]:
+            return Counts(counts=counts)
+        if self.way == "words":
+            return Counts(counts=counts, chosen={"title": "half a pair: \\ud800"})
+        if self.way == "name":
+            return Counts(counts=counts, diagnostics={"\\udfff": 1.0})
+        if self.way == "mute":
+            raise Mute
+        if self.way == "message":
+            raise ValueError("half a pair: \\ud800")
+        if self.way == "generator":
+            raise GeneratorExit
+        if self.way == "unusual":
+            raise Unusual("of no known kind")
+        return Counts(counts=counts * (1 + 1j))
+'''
+WAYS = {
+    "words": "ValueError: chosen.title holds half of a surrogate pair",
+    "name": "half of a surrogate pair",
+    "mute": "Mute: its message cannot be read (RuntimeError)",
+    "message": r"ValueError: half a pair: \ud800",
+    "generator": "GeneratorExit",
+    "unusual": "Unusual: of no known kind",
+    "complex": "TypeError: expected real numbers, not complex ones",
+}
+
+
+@pytest.mark.parametrize("how", ["runner.jobs=1", "runner.timeout=300"])
+def test_an_odd_trial_is_a_failure_and_not_the_end_of_the_run(dpbench: Call, home: Path, how: str) -> None:
+    (home / "odd.py").write_text(ODD)
+    (home / "mine" / "mechanism" / "odd.yaml").write_text("odd: {class: odd.Odd}\n")
+    ways = f"mechanism.odd.way=[{','.join(WAYS)}]"
+    done = dpbench(*RUN, "mechanism=[odd,noisy]", ways, "epsilon=[1]", "trials=12", how)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    computed, failed = map(int, re.findall(r"(\d+) (?:trials computed|failed)", done.stdout))
+    assert computed + failed == 12 * (len(WAYS) + 1)
+    assert min(computed, failed) > 12  # each odd trial fails by chance, in half of the cases; the seed is fixed
+    for reason in WAYS.values():
+        assert reason in done.stderr

@@ -17,8 +17,8 @@ from dpbench.engine.execute import todo
 from dpbench.engine.guard import Closed, Guard
 from dpbench.engine.limits import Limits
 from dpbench.engine.plan import make_plan
-from dpbench.engine.worker import Chunk, run_chunk
-from dpbench.model.metric import TrialRow
+from dpbench.engine.worker import run_chunk
+from dpbench.model.trial import Chunk, TrialRow
 from dpbench.storage.store import Store
 
 

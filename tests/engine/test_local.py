@@ -19,9 +19,9 @@ from dpbench.config.compose import compose
 from dpbench.engine import local
 from dpbench.engine.execute import todo
 from dpbench.engine.plan import make_plan
-from dpbench.engine.worker import Chunk, Outcome
 from dpbench.mechanisms.base import Mechanism
 from dpbench.model.setting import Variant
+from dpbench.model.trial import Chunk, Outcome
 from dpbench.storage.store import Store
 
 

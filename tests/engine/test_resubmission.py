@@ -15,8 +15,8 @@ import pytest
 from dpbench.engine import cluster
 from dpbench.engine.cluster import AHEAD, DEATHS, LEAST_AHEAD, NO_WORKER, UNWILLING, _Lost, _Submission, work_key
 from dpbench.engine.limits import Limits
-from dpbench.engine.worker import Chunk, Outcome
 from dpbench.model.setting import Dataset, Setting, Variant
+from dpbench.model.trial import Chunk, Outcome
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
