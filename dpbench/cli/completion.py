@@ -49,7 +49,7 @@ def _listed(words: list[str]) -> list[str]:
     """The names that a verb accepts."""
     verb, count = words[0], len(words)
     if verb == "list":
-        return ["mechanisms", "datasets", "experiments", "tasks", "--json"]
+        return ["mechanisms", "datasets", "experiments", "tasks", "readings", "--json"]
     if verb == "new":
         return ["mechanism", "dataset", "task", "experiment"] if count == 1 else []
     if verb == "data":
@@ -79,6 +79,8 @@ def _run(current: str) -> list[str]:
         # Offer how the list can continue; otherwise the shell would close the quote.
         if len(matching) == 1 and value.startswith("["):
             matching = [f"{matching[0]}{sign}" for sign in ("]", ",")]
+    elif equals and group == "reading":
+        matching = [f"{group}={name}" for name in _reading_names() if name.startswith(value)]
     elif not equals and bare.count(".") and bare.partition(".")[0] in ENTRIES:
         matching = [word for word in _parameters(*bare.split(".", 2)[:2]) if word.startswith(bare)]
     else:
@@ -86,6 +88,15 @@ def _run(current: str) -> list[str]:
         words += (*(f"{key}=" for key in settings()), "runner.jobs=", *RUN_FLAGS)
         matching = [word for word in words if word.startswith(bare)]
     return [quote + word for word in matching]
+
+
+def _reading_names() -> list[str]:
+    """The names of all papers' readings: which of them an experiment has is said when it is run."""
+    from dpbench.config.readings import papers as with_readings
+    from dpbench.config.readings import readings
+    from dpbench.model.reading import ALL as EVERY
+
+    return list(dict.fromkeys([EVERY, *(name for paper in with_readings() for name in readings(paper).names)]))
 
 
 def _parameters(group: str, name: str) -> list[str]:

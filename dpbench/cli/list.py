@@ -1,10 +1,10 @@
-"""`list`: lists mechanisms, datasets, experiments or tasks, yours included, with their origin and what is not private."""
+"""`list`: lists mechanisms, datasets, experiments, tasks or readings, with their origin and what is not private."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.markup import escape
@@ -24,6 +24,7 @@ HEADS = {
     "datasets": ("name", "data", "generator", "original format", "size at scale=paper"),
     "experiments": ("id", "what it shows"),
     "tasks": ("name", "data", "what it asks", "metrics"),
+    "readings": ("paper", "reading", "what the text says, or why this value", "sets"),
 }
 
 
@@ -34,13 +35,19 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--config-dir", help="your own configuration folder, besides ./conf")
     args = parser.parse_args(argv)
     one_of("list", args.what, HEADS)
-    rows = {"mechanisms": _mechanisms, "datasets": _datasets, "experiments": _experiments, "tasks": _tasks}[args.what]()
+    rows = {
+        "mechanisms": _mechanisms,
+        "datasets": _datasets,
+        "experiments": _experiments,
+        "tasks": _tasks,
+        "readings": _readings,
+    }[args.what]()
     heads = HEADS[args.what]
     if args.json:
         print(json.dumps([dict(zip(heads, row, strict=True)) for row in rows], indent=2, ensure_ascii=False))
         return 0
     columns = (Column(head, overflow="fold") for head in heads)
-    table = Table(*columns, show_lines=args.what in ("mechanisms", "tasks"))
+    table = Table(*columns, show_lines=args.what in ("mechanisms", "tasks", "readings"))
     for row in rows:
         table.add_row(*map(escape, row))
     console(WIDTH).print(table)
@@ -102,3 +109,22 @@ def _tasks() -> Iterator[tuple[str, ...]]:
     for name, cls in (*TASKS.items(), *((name, TASKS.get(catalogue.task(name).cls)) for name in own)):
         metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in getattr(cls, "metrics", ()))
         yield name, " ".join(getattr(cls, "kinds", ())), (cls.__doc__ or "").split("\n")[0], metrics
+
+
+def _readings() -> Iterator[tuple[str, ...]]:
+    """What each text leaves open, and its admissible values. `reading=UNKNOWN.VALUE` chooses one, `+` joins several."""
+    from dpbench.config.readings import papers, readings
+
+    for paper in papers():
+        known = readings(paper)
+        for unknown in known.unknowns:
+            yield paper, unknown.name, unknown.says, ""
+            for value in unknown.values:
+                sets = "the default" if value.name == unknown.default else _assignments(value.sets)
+                yield paper, f"{unknown.name}.{value.name}", value.because, sets
+        for name in known.joint:
+            yield paper, name, "joint reading", _assignments(known.named(name).sets)
+
+
+def _assignments(sets: Mapping[str, Any]) -> str:
+    return "\n".join(f"{path}={json.dumps(value)}" for path, value in sets.items())

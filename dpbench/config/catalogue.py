@@ -61,7 +61,7 @@ def is_own(folder: Path) -> bool:
     """Whether a folder holds a user's dpbench configuration: other programs have a `conf`, too."""
     if os.path.realpath(folder) == os.path.realpath(CONF):
         return False
-    return any((folder / group).is_dir() for group in (*GROUPS, "claims") if group != "tracking")
+    return any((folder / group).is_dir() for group in (*GROUPS, "claims", "readings") if group != "tracking")
 
 
 def add_folder(folder: Path) -> None:

@@ -12,15 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpbench.config import catalogue
+from dpbench.config import catalogue, readings
 from dpbench.config.catalogue import MARKERS, DatasetEntry
 from dpbench.config.entries import check_dataset_words, datasets, variants, where_missing, with_source
 from dpbench.config.origins import Origins
 from dpbench.config.overrides import key_of, names_of
-from dpbench.config.schema import SECTIONS, RunConfig, checked, known_metric, whole
+from dpbench.config.schema import SECTIONS, Parts, RunConfig, checked, known_metric, whole
 from dpbench.config.selection import FIRST, adhoc_name, check_name, title_of, usual_tasks
 from dpbench.errors import UserError, nearest, placed, unknown
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.model.reading import ALL, Reading
 from dpbench.model.run import Dataset, Variant
 from dpbench.model.setting import DECLARED
 from dpbench.paths import CONF
@@ -37,14 +38,17 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     for group in ("dataset", "mechanism"):
         _check_group(cfg, group, origins)
     settings = checked(RunConfig, cfg, place=origins.place)
-    left_out: dict[str, str] = {}
+    experiment, left_out = origins.experiment or "", dict[str, str]()
+    others = readings.chosen(settings["reading"], cfg, experiment, origins.words, origins.folders)
+    if others and not settings["reading"].endswith(ALL):  # one reading, in place of the default
+        cfg = readings.applied(cfg, others.pop())
+        settings["epsilon"] = checked(RunConfig, cfg)["epsilon"]
     datasets = (*_datasets(cfg, settings, origins, left_out), *origins.objects.datasets)
     cfg = _with_tasks(cfg, datasets, origins)
     _check_group(cfg, "task", origins)
     tasks = (*_variants(cfg, "task", TASKS, origins), *origins.objects.tasks)
     mechanisms = (*_variants(cfg, "mechanism", MECHANISMS, origins), *origins.objects.mechanisms)
     names = [m.name for m in mechanisms], [d.name for d in datasets]
-    experiment = origins.experiment or ""
     name = check_name(cfg.get("name"), origins.folders) or experiment or adhoc_name(*names)
     settings |= {
         "title": title_of(settings["title"], origins.given("title"), name, experiment, *names),
@@ -60,12 +64,28 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         runner=_section("runner", cfg, origins),
         tracking=_section("tracking", cfg, origins),
         left_out=tuple(left_out.items()),
+        readings=tuple(_parts(reading, cfg, settings, origins) for reading in others),
+        readings_added=bool(origins.word("reading")),
         **settings,
     )
     _check_results(run, origins)
     _check_kinds(run)
     _check_effects(run, origins)
     return run
+
+
+def _parts(reading: Reading, cfg: Mapping[str, Any], settings: Mapping[str, Any], origins: Origins) -> Parts:
+    """What the run combines in another reading of its paper."""
+    cfg = readings.applied(cfg, reading)
+    try:
+        return Parts(
+            (*_datasets(cfg, settings, origins, {}), *origins.objects.datasets),
+            (*_variants(cfg, "mechanism", MECHANISMS, origins), *origins.objects.mechanisms),
+            (*_variants(cfg, "task", TASKS, origins), *origins.objects.tasks),
+            checked(RunConfig, cfg)["epsilon"],
+        )
+    except UserError as error:
+        raise UserError(f"reading {reading.name}: {error}") from error
 
 
 # Single settings that depend on others.

@@ -207,6 +207,16 @@ class TrackingConfig:
 SECTIONS = {"runner": RunnerConfig, "tracking": TrackingConfig}
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What a run combines with each other in one reading of its paper: each with each."""
+
+    datasets: tuple[Dataset, ...]
+    mechanisms: tuple[Variant, ...]
+    tasks: tuple[Variant, ...]
+    epsilon: tuple[float, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """Everything one run needs, checked. The settings of conf/run.yaml are described there."""
@@ -236,6 +246,7 @@ class RunConfig:
     seed: int = setting(whole(0))
     data_seed: int = setting(whole(0))
     data_seeds: int = setting(whole(most=MOST_DRAWS))
+    reading: str = setting(a_text("default, all or the name of a reading: see python -m dpbench list readings"))
     noise: str = setting(choice(*FORMS))
     metrics: tuple[str, ...] = setting(several(lambda name: isinstance(name, str), "names of metrics"))
     results: Path = setting(_folder)  # noqa: RUF009 (it makes a field)
@@ -243,10 +254,19 @@ class RunConfig:
     dry: bool = setting(truth)
     baseline: bool = setting(truth)
 
+    @property
+    def parts(self) -> tuple[Parts, ...]:
+        """What is combined with each other, by reading."""
+        return Parts(self.datasets, self.mechanisms, self.tasks, self.epsilon), *self.readings
+
     changes: tuple[str, ...] = ()
     """How the user's overrides change the experiment's definition."""
     altered: tuple[str, ...] = ()
     """The changes that alter the meaning of its numbers."""
+    readings: tuple[Parts, ...] = ()
+    """What other readings combine (`reading=all`). Most of it is equal to what the default reading has, and computed once."""
+    readings_added: bool = False
+    """Whether an override asked for other readings, not the experiment itself."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Datasets that are left out because their files are missing, each with the reason."""
 

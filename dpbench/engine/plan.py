@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Any
 from dpbench import identity
 from dpbench.config.compose import compose
 from dpbench.config.overrides import OverrideValue
-from dpbench.config.schema import RunConfig
+from dpbench.config.schema import Parts, RunConfig
 from dpbench.data import Data
 from dpbench.engine.worker import declared_files
 from dpbench.errors import UserError
@@ -55,48 +56,42 @@ class Plan:
 def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> Plan:
     """The plan of a run, its datasets built. A dry run builds nothing and plans unbuilt datasets by their kind only."""
     began = time.perf_counter()
-    tasks = [(variant, _made(variant, TASKS)) for variant in config.tasks]
-    settings: list[Setting] = []
+    settings: dict[tuple[str, str, str], Setting] = {}  # readings share most of their settings
     left_out: dict[tuple[str, str], None] = dict.fromkeys(config.left_out)
-    unbuilt, chunks = [], {"": 20}
-    uses: list[Dataset] = []
-    for dataset in config.datasets:
-        mechanisms: list[tuple[Variant, Any]] = []
-        for variant in config.mechanisms:
-            if variant.declared and dataset.bound is None:
-                undeclared = (
-                    f"no bound is declared: give dataset.{dataset.name}.bound=NUMBER, the most columns of one row"
-                )
-                left_out[_combination(variant, dataset), undeclared] = None
+    unbuilt, chunks, own = [], {"": 20}, 0
+    opened: dict[str, tuple[Data | None, Dataset]] = {}
+    for parts in config.parts:
+        tasks = [(variant, _made(variant, TASKS)) for variant in parts.tasks]
+        for dataset in parts.datasets:
+            mechanisms = _mechanisms(parts, dataset, left_out)
+            # Judged by its kind: a dataset on which nothing can be run need not be built.
+            fits = any(not _why_not(dataset, m, t, None, config.noise) for _, m in mechanisms for t in tasks)
+            if (key := repr(dataset)) not in opened:
+                opened[key] = _open(dataset, config.dry, say) if fits else (None, dataset)
+            data, use = opened[key]
+            if data is None:
+                unbuilt += [dataset.name] if fits else []
             else:
-                bounded = variant.with_bound(dataset.bound)
-                mechanisms.append((bounded, _made(bounded, MECHANISMS)))
-        # Judged by its kind: a dataset on which nothing can be run need not be built.
-        fits = any(not _why_not(dataset, m, t, None, config.noise) for _, m in mechanisms for t in tasks)
-        data, use = _open(dataset, config.dry, say) if fits else (None, dataset)
-        uses.append(use)
-        if data is None:
-            unbuilt += [dataset.name] if fits else []
-        else:
-            chunks[use.fingerprint] = _chunk_size(data, config.runner.chunk)
-        for variant, mechanism in mechanisms:
-            for task in tasks:
+                chunks[use.fingerprint] = _chunk_size(data, config.runner.chunk)
+            for (variant, mechanism), task in itertools.product(mechanisms, tasks):
                 if reason := _why_not(use, mechanism, task, data, config.noise):
                     left_out[_combination(variant, use), reason] = None
                     continue
-                for setting in _settings(config, use, (variant, mechanism), task):
+                for setting in _settings(config, parts.epsilon, use, (variant, mechanism), task):
                     if reason := _refusal(mechanism, data, setting.epsilon):
                         left_out[f"{_combination(variant, use)}, ε={setting.epsilon:g}", reason] = None
                     else:
-                        settings.append(setting)
-    _check_draws(uses)
+                        settings.setdefault((setting.key, use.fingerprint, repr(setting.labels())), setting)
+        own = own or len(settings)
+    _check_draws([use for _, use in opened.values()])
     run = Run(
         name=config.name,
         experiment=config.experiment,
         scale=config.scale,
         repetitions=config.trials,
         seed=config.seed,
-        settings=tuple(settings),
+        settings=tuple(settings.values()),
+        added=len(settings) - own if config.readings_added else 0,
         most_trials=config.most_trials,
         title=config.title,
         metrics=config.metrics,
@@ -132,6 +127,19 @@ def require_settings(plan: Plan) -> None:
         raise UserError(f"nothing fits together in this run: {reasons}")
 
 
+def _mechanisms(parts: Parts, dataset: Dataset, left_out: dict[tuple[str, str], None]) -> list[tuple[Variant, Any]]:
+    """The mechanisms for a dataset, with its declared bound. Those that need one which it does not declare are left out."""
+    mechanisms = []
+    for variant in parts.mechanisms:
+        if variant.declared and dataset.bound is None:
+            undeclared = f"no bound is declared: give dataset.{dataset.name}.bound=NUMBER, the most columns of one row"
+            left_out[_combination(variant, dataset), undeclared] = None
+        else:
+            bounded = variant.with_bound(dataset.bound)
+            mechanisms.append((bounded, _made(bounded, MECHANISMS)))
+    return mechanisms
+
+
 def _open(dataset: Dataset, dry: bool, say: Callable[[str], None]) -> tuple[Data | None, Dataset]:
     if dry and peek(dataset) is None:
         return None, dataset
@@ -154,7 +162,11 @@ def _check_draws(uses: list[Dataset]) -> None:
 
 
 def _settings(
-    config: RunConfig, dataset: Dataset, mechanism: tuple[Variant, Any], task: tuple[Variant, Any]
+    config: RunConfig,
+    epsilons: tuple[float, ...],
+    dataset: Dataset,
+    mechanism: tuple[Variant, Any],
+    task: tuple[Variant, Any],
 ) -> Iterator[Setting]:
     """The settings of one combination, one per epsilon."""
     instances = mechanism[1], task[1]
@@ -167,7 +179,7 @@ def _settings(
         "not_private": str(declares()) if callable(declares) else "",
         "neighbours": str(getattr(mechanism[1], "neighbours", "") or ""),
     }
-    for epsilon in config.epsilon:
+    for epsilon in epsilons:
         # Options that are rarely used enter the key only if they are used.
         chosen = [] if config.noise == FLOAT else [{"noise": config.noise}]
         key = identity.digest([source, parts[0], epsilon, parts[1], *chosen])

@@ -82,6 +82,7 @@ def draw(run: Run) -> Drawing:
     from dpbench.figures import captions, style
     from dpbench.figures.original_files import with_files
 
+    run = run.own
     path = script(run.experiment or run.name)
     trials = frame.trials(run)
     if trials.empty:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,9 @@ class Run:
     """The changes that alter the meaning of its numbers."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
     """Mechanisms and datasets with fewer trials, each with their number."""
+    added: int = 0
+    """How many of its settings, the last ones, belong only to other readings of the paper, if an override added these
+    (`reading=all`). The experiment's figure leaves them out."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was planned (UTC)."""
@@ -98,6 +101,11 @@ class Run:
     def datasets(self) -> dict[str, Dataset]:
         """The datasets by name; if one occurs with several parameters, the last."""
         return {setting.dataset.name: setting.dataset for setting in self.settings}
+
+    @property
+    def own(self) -> Run:
+        """The same without the settings that other readings added."""
+        return replace(self, settings=self.settings[: len(self.settings) - self.added], added=0)
 
     @property
     def original_datasets(self) -> tuple[str, ...]:

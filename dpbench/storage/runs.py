@@ -16,7 +16,7 @@ from dpbench.model.run import Run, names, valid_name
 from dpbench.storage import seals
 from dpbench.storage.files import inside, is_inside, read_whole, set_aside, write_atomic
 
-SCHEMA = 5  # version of run files
+SCHEMA = 6  # version of run files
 _ID = re.compile(r"[0-9a-f]{32}")
 _HEAD = f'{{\n "schema": {SCHEMA},'
 

@@ -43,6 +43,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         ),
         ("python -m dpbench run mechanism.gs.samp", ["mechanism.gs.sampling="]),
         ("python3 -m dpbench reproduce sens", ["sensitivity"]),
+        ("python -m dpbench run reading=fpa_rho.on", ["fpa_rho.one"]),
     ],
 )
 def test_lists_parameters_and_names(line: str, words: list[str], tmp_path: Path) -> None:
