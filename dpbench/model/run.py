@@ -255,12 +255,8 @@ def names(run: Run) -> Iterator[tuple[str, str]]:
     yield from (("name of the run", run.name), ("scale", run.scale))
     if run.experiment:
         yield "experiment", run.experiment
-    for setting in run.settings:
-        yield from (
-            ("dataset", setting.dataset.name),
-            ("mechanism", setting.mechanism.name),
-            ("task", setting.task.name),
-        )
+    for what in ("dataset", "mechanism", "task"):
+        yield from ((what, name) for name in sorted({getattr(setting, what).name for setting in run.settings}))
 
 
 __all__ = ["FLOAT", "UNSTATED", "Dataset", "Run", "Setting", "Value", "Variant", "valid_name"]

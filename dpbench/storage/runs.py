@@ -1,30 +1,93 @@
 """Runs as sealed files in a results folder, and what is checked when one is read. Imported by `Run` when one is saved or loaded.
 
-A run file may be damaged, or come from somebody else: `seals.decode` checks its types, and this module every name in it.
+The datasets, mechanisms and tasks of a run are stored once; its settings name them by their position. A run file
+may be damaged, or come from somebody else: `seals.decode` checks its types, and this module every name in it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dpbench.errors import Damaged
 from dpbench.model.run import Run, names, valid_name
+from dpbench.model.setting import Dataset, Setting, Variant
 from dpbench.storage import seals
 from dpbench.storage.files import inside, is_inside, read_whole, set_aside, write_atomic
 
 SCHEMA = 6  # version of run files
 _ID = re.compile(r"[0-9a-f]{32}")
-_HEAD = f'{{\n "schema": {SCHEMA},'
+_SCHEMA = re.compile(r'\{\n "schema": (\d+),')
+
+
+@dataclass(frozen=True)
+class _StoredSetting:
+    """A setting whose dataset, mechanism and task are positions."""
+
+    dataset: int
+    mechanism: int
+    task: int
+    epsilon: float
+    key: str
+    id: str
+    guarantee: str
+    not_private: str
+    neighbours: str
+    noise: str
+
+
+@dataclass(frozen=True)
+class _RunFile:
+    """What a run file holds."""
+
+    run: Run
+    """Without its settings."""
+    datasets: tuple[Dataset, ...]
+    mechanisms: tuple[Variant, ...]
+    tasks: tuple[Variant, ...]
+    settings: tuple[_StoredSetting, ...]
+
+    def whole(self) -> Run:
+        tables = {"dataset": self.datasets, "mechanism": self.mechanisms, "task": self.tasks}
+        settings = []
+        for stored in self.settings:
+            values = dict(vars(stored))
+            for name, table in tables.items():
+                if not 0 <= values[name] < len(table):
+                    raise ValueError(f"there is no {name} {values[name]}")
+                values[name] = table[values[name]]
+            settings.append(Setting(**values))
+        return replace(self.run, settings=tuple(settings))
 
 
 def write(run: Run) -> None:
     """Store a run atomically, replacing an earlier one of its name, scale and files."""
-    content = seals.seal({"schema": SCHEMA, **seals.plain(run)}).encode()
-    write_atomic(inside(run.results, run.path), content)
+    positions, tables = {}, {}
+    for name in ("dataset", "mechanism", "task"):
+        positions[name], tables[f"{name}s"] = _numbered(getattr(setting, name) for setting in run.settings)
+    settings = [
+        vars(setting) | {name: each[number] for name, each in positions.items()}
+        for number, setting in enumerate(run.settings)
+    ]
+    body = {"schema": SCHEMA, "run": seals.plain(replace(run, settings=())), **tables, "settings": settings}
+    write_atomic(inside(run.results, run.path), seals.seal(body).encode())
+
+
+def _numbered(values: Iterable[Any]) -> tuple[list[int], list[Any]]:
+    """The position of each value among the distinct ones, and these in JSON form."""
+    by_object: dict[int, int] = {}  # most values are one object many times
+    by_text: dict[str, int] = {}
+    positions = []
+    for value in values:
+        if id(value) not in by_object:
+            by_object[id(value)] = by_text.setdefault(json.dumps(seals.plain(value)), len(by_text))
+        positions.append(by_object[id(value)])
+    return positions, [json.loads(text) for text in by_text]
 
 
 def read_all(results: Path) -> Iterator[Run]:
@@ -57,9 +120,15 @@ def _read(path: Path, results: Path) -> Run:
     if not is_inside(results, path):
         raise ValueError("it is a link")
     text = seals.checked(read_whole(path))
-    if not text.startswith(_HEAD):
+    schema = _SCHEMA.match(text)
+    body = text if schema is None else "{" + text[schema.end() :]
+    if schema is not None and int(schema[1]) == SCHEMA:
+        run = seals.decode(_RunFile, body).whole()
+    elif schema is not None and int(schema[1]) == 5:  # the last version that repeated them in every setting
+        run = seals.decode(Run, body)
+    else:
         raise ValueError("it was written by another version of dpbench")
-    run = replace(seals.decode(Run, "{" + text.removeprefix(_HEAD)), results=results)
+    run = replace(run, results=results)
     for what, name in names(run):
         if not valid_name(name):
             raise ValueError(f"the {what} {name!r} is not valid")

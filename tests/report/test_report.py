@@ -112,7 +112,7 @@ def test_an_experiment_that_cannot_be_drawn_does_not_stop_the_others(folder: Pat
     shutil.copytree(folder / "results", tmp_path / "results")
     (tmp_path / "experiments" / "gs").mkdir(parents=True)
     (tmp_path / "experiments" / "gs" / "fig9.py").write_text("def numbers(trials):\n    return nowhere\n")
-    alter(tmp_path / "results", "gs/table2", lambda run: [setting.update(id="0" * 32) for setting in run["settings"]])
+    alter(tmp_path / "results", "gs/table2", lambda body: [setting.update(id="0" * 32) for setting in body["settings"]])
     for verb in ("figures", "report"):
         done = run(tmp_path, verb)
         said = done.stdout + done.stderr
@@ -129,9 +129,9 @@ def test_an_experiment_that_cannot_be_drawn_does_not_stop_the_others(folder: Pat
 def test_a_bad_run_does_not_stop_the_others(folder: Path, tmp_path: Path) -> None:
     """Of two bad runs, the one that cannot be a run is set aside, and the title of the other is shown as it is."""
     shutil.copytree(folder / "results", tmp_path / "results")
-    alter(tmp_path / "results", "gs/fig9", lambda run: run.update(repetitions=2**64))
+    alter(tmp_path / "results", "gs/fig9", lambda body: body["run"].update(repetitions=2**64))
     body = seals.unseal((tmp_path / "results" / "runs" / "gs" / "table2@smoke.json").read_bytes())
-    body.update(name="mine", title=r"$\frac{$")
+    body["run"].update(name="mine", title=r"$\frac{$")
     (tmp_path / "results" / "runs" / "mine@smoke.json").write_text(seals.seal(body))
     done = run(tmp_path, "report")
     assert "Traceback" not in done.stderr

@@ -119,16 +119,16 @@ def test_nothing_named_in_a_folder_is_called_or_opened(folder: Path, tmp_path: P
     (tmp_path / "evil.py").write_text(f"open({str(touched)!r}, 'w')")
     source = {"source": "subprocess.Popen", "params": {"args": ["touch", str(touched)]}}
 
-    def change(run: dict[str, Any]) -> None:
-        run["title"] = HOSTILE
-        run["changes"] = [HOSTILE, "\x1b[31mred"]
-        for setting in run["settings"]:
-            setting["dataset"].update(source, given=[])
-            setting["mechanism"]["cls"] = setting["task"]["cls"] = "subprocess.Popen"
+    def change(body: dict[str, Any]) -> None:
+        body["run"] |= {"title": HOSTILE, "changes": [HOSTILE, "\x1b[31mred"]}
+        for dataset in body["datasets"]:
+            dataset.update(source, given=[])
+        for variant in (*body["mechanisms"], *body["tasks"]):
+            variant["cls"] = "subprocess.Popen"
 
     alter(results, "gs/table2", change)
     foreign = seals.unseal((results / "runs" / "gs" / "fig9@smoke.json").read_bytes())
-    foreign["name"] = str(tmp_path / "evil")
+    foreign["run"]["name"] = str(tmp_path / "evil")
     (results / "runs" / "evil@smoke.json").write_text(seals.seal(foreign))
     done = run(tmp_path / "inside", "report")
     assert "Traceback" not in done.stderr

@@ -57,6 +57,21 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [path], "nothing is left aside"
 
 
+def test_what_settings_share_is_stored_once(tmp_path: Path) -> None:
+    made = run(tmp_path, [setting(i, dataset=name) for name in ("small", "kos") for i in range(3)])
+    body = seals.unseal(made.save().read_bytes())
+    assert [len(body[name]) for name in ("datasets", "mechanisms", "tasks", "settings")] == [2, 3, 1, 6]
+    assert Run.load(tmp_path, "gs/fig9") == made
+
+
+def test_a_file_of_the_version_before_is_read(tmp_path: Path) -> None:
+    """It repeated dataset, mechanism and task in every setting."""
+    made = run(tmp_path, 3)
+    made.path.parent.mkdir(parents=True)
+    made.path.write_text(seals.seal({"schema": 5, **seals.plain(made)}))
+    assert Run.load(tmp_path, "gs/fig9") == made
+
+
 def test_parameters_of_any_kind_come_back(tmp_path: Path) -> None:
     params = {"a": None, "b": True, "c": "häß", "d": 0.1, "e": 3, "f": [1, "x"], "g": {"h": 1}}
     one = setting()
@@ -122,39 +137,41 @@ def test_a_copy_under_another_name_is_set_aside(tmp_path: Path) -> None:
 
 
 BAD: dict[str, Change] = {
-    "absolute name": lambda body: body.update(name="/tmp/evil"),
-    "name upwards": lambda body: body.update(name="../evil"),
-    "name upwards inside": lambda body: body.update(name="gs/../../evil"),
-    "hidden name": lambda body: body.update(name=".evil"),
-    "empty name": lambda body: body.update(name=""),
-    "scale upwards": lambda body: body.update(scale="../../x"),
-    "name of another type": lambda body: body.update(name=["gs/fig9"]),
+    "absolute name": lambda body: body["run"].update(name="/tmp/evil"),
+    "name upwards": lambda body: body["run"].update(name="../evil"),
+    "name upwards inside": lambda body: body["run"].update(name="gs/../../evil"),
+    "hidden name": lambda body: body["run"].update(name=".evil"),
+    "empty name": lambda body: body["run"].update(name=""),
+    "scale upwards": lambda body: body["run"].update(scale="../../x"),
+    "name of another type": lambda body: body["run"].update(name=["gs/fig9"]),
     "id upwards": lambda body: body["settings"][0].update(id="../../../../tmp"),
     "short id": lambda body: body["settings"][0].update(id="ab"),
     "id in capitals": lambda body: body["settings"][0].update(id=name_of(0).upper()),
     "id with a line": lambda body: body["settings"][0].update(id=name_of(0) + "\n"),
-    "dataset upwards": lambda body: body["settings"][0]["dataset"].update(name="../../etc/passwd"),
-    "absolute dataset": lambda body: body["settings"][0]["dataset"].update(name="/etc/passwd"),
-    "mechanism upwards": lambda body: body["settings"][0]["mechanism"].update(name="a/../b"),
-    "task with markup": lambda body: body["settings"][0]["task"].update(name="<b>"),
+    "dataset upwards": lambda body: body["datasets"][0].update(name="../../etc/passwd"),
+    "absolute dataset": lambda body: body["datasets"][0].update(name="/etc/passwd"),
+    "mechanism upwards": lambda body: body["mechanisms"][0].update(name="a/../b"),
+    "task with markup": lambda body: body["tasks"][0].update(name="<b>"),
     "another version": lambda body: body.update(schema=1),
     "no version": lambda body: body.pop("schema"),
-    "a field too many": lambda body: body.update(results="/tmp"),
-    "a field missing": lambda body: body.pop("seed"),
+    "a field too many": lambda body: body["run"].update(results="/tmp"),
+    "a field missing": lambda body: body["run"].pop("seed"),
     "a setting that is a word": lambda body: body.update(settings=["word"]),
     "settings that are a word": lambda body: body.update(settings="word"),
     "settings that are none": lambda body: body.update(settings=None),
     "epsilon as a word": lambda body: body["settings"][0].update(epsilon="1; import os"),
-    "trials as a word": lambda body: body.update(repetitions="6"),
-    "trials as true": lambda body: body.update(repetitions=True),
-    "title as a list": lambda body: body.update(title=["x"]),
-    "changes as a word": lambda body: body.update(changes="abc"),
-    "left out by three": lambda body: body.update(left_out=[["a", "b", "c"]]),
-    "environment as a list": lambda body: body.update(environment=[]),
-    "versions as a list": lambda body: body["environment"].update(versions=["numpy"]),
-    "params as a list": lambda body: body["settings"][0]["mechanism"].update(params=[1]),
-    "statistics as words": lambda body: body["settings"][0]["dataset"].update(statistics={"rows": "many"}),
-    "a parameter that is not there": lambda body: body["settings"][0]["dataset"].update(given=["size"]),
+    "trials as a word": lambda body: body["run"].update(repetitions="6"),
+    "trials as true": lambda body: body["run"].update(repetitions=True),
+    "title as a list": lambda body: body["run"].update(title=["x"]),
+    "changes as a word": lambda body: body["run"].update(changes="abc"),
+    "left out by three": lambda body: body["run"].update(left_out=[["a", "b", "c"]]),
+    "environment as a list": lambda body: body["run"].update(environment=[]),
+    "versions as a list": lambda body: body["run"]["environment"].update(versions=["numpy"]),
+    "params as a list": lambda body: body["mechanisms"][0].update(params=[1]),
+    "statistics as words": lambda body: body["datasets"][0].update(statistics={"rows": "many"}),
+    "a dataset that is not there": lambda body: body["settings"][0].update(dataset=1),
+    "a task before the first": lambda body: body["settings"][0].update(task=-1),
+    "a parameter that is not there": lambda body: body["datasets"][0].update(given=["size"]),
 }
 
 
@@ -184,7 +201,7 @@ def test_names_that_a_user_may_give(tmp_path: Path, name: str) -> None:
 
 def test_what_drives_a_terminal_is_taken_out(tmp_path: Path) -> None:
     """Control characters in texts that are printed; lines of text stay."""
-    forged(tmp_path, lambda body: body.update(title="a\x1b[2Jb\nc\x9b\ud800", changes=["\x07x"]))
+    forged(tmp_path, lambda body: body["run"].update(title="a\x1b[2Jb\nc\x9b\ud800", changes=["\x07x"]))
     found = Run.load(tmp_path, "gs/fig9")
     assert found.title == "a?[2Jb\nc??"
     assert found.changes == ("?x",)

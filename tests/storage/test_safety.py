@@ -110,15 +110,17 @@ def programs(world: World) -> Callable[[dict[str, Any]], None]:
     """Sources, mechanisms and tasks that are programs, or classes of a module that leaves a marker."""
 
     def change(body: dict[str, Any]) -> None:
-        body.update(title=HTML, changes=[HTML], left_out=[[HTML, HTML]], metrics=["evil"])
-        first, second = body["settings"]
+        body["run"].update(title=HTML, changes=[HTML], left_out=[[HTML, HTML]], metrics=["evil"])
+        for name in ("dataset", "task"):  # each setting gets its own; the mechanisms differ already
+            body[f"{name}s"] = [dict(body[f"{name}s"][0]) for _ in range(2)]
+            body["settings"][1][name] = 1
         touch = {"args": ["touch", str(world.marker)]}
-        first["dataset"].update(source="subprocess.Popen", params=touch, given=[])
-        first["mechanism"].update(cls="subprocess.Popen", params=touch)
-        first["task"].update(cls="evil.Evil")
-        second["dataset"].update(source="evil.Evil", params={"path": str(world.root / "evil.py")}, given=["path"])
-        second["mechanism"].update(cls="evil.Evil", params={})
-        second["task"].update(cls="os.system", params={"command": f"touch {world.marker}"})
+        body["datasets"][0].update(source="subprocess.Popen", params=touch, given=[])
+        body["mechanisms"][0].update(cls="subprocess.Popen", params=touch)
+        body["tasks"][0].update(cls="evil.Evil")
+        body["datasets"][1].update(source="evil.Evil", params={"path": str(world.root / "evil.py")}, given=["path"])
+        body["mechanisms"][1].update(cls="evil.Evil", params={})
+        body["tasks"][1].update(cls="os.system", params={"command": f"touch {world.marker}"})
 
     return change
 
@@ -134,14 +136,14 @@ def test_nothing_named_in_a_folder_is_imported_called_or_opened(world: World, ve
 
 
 NAMES: dict[str, Callable[[World, dict[str, Any]], object]] = {
-    "absolute": lambda world, body: body.update(name=str(world.root / "evil")),
-    "upwards": lambda world, body: body.update(name="../../evil"),
-    "scale": lambda world, body: body.update(scale="../../../evil"),
-    "dataset": lambda world, body: body["settings"][0]["dataset"].update(name="../../evil"),
-    "dataset from files": lambda world, body: body["settings"][0]["dataset"].update(name="../evil", original=True),
+    "absolute": lambda world, body: body["run"].update(name=str(world.root / "evil")),
+    "upwards": lambda world, body: body["run"].update(name="../../evil"),
+    "scale": lambda world, body: body["run"].update(scale="../../../evil"),
+    "dataset": lambda world, body: body["datasets"][0].update(name="../../evil"),
+    "dataset from files": lambda world, body: body["datasets"][0].update(name="../evil", original=True),
     "id": lambda world, body: body["settings"][0].update(id="../../../evil"),
-    "mechanism": lambda world, body: body["settings"][0]["mechanism"].update(name="../evil"),
-    "task": lambda world, body: body["settings"][0]["task"].update(name="/evil"),
+    "mechanism": lambda world, body: body["mechanisms"][0].update(name="../evil"),
+    "task": lambda world, body: body["tasks"][0].update(name="/evil"),
 }
 
 

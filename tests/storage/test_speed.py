@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from dpbench.engine.plan import Plan, make_plan
 from dpbench.model.run import Run
 from dpbench.storage.store import Store
 
+from support.paths import ROOT
 from support.stores import filled
 
 pytestmark = pytest.mark.slow
@@ -64,3 +67,27 @@ def test_5_000_settings_are_planned_in_10_seconds(tmp_path: Path) -> None:
         config = compose("gs/fig9", "smoke", settings)
         assert len(make_plan(config).run.settings) == 5000
         assert seconds(lambda config=config: make_plan(config).run.save()) < 10
+
+
+@pytest.mark.parametrize(("variants", "epsilons"), [(10_000, 5), (50, 1000)])
+def test_50_000_settings_are_planned_and_saved_in_30_seconds_and_500_megabytes(
+    tmp_path: Path, variants: int, epsilons: int
+) -> None:
+    """Of processor time, in a process of its own; the time of its imports is counted too."""
+    code = f"""if True:
+        import resource, sys, time
+        from pathlib import Path
+        from dpbench.config.compose import compose
+        from dpbench.engine.plan import make_plan
+        words = {{"dataset": ["trajectory"], "mechanism": ["lpa"], "results": Path({str(tmp_path)!r})}}
+        words["mechanism.lpa.bound"] = [100 + i for i in range({variants})]
+        words["epsilon"] = [(i + 1) / 100 for i in range({epsilons})]
+        run = make_plan(compose("gs/fig9", "smoke", words)).run
+        run.save()
+        print(len(run.settings), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=600)
+    settings, spent, memory = map(float, done.stdout.split())
+    assert settings == 50_000
+    assert spent < 30
+    assert memory < 500 * 1024  # in units of 1024 bytes
