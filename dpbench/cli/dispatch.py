@@ -61,9 +61,10 @@ def main(argv: list[str] | None = None) -> int:
     warnings.formatwarning = _warning
     # joblib replaces a worker whose memory has grown, which is harmless, and warns whenever it does.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
-    # A user's own classes are named by dotted path and are in the folder where the command is started.
+    # A user's own classes are named by dotted path and are in the folder where the command is started. It comes last: a file
+    # there must not replace a module of Python or an installed one.
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+        sys.path.append(os.getcwd())
     try:
         if argv is None:
             signal.signal(signal.SIGTERM, _terminated)

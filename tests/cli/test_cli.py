@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support import door
 from support.paths import ROOT
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -144,3 +145,12 @@ def test_completion_follows_the_configuration() -> None:
     assert candidates("python -m dpbench run 'dataset=[netf") == ["'dataset=[netflix]", "'dataset=[netflix,"]
     assert "mechanism.gs.w=" in candidates("python -m dpbench run mechanism.gs.")
     assert candidates("dpbench run dataset.table.us") == ["dataset.table.user="]
+
+
+def test_a_file_of_the_current_folder_never_replaces_an_installed_module(tmp_path: Path) -> None:
+    """With PYTHONSAFEPATH, Python does not search the current folder, and dpbench searches it last."""
+    (tmp_path / "rich.py").write_text("open('touched', 'w')")
+    env = door.environment(PYTHONSAFEPATH="1")
+    done = door.cold("list", "tasks", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "touched").exists()
