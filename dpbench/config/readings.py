@@ -62,7 +62,7 @@ def parsed(paper: str, document: Document) -> PaperReadings:
 
 def _unknown(document: Document, name: str) -> Unknown:
     body = _mapping(document, name)
-    _keys(document, body, ("says", "default", "values"), name)
+    _keys(document, body, ("says", "default", "values", "experiments"), name)
     values = tuple(_value(document, name, value) for value in _mapping(document, name, "values"))
     names = [value.name for value in values]
     if len(values) < 2:
@@ -75,7 +75,12 @@ def _unknown(document: Document, name: str) -> Unknown:
         if value.name != body["default"] and not value.sets:
             message = f"{name}.{value.name} sets nothing: expected `set: {{mechanism.NAME.PARAMETER: VALUE}}`"
             raise placed(document.place(name, "values", value.name), message)
-    return Unknown(name, _text(document, name, "says"), str(body["default"]), values)
+    experiments = body.get("experiments") or []
+    if not isinstance(experiments, list):
+        raise placed(document.place(name, "experiments"), f"{name}.experiments: expected a list of experiments")
+    for one in experiments:
+        _known("experiment", one, catalogue.options("experiment"), document.place(name, "experiments"))
+    return Unknown(name, _text(document, name, "says"), str(body["default"]), values, tuple(experiments))
 
 
 def _value(document: Document, name: str, value: str) -> AdmissibleValue:
@@ -154,7 +159,7 @@ def of_experiment(experiment: str, *folders: Path) -> PaperReadings:
         bodies = [*own, *(document.mapping.get(group, {}).get(name) for document in documents if document.has(group))]
         return name in names[group] and not any(isinstance((body or {}).get(parameter), list) for body in bodies)
 
-    return paper.within([path for path in paper.paths if can_set(path)])
+    return paper.within([path for path in paper.paths if can_set(path)], experiment)
 
 
 def chosen(
@@ -178,7 +183,7 @@ def chosen(
     if slash and not known.unknowns:
         raise unknown("paper of a reading", paper, papers(*folders))
     given = {key_of(word) for word in words}
-    mine = known.within([path for path in known.paths if path not in given and _changes(path, cfg)])
+    mine = known.within([path for path in known.paths if path not in given and _changes(path, cfg)], experiment)
     if inside == ALL:
         return mine.all()[1:]
     wanted = known.named(inside)  # UserError if there is none

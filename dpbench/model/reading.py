@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpbench.errors import unknown
@@ -38,6 +38,8 @@ class Unknown:
     """What the text says, and where."""
     default: str
     values: tuple[AdmissibleValue, ...]
+    experiments: tuple[str, ...] = ()
+    """The experiments in which it is open; empty: all that have the parameters."""
 
     def value(self, name: str) -> AdmissibleValue:
         """The admissible value of this name; UserError if there is none."""
@@ -136,17 +138,19 @@ class PaperReadings:
                 return one.name, one.value(part.removeprefix(f"{one.name}.")).name
         raise unknown(f"reading of {self.paper}", name, self.names)
 
-    def within(self, paths: Sequence[str]) -> PaperReadings:
+    def within(self, paths: Sequence[str], experiment: str = "") -> PaperReadings:
         """The same for an experiment in which only these parameters can be set: what touches nothing of it is left out."""
         unknowns = []
         for one in self.unknowns:
+            if experiment and one.experiments and experiment not in one.experiments:
+                continue
             values = [
                 AdmissibleValue(value.name, value.because, {p: v for p, v in value.sets.items() if p in paths})
                 for value in one.values
             ]
             kept = tuple(value for value in values if value.sets or value.name == one.default)
             if len(kept) > 1:
-                unknowns.append(Unknown(one.name, one.says, one.default, kept))
+                unknowns.append(replace(one, values=kept))
         known = {one.name: {value.name for value in one.values} for one in unknowns}
         joint = {
             name: {key: value for key, value in chosen.items() if value in known.get(key, ())}

@@ -73,6 +73,12 @@ def test_a_missing_label_is_the_default_and_nan_is_missing() -> None:
     assert not one.touches({"mechanism": "gs"})
 
 
+def test_an_unknown_may_be_open_in_some_experiments_only() -> None:
+    known = of_experiment("sparse/ranges_small")
+    assert "mechanism.filter_priority.theta" in known.paths
+    assert "mechanism.filter_priority.theta" not in of_experiment("sparse/dyadic_uniform").paths
+
+
 def test_a_grid_combines_everything() -> None:
     grid = PaperReadings("p", PAPER.unknowns, {}, (("a", "b"),))
     assert grid.names == ["default", "a.y", "b.v", "b.w", "a.y+b.v", "a.y+b.w"]
@@ -176,13 +182,13 @@ def test_an_axis_is_not_changed_by_a_reading(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(
         "# @package _global_\ndefaults:\n  - override /dataset: [netflix]\n  - override /mechanism: [fpa, gs]\n"
-        "  - override /task: [column_counts]\ntitle: t\nepsilon: [1]\nmechanism:\n  fpa: {rho: [1, 2]}\n"
+        "  - override /task: [column_counts]\ntitle: t\nepsilon: [1]\nmechanism:\n  gs: {scale_up: [2, 3]}\n"
     )
     known = of_experiment("gs/mine", tmp_path)
-    assert "mechanism.fpa.rho" not in known.paths
-    assert "mechanism.gs.scale_up" in known.paths
+    assert "mechanism.gs.scale_up" not in known.paths
+    assert "mechanism.fpa.rho" in known.paths
     config = compose("gs/mine", "smoke", {**QUICK, "reading": "all"}, [tmp_path])
-    assert {len([m for m in parts.mechanisms if m.name == "fpa"]) for parts in config.parts} == {2}
+    assert {len([m for m in parts.mechanisms if m.name == "gs"]) for parts in config.parts} == {2}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from dpbench.numerics.order import ascending
 from dpbench.privacy import Budget, Noise
 
 SAMPLING = ("column", "row", "none")
+MEANS = ("mean_row", "mean_all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +144,8 @@ class GS(Grouped, name="gs"):
     """Group size; "auto": tuned as the paper does, a number: that one (Figure 8)."""
     scale_up: float | str = "delta"
     """The factor that scales the sample up to an estimate of the counts when w is tuned: "delta", as in the pseudocode; a
-    number, a declared typical row size; "mean_row", the observed mean over non-empty rows, the only ones in the sample. Δ is
-    an overestimate if rows hold fewer than Δ ones, so w comes out too small."""
+    number, a declared typical row size; "mean_row", the observed mean over non-empty rows, the only ones in the sample;
+    "mean_all", the mean over all rows. Δ is an overestimate if rows hold fewer than Δ ones, so w comes out too small."""
 
     place = "Section 3.3, Figure 6"
     kinds = ("incidence", "records")
@@ -168,12 +169,12 @@ class GS(Grouped, name="gs"):
         if self.w != "auto":
             positive("w", self.w, whole=True)
         if isinstance(self.scale_up, str):
-            one_of("scale_up", self.scale_up, ("delta", "mean_row"))
+            one_of("scale_up", self.scale_up, ("delta", *MEANS))
         else:
             positive("scale_up", self.scale_up)
 
     def not_private(self) -> str:
-        looks = "the mean row looks at the data: give `scale_up` a number" if self.scale_up == "mean_row" else ""
+        looks = "the mean row looks at the data: give `scale_up` a number" if self.scale_up in MEANS else ""
         return "; ".join(filter(None, [super().not_private(), looks]))
 
     def unfit(self, data: Any) -> str:
@@ -196,8 +197,9 @@ class GS(Grouped, name="gs"):
         """The factor for t_s. Without sampling, t_s itself estimates the counts."""
         if self.sampling == "none":
             return 1.0
-        if self.scale_up == "mean_row":
-            return max(1.0, columns.ones / max(1, filled_rows(columns)))
+        if self.scale_up in MEANS:
+            rows = filled_rows(columns) if self.scale_up == "mean_row" else columns.rows
+            return max(1.0, columns.ones / max(1, rows))
         return float(delta if self.scale_up == "delta" else self.scale_up)
 
     def _tune(self, estimate: np.ndarray, scale: float, rng: np.random.Generator) -> tuple[int, float]:

@@ -19,7 +19,8 @@ import dpbench
 from dpbench import Incidence, Noise
 from dpbench.errors import UserError
 from dpbench.mechanisms.baselines._fourier import numbers_tried
-from dpbench.mechanisms.gs.grouping import grouping_of, noisy_sample
+from dpbench.mechanisms.baselines.fourier import FPA
+from dpbench.mechanisms.gs.grouping import GS, grouping_of, noisy_sample
 from dpbench.numerics.gaussian import mean_abs_normal
 
 from naive import gs as naive
@@ -340,3 +341,26 @@ def test_the_mean_row_scales_the_sample_better_than_delta() -> None:
     assert mae(scale_up=data.ones / data.rows) == (mean, mean_se)
     assert "mean row" in dpbench.mechanism("gs", scale_up="mean_row", bound=300).not_private()
     assert dpbench.mechanism("gs", scale_up=4.0, bound=300).not_private() == ""
+
+
+def test_the_mean_over_all_rows_counts_the_empty_ones() -> None:
+    data = Incidence.from_rows([[0, 1, 2, 3], [0, 1], [], []], columns=8)
+    factors = {name: GS(scale_up=name)._factor(data.item_columns(), 4) for name in ("delta", "mean_row", "mean_all")}
+    assert factors == {"delta": 4.0, "mean_row": 3.0, "mean_all": 1.5}
+    assert "looks at the data" in GS(bound=4, scale_up="mean_all").not_private()
+
+
+@pytest.mark.parametrize("criterion", ["mae", "mse"])
+def test_the_optimal_number_of_coefficients_may_be_limited(criterion: str) -> None:
+    rng = np.random.default_rng(3)
+    data = Incidence.from_rows([np.flatnonzero(rng.random(200) < p) for p in rng.random(3000)], columns=200)
+    columns = data.item_columns()
+    free, limited = (FPA(criterion=criterion, most=most)._rho(columns, 50.0) for most in (1.0, 0.1))
+    assert free > 20
+    assert limited <= 20
+    if criterion == "mse":
+        assert limited == 1 + int(np.argmin(FPA()._errors(columns, 50.0)[:20]))
+    with pytest.raises(UserError, match="most"):
+        FPA(most=1.5)
+    with pytest.raises(UserError, match="most"):
+        FPA(rho=3, most=0.1)
