@@ -114,19 +114,25 @@ def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> 
         raise Failed(f"every trial of {comparison.who} failed{f': {errors[-1]}' if errors else ''}")
     share = "precision" in numbers
     mine = numbers[numbers["who"] == who]
-    if mine.empty or mine["regret"].isna().all():
-        raise UserError(f"{who} has no numbers to compare: see `python -m dpbench run --verbose` for its failures")
     row = mine.iloc[0]
+    _print_findings(out, comparison)
+    if row["mark"]:
+        out.print(f"[red]{escape(who)}: {escape(row['mark'])}[/]")
+    if mine["regret"].isna().all():
+        if row["mark"]:
+            return
+        raise UserError(f"{who} has no numbers to compare: see `python -m dpbench run --verbose` for its failures")
     rivals = numbers.loc[numbers["rank"].notna(), "who"].nunique()
     assert comparison.board is not None
     out.print(f"[bold]{escape(who)}[/] is on the board {comparison.board.told}.")
     out.print(f"Neighbours: {escape(str(row['neighbours']) or 'not stated')}.")
     interval = f"{_ratio(row['regret_low'], share)} to {_ratio(row['regret_high'], share)}"
     rank = f"rank {row['rank']:.0f} of {rivals} ({row['rank_low']:.0f} to {row['rank_high']:.0f} over datasets)"
-    rank = rank if row["rank"] == row["rank"] else "no rank, because it was not run in every setting"
+    unranked = "no rank" if row["mark"] else "no rank, because it was not run in every setting"
+    by_mean = "" if share else f", by mean instead of geometric mean {_ratio(row['regret_mean'], share)}"
     out.print(
-        f"{rank}; regret {_ratio(row['regret'], share)} (95 %: {interval}); competitive in "
-        f"{row['times_competitive']:.0f} of {row['settings']:.0f} settings"
+        f"{rank if row['rank'] == row['rank'] else unranked}; regret {_ratio(row['regret'], share)} (95 %: {interval}){by_mean}; "
+        f"competitive in {row['times_competitive']:.0f} of {row['settings']:.0f} settings"
     )
     out.print(_settings(mine, numbers, share))
     table = Table("against", "better in", "worse in", "of", "its error / theirs", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -135,13 +141,15 @@ def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> 
         table.add_row(escape(duel.rival), *counts, _ratio(duel.ratio, share))
     out.print(table)
     _print_split(out, comparison, numbers, who)
+
+
+def _print_findings(out: Console, comparison: Comparison) -> None:
+    """Print what the audit found, before any number: an error says little if the guarantee does not hold."""
     for finding in comparison.findings:
         details = f" ({finding.reason})" if finding.reason else f" on {finding.pairs} pairs"
         details += f"; {finding.pair}: {finding.step}" if finding.verdict == "violated" else ""
         colour = "red" if finding.verdict == "violated" else "default"
         out.print(f"Audit at ε = 1: [{colour}]{finding.verdict}[/]{escape(details)}")
-    if comparison.result.failed:
-        out.print(f"[red]{comparison.result.failed} trials failed[/]: they are left out of these numbers.")
 
 
 def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
@@ -225,11 +233,12 @@ def _print_advice(out: Console, comparison: Comparison, numbers: pd.DataFrame) -
 
 def _print_coverage(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
     """Print what the intervals are about; with one draw of generated data, also how to have more."""
-    from dpbench.ranking.tables import covered
+    from dpbench.ranking.tables import covered, unseen
 
     more = " (--data-seeds 3 draws three)" if len(comparison.run.data_seeds) == 1 else ""
     about = covered(numbers, generated=bool(comparison.run.data_seeds))
-    out.print(f"Intervals and verdicts are about {about}{more}.")
+    rare = "" if "precision" in numbers else f"; {unseen(numbers)}"
+    out.print(f"Intervals and verdicts are about {about}{more}{rare}.")
 
 
 def _save(comparison: Comparison) -> None:

@@ -130,8 +130,10 @@ def _regrets(ax: Axes, ranking: pd.DataFrame, highlight: str, share: bool) -> No
         if mine:
             ax.axhspan(at - 0.5, at + 0.5, color="#D55E00", alpha=0.15, linewidth=0)
     texts = [f"{label(row.who)}  {_rank(row)}" for row in ranking.itertuples()]
+    marks = ranking["mark"] if "mark" in ranking else pd.Series("", index=ranking.index)
     ax.set_yticks(range(len(texts)), texts, fontsize=SMALL + 0.5)
-    for tick, who in zip(ax.get_yticklabels(), ranking["who"], strict=True):
+    for tick, who, mark in zip(ax.get_yticklabels(), ranking["who"], marks, strict=True):
+        tick.set_color("#C00000" if mark else "black")
         tick.set_fontstyle("italic" if look(who).italic else "normal")
         tick.set_fontweight("bold" if who == highlight else "normal")
     ax.set_ylim(len(texts) - 0.5, -0.5)
@@ -151,10 +153,15 @@ def _regrets(ax: Axes, ranking: pd.DataFrame, highlight: str, share: bool) -> No
 
 
 def _rank(row: object) -> str:
+    """The rank and its interval, and the mark in short: its details are in the caption."""
     rank, low, high = (getattr(row, name) for name in ("rank", "rank_low", "rank_high"))
+    mark = ", ".join(
+        part.partition(":")[0].partition(" with ")[0] for part in getattr(row, "mark", "").split("; ") if part
+    )
     if pd.isna(rank):
-        return "–"
-    return f"{rank:.0f}" if low == high else f"{rank:.0f} ({low:.0f}–{high:.0f})"
+        return mark or "–"
+    shown = f"{rank:.0f}" if low == high else f"{rank:.0f} ({low:.0f}–{high:.0f})"
+    return f"{shown}, {mark}" if mark else shown
 
 
 def _cells(ax: Axes, cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str], share: bool) -> None:

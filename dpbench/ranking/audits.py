@@ -15,3 +15,12 @@ from dpbench.auditing.summary import by_mechanism
 def verdicts(results: Path) -> Mapping[str, str]:
     """The findings of the stored audit by mechanism; empty if there was none."""
     return {summary.mechanism: summary.words for summary in by_mechanism([each.finding for each in stored(results)])}
+
+
+def violations(results: Path) -> Mapping[str, str]:
+    """The mechanisms that the stored audit found to violate their guarantee, each with what was found."""
+    return {
+        summary.mechanism: summary.words
+        for summary in by_mechanism([each.finding for each in stored(results)])
+        if summary.verdict == "violated"
+    }

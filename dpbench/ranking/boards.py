@@ -67,17 +67,21 @@ class Entrant:
     """What one individual may change."""
 
 
-def entrants(run: Run) -> dict[str, Entrant]:
-    """The entrant of every setting of a run, by the setting's id."""
+EntrantKey = tuple[str, str]
+"""A setting's id, and the name of the mechanism: one mechanism under two names has one id, and the same trials."""
+
+
+def entrants(run: Run) -> dict[EntrantKey, Entrant]:
+    """The entrant of every setting of a run."""
     return {
-        setting.id: Entrant(
+        (setting.id, setting.mechanism.name): Entrant(
             board_of(setting), setting.mechanism.name, _parameters(setting), setting.neighbours or "not stated"
         )
         for setting in run.settings
     }
 
 
-def entrants_by_labels(trials: pd.DataFrame) -> dict[str, Entrant]:
+def entrants_by_labels(trials: pd.DataFrame) -> dict[EntrantKey, Entrant]:
     """The same from the labels of trials alone, with the guarantees that installed mechanisms state."""
     columns = [column for column in trials.columns if column.startswith(PREFIX)]
     entrants = {}
@@ -90,7 +94,8 @@ def entrants_by_labels(trials: pd.DataFrame) -> dict[str, Entrant]:
         mechanism = MECHANISMS.make(entry.cls, **{k: 1 if v == DECLARED else v for k, v in known.items()})
         shown = {name: str(value) for name, value in fields.items()}
         neighbours = str(getattr(mechanism, "neighbours", "") or "not stated")
-        entrants[str(row["setting"])] = Entrant(board_of_mechanism(mechanism), str(row["mechanism"]), shown, neighbours)
+        key = str(row["setting"]), str(row["mechanism"])
+        entrants[key] = Entrant(board_of_mechanism(mechanism), key[1], shown, neighbours)
     return entrants
 
 
@@ -111,7 +116,7 @@ def board_of_mechanism(mechanism: Any) -> Board:
     return board(guarantee, not (callable(declares) and declares()) and guarantee not in (UNSTATED, "none"))
 
 
-def names(entrants: Mapping[str, Entrant]) -> dict[str, str]:
+def names(entrants: Mapping[EntrantKey, Entrant]) -> dict[EntrantKey, str]:
     """The name of every setting's entrant. Variants of one mechanism on one board are distinguished by their parameters."""
     alike: dict[tuple[Board, str], list[Entrant]] = {}
     for entrant in entrants.values():
@@ -121,7 +126,7 @@ def names(entrants: Mapping[str, Entrant]) -> dict[str, str]:
         given = dict.fromkeys(name for entrant in those for name in entrant.parameters)
         # A parameter that is not given is None, which tables cannot represent.
         values[at] = {name: {str(entrant.parameters.get(name)) for entrant in those} for name in given}
-    return {id: _name(entrant, values[entrant.board, entrant.mechanism]) for id, entrant in entrants.items()}
+    return {key: _name(entrant, values[entrant.board, entrant.mechanism]) for key, entrant in entrants.items()}
 
 
 def _name(entrant: Entrant, values: Mapping[str, set[str]]) -> str:
@@ -134,20 +139,30 @@ def _parameters(setting: Setting) -> dict[str, str]:
     return {name: DECLARED if name in declared else str(value) for name, value in setting.mechanism.params.items()}
 
 
-def boarded(trials: pd.DataFrame, run: Run | None, *, apart: Sequence[str] = ()) -> pd.DataFrame:
-    """The trials with the columns `board`, `who` and `neighbours`. apart: parameters that are left out of the name."""
-    by_setting = entrants_by_labels(trials) if run is None else entrants(run)
-    by_setting = {
-        id: replace(entrant, parameters={k: v for k, v in entrant.parameters.items() if k not in apart})
-        for id, entrant in by_setting.items()
+def places(trials: pd.DataFrame, run: Run | None, *, apart: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per setting and mechanism: `setting`, `mechanism`, `board`, `who` and `neighbours`. Of a run also the settings that
+    have no trial. apart: parameters that are left out of the name."""
+    import pandas as pd
+
+    known = {
+        key: replace(entrant, parameters={k: v for k, v in entrant.parameters.items() if k not in apart})
+        for key, entrant in (entrants_by_labels(trials) if run is None else entrants(run)).items()
     }
-    known = names(by_setting)
-    ids = trials["setting"]
-    return trials.assign(
-        board=[str(by_setting[id].board) for id in ids],
-        who=[known[id] for id in ids],
-        neighbours=[by_setting[id].neighbours for id in ids],
+    called = names(known)
+    return pd.DataFrame(
+        {
+            "setting": [setting for setting, _ in known],
+            "mechanism": [mechanism for _, mechanism in known],
+            "board": [str(entrant.board) for entrant in known.values()],
+            "who": [called[key] for key in known],
+            "neighbours": [entrant.neighbours for entrant in known.values()],
+        }
     )
+
+
+def boarded(trials: pd.DataFrame, at: pd.DataFrame) -> pd.DataFrame:
+    """The trials with the columns of `places`. Trials of one mechanism under two names occur twice, once under each."""
+    return trials.drop(columns="mechanism").merge(at, on="setting", how="left", sort=False)
 
 
 def present(names: Iterable[str]) -> list[Board]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpbench.auditing.cache import store
 from dpbench.config import catalogue
 from dpbench.config.compose import compose
 from dpbench.config.entries import BOUND, variants
@@ -170,6 +171,8 @@ def compare(
     if variant is None:
         return Comparison(result.run, "", None, result)
     findings = tuple(_audited(variant)) if audit else ()
+    if findings:  # boards of this folder mark a violation, also without another audit
+        store(where.results, findings, 0, anew=False)
     return Comparison(result.run, variant.name, board_of(variant), result, findings)
 
 

@@ -2,13 +2,14 @@
 
 All pairs are compared at once (Bonferroni over the pairs, and over the settings of a board), so that statements about the best
 hold although it was chosen from the same trials. Errors are compared as logarithms: ratios of errors matter, and logarithms
-of heavy-tailed errors have short tails. Imported by `standings`; imports numpy and scipy only.
+of heavy-tailed errors have short tails. Rare disasters hardly move a mean of logarithms, so a mechanism is certainly better only
+if its mean is, too. Imported by `standings`; imports numpy and scipy only.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,6 +80,8 @@ class Samples:
     """By mechanism and data seed, one number per trial."""
     floors: tuple[float, ...] = ()
     """The least variance of one trial, by mechanism; empty: zero."""
+    means: Samples | None = None
+    """The same errors, compared by their means instead of their geometric means; None for shares, whose scores are means."""
 
     @classmethod
     def of(cls, measure: Measure, values: Mapping[str, Mapping[int, Floats]]) -> Samples:
@@ -93,7 +96,12 @@ class Samples:
             tuple(measure.scores(np.maximum(by_seed[seed], least)) for seed in seeds) for by_seed in values.values()
         )
         floors = tuple(measure.least_variance(sum(x.size for x in own)) if own else 0.0 for own in scores)
-        return cls(tuple(values), scores, floors)
+        means = None
+        if not measure.share:
+            means = cls(
+                tuple(values), tuple(tuple(_around_mean(by[s], least) for s in seeds) for by in values.values())
+            )
+        return cls(tuple(values), scores, floors, means)
 
     def half(self, parity: int) -> Samples:
         """Every second trial."""
@@ -108,6 +116,12 @@ class Samples:
         return self.draw_means().mean(axis=1)
 
 
+def _around_mean(errors: Floats, least: float) -> Floats:
+    """Numbers whose mean is the logarithm of the mean error, and whose spread is that of the errors relative to it."""
+    mean = max(float(errors.mean()), least)
+    return np.log(mean) + (errors - errors.mean()) / mean if mean > 0 else np.zeros(errors.size)
+
+
 @dataclass(frozen=True)
 class Contest:
     """The trials of one setting: the centre of each mechanism, and its uncertainty."""
@@ -120,6 +134,8 @@ class Contest:
     """Degrees of freedom of the variances."""
     estimated: Floats | None = None
     """The variances before those that are too small were raised (`Measure.least_variance`). None: none was raised."""
+    means: Contest | None = None
+    """The same trials, compared by their means."""
 
     def distances(self, tests: int, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Lower and upper bounds of centre i minus centre j, which hold simultaneously with probability 1 - level.
@@ -148,16 +164,27 @@ class Contest:
             freedom = np.square(variance) / (share[:, None] + share[None, :])
         return np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), np.inf)
 
-    def judged(self, tests: int, level: float = LEVEL) -> Judgement:
-        """Each mechanism compared with the best one."""
+    def judged(self, tests: int, level: float = LEVEL, heavy: Collection[str] = ()) -> Judgement:
+        """Each mechanism compared with the best one.
+
+        i is certainly worse than j if it is by geometric mean and by mean, and j is not in `heavy`: the mechanisms with heavy
+        tails, whose mean may be anything.
+        """
         low, high = self.distances(tests, level)
-        may_be_best = np.asarray(~np.any(low > 0, axis=1))
+        worse = low > EQUAL
+        if self.means is not None:
+            mean_low, mean_high = self.means.distances(tests, level)
+            worse &= mean_low > EQUAL
+            high = np.maximum(high, mean_high)
+        uncertain = np.array([name in heavy for name in self.names])
+        worse[:, uncertain] = False
+        may_be_best = np.asarray(~worse.any(axis=1))
         others = np.where(may_be_best[None, :] & ~np.eye(len(self.names), dtype=bool), high, -np.inf)
         return Judgement(
-            low=np.maximum(0.0, low.max(axis=1)),
-            high=np.maximum(0.0, others.max(axis=1, initial=-np.inf)),
+            low=np.where(worse, low, 0.0).max(axis=1),
+            high=np.where(uncertain, np.inf, np.maximum(0.0, others.max(axis=1, initial=-np.inf))),
             may_be_best=may_be_best,
-            worse=low > 0,
+            worse=worse,
         )
 
 
@@ -195,7 +222,8 @@ def contest(samples: Samples) -> Contest:
         between = np.maximum(alone, together)
         freedom = np.where(between > noise, float(degrees), freedom)
         noise, estimated = np.maximum(noise, between), np.maximum(estimated, between)
-    return Contest(samples.names, means.mean(axis=1), noise, freedom, estimated)
+    by_mean = None if samples.means is None else contest(samples.means)
+    return Contest(samples.names, means.mean(axis=1), noise, freedom, estimated, by_mean)
 
 
 def _noise(own: Sequence[Floats], floor: float) -> float:

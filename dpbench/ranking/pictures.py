@@ -16,9 +16,9 @@ from dpbench.ranking.boards import Board, present
 
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
-    "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, in "
-    "all or in some settings of a cell; grey cells: the darker, the further from the best; empty cells: the mechanism does not "
-    "run there"
+    "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, by "
+    "mean and by geometric mean, in all or in some settings of a cell; grey cells: the darker, the further from the best; empty "
+    "cells: the mechanism does not run there"
 )
 SHARE_CAPTION = (
     "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
@@ -51,9 +51,22 @@ def board_picture(
         share=share,
         highlight=highlight,
     )
-    captions.tell(figure, f"intervals and dots are about {tables.covered(numbers, generated=generated)}")
+    about = tables.covered(numbers, generated=generated)
+    captions.tell(figure, f"intervals and dots are about {about}" + ("" if share else f"; {tables.unseen(numbers)}"))
     captions.tell(figure, neighbours_line(numbers, board))
+    if marks := marks_line(numbers, board):
+        captions.tell(figure, marks)
     return figure
+
+
+def marks_line(numbers: pd.DataFrame, board: Board) -> str:
+    """What is wrong with mechanisms of the board, the violations first."""
+    ranked = tables.ranking(numbers, board)
+    marked = ranked[ranked["mark"] != ""].sort_values(
+        "mark", key=lambda mark: ~mark.str.startswith("violated"), kind="stable"
+    )
+    details = [f"{label(row.who)}: {row.mark}" for row in marked.itertuples()]
+    return f"in red: {' | '.join(details)}" if details else ""
 
 
 def neighbours_line(numbers: pd.DataFrame, board: Board) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpbench.numerics.arrays import Floats
+from dpbench.ranking import tails
 from dpbench.ranking.pairwise import LEVEL, Contest, Judgement, Measure, Samples, contest
 from dpbench.storage.frame import DATA_SEED, METRIC
 
@@ -31,6 +32,8 @@ class Standing:
     samples: Samples
     contest: Contest
     judgement: Judgement
+    heavy: frozenset[str] = frozenset()
+    """Mechanisms whose errors have heavy tails, here or in another setting of the board."""
 
 
 def contests(
@@ -44,9 +47,11 @@ def contests(
 ) -> list[Standing]:
     """Every setting of one board with at least two mechanisms that have this metric, judged.
 
-    The level is shared among the settings and, with `corrected`, among that many boards.
+    The level is shared among the settings and, with `corrected`, among that many boards. Trials of one mechanism in all settings
+    together show whether its errors have heavy tails: a disaster that is rare may not occur in every setting.
     """
     settings: list[tuple[tuple[Hashable, ...], Samples]] = []
+    errors: dict[str, list[Floats]] = {}
     column = METRIC + measure.metric
     if column not in trials:
         return []
@@ -61,11 +66,15 @@ def contests(
         samples = Samples.of(measure.at(dict(zip(by, key, strict=True))), values)
         if samples.scores[0]:
             settings.append((key, samples))
+            for name, by_seed in values.items():
+                errors.setdefault(name, []).extend(by_seed.values())
+    groups = sum(map(len, errors.values()))
+    heavy = frozenset(name for name, own in errors.items() if not measure.share and tails.heavy(own, groups))
     tests = corrected * max(1, sum(len(samples.names) > 1 for _, samples in settings))
     judged = []
     for setting, samples in settings:
         result = contest(samples)
-        judged.append(Standing(setting, samples, result, result.judged(tests, level)))
+        judged.append(Standing(setting, samples, result, result.judged(tests, level, heavy), heavy))
     return judged
 
 
@@ -93,7 +102,8 @@ def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str]
 def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, level: float = LEVEL) -> pd.DataFrame:
     """One row per mechanism, the lowest regret first.
 
-    Columns: `who`, `regret` with `regret_low` and `regret_high` (a confidence interval for each mechanism alone), `worst`,
+    Columns: `who`, `regret` with `regret_low` and `regret_high` (a confidence interval for each mechanism alone), `regret_mean`
+    (the same with the mean over the trials instead of their geometric mean; not for shares), `heavy` (heavy tails), `worst`,
     `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that
     were run in every setting have a rank. `unit`: position of the dataset in the setting; ranks are resampled over datasets.
 
@@ -122,6 +132,9 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
             "rank_high": rank_high,
         }
     )
+    frame["heavy"] = [name in judged[0].heavy for name in names]
+    if not measure.share:
+        frame["regret_mean"] = measure.shown(table.mean_regret)
     return frame.sort_values(["rank", "regret"], kind="stable", na_position="last").reset_index(drop=True)
 
 
@@ -139,7 +152,7 @@ class _Table:
 
     def __init__(self, judged: Sequence[Standing], names: Sequence[str], unit: int) -> None:
         shape = len(judged), len(names)
-        self.apart, self.crossed, self.errors = (np.full(shape, np.nan) for _ in range(3))
+        self.apart, self.crossed, self.errors, by_mean = (np.full(shape, np.nan) for _ in range(4))
         place = {name: at for at, name in enumerate(names)}
         self.several = any(len(one.samples.scores[0]) > 1 for one in judged)
         for row, one in enumerate(judged):
@@ -147,10 +160,13 @@ class _Table:
             self.apart[row, at] = one.contest.centres - one.contest.centres.min()
             self.crossed[row, at] = _crossed(one.samples)
             self.errors[row, at] = _errors(one)
+            if one.contest.means is not None:
+                by_mean[row, at] = one.contest.means.centres - one.contest.means.centres.min()
         units = [one.setting[unit] for one in judged]
         self.units = [np.array([u == own for u in units]) for own in dict.fromkeys(units)]
         self.whole = np.isfinite(self.apart).all(axis=0)
         self.regret = np.nanmean(self.apart, axis=0)
+        self.mean_regret = by_mean.mean(axis=0, where=np.isfinite(self.apart))
 
     def unit_means(self) -> tuple[Floats, Floats, Floats]:
         """For each dataset the mean distance of each mechanism, its standard error, and the dataset's share of the settings.

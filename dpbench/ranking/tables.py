@@ -12,10 +12,13 @@ import numpy as np
 import pandas as pd
 
 from dpbench.model.run import Run
-from dpbench.ranking.boards import Board, boarded, present
+from dpbench.ranking.boards import Board, boarded, places, present
+from dpbench.ranking.entitled import entitled
 from dpbench.ranking.pairwise import Measure
 from dpbench.ranking.standings import SETTING, Standing, contests, regrets, standings
+from dpbench.ranking.tails import least_detected
 from dpbench.storage.frame import DATA_SEEDS, summarise
+from dpbench.storage.numbers import plain
 
 SPLIT = "share_"
 """Metrics that split the mean squared error by cause."""
@@ -53,16 +56,19 @@ def numbers(
     """One row per board, setting and mechanism: its own numbers, its ratio to the best, and its regret over all settings.
 
     The first measure determines the ranks; the other measures only add their regret, as `regret_NAME`. Without a run, boards
-    are determined from the guarantees that installed mechanisms state.
+    are determined from the guarantees that installed mechanisms state. The column `mark` says what a reader must know about a
+    mechanism before its rank: a violation of its guarantee, failed trials, heavy tails.
     """
-    frame = boarded(trials, run, apart=apart)
-    neighbours = dict(zip(frame["who"], frame["neighbours"], strict=True))
+    entrants = places(trials, run, apart=apart)
+    frame = boarded(trials, entrants)
+    allowed = entitled(frame, entrants, run, next(iter(measures.values())).metric)
+    neighbours = dict(zip(entrants["who"], entrants["neighbours"], strict=True))
     table = summarise(frame, ["board", *by, "who", "mechanism"])
     parts = []
     for board in present(frame["board"]):
         own = table[table["board"] == str(board)]
         for at, (name, measure) in enumerate(measures.items()):
-            found = ranked(frame, measure, board, by=by)
+            found = ranked(frame[allowed.ranked], measure, board, by=by)
             if found is None:
                 continue
             if at == 0:
@@ -73,7 +79,8 @@ def numbers(
                     found.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"}), on="who", how="left"
                 )
         parts.append(own)
-    found_all = pd.concat(parts, ignore_index=True).assign(neighbours=lambda f: f["who"].map(neighbours))
+    found_all = allowed.marked(pd.concat(parts, ignore_index=True))
+    found_all = found_all.assign(neighbours=lambda f: f["who"].map(neighbours))
     order = [str(board) for board in Board]
     found_all["board"] = pd.Categorical(found_all["board"], order)
     keys = ["board", *(["rank", "regret"] if "rank" in found_all else [])]
@@ -85,9 +92,10 @@ RANKING = ("who", "regret", "regret_low", "regret_high", "rank", "rank_low", "ra
 
 
 def ranking(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
-    """One row per mechanism of a board, the best first; mechanisms without the measure are left out."""
+    """One row per mechanism of a board, the best first, those that may not be ranked last; mechanisms without the measure are
+    left out."""
     own = table[table["board"] == str(board)].drop_duplicates("who")
-    return own.dropna(subset=["regret"]).reset_index(drop=True)
+    return own[own["regret"].notna() | (own["mark"] != "")].reset_index(drop=True)
 
 
 def cells(table: pd.DataFrame, board: Board | str, column: str, *, share: bool = False) -> pd.DataFrame:
@@ -123,6 +131,14 @@ def covered(table: pd.DataFrame, *, generated: bool = True) -> str:
     return f"the noise of the trials and the differences between {some}{most} draws of the data"
 
 
+def unseen(table: pd.DataFrame) -> str:
+    """What no interval covers: disasters so rare that the trials of a mechanism, over all settings, may not show one."""
+    same = ["board", "who", "epsilon", "dataset" if "dataset" in table else "place"]  # sizes of queries share releases
+    trials = table.dropna(subset=["regret"]).drop_duplicates(same).groupby(["board", "who"])["trials"].sum()
+    rate = least_detected(int(trials.min())) if len(trials) else 1.0
+    return f"what occurs in fewer than {plain(100 * rate, 2)} % of releases may not have been seen"
+
+
 SUMMARY = {
     "regret_low": "from",
     "regret_high": "to",
@@ -135,7 +151,7 @@ SUMMARY = {
 
 def summary(table: pd.DataFrame, means: Mapping[str, str]) -> pd.DataFrame:
     """One row per board and mechanism, for the report. `means`: metrics whose means are shown, and their column titles."""
-    shown = ["board", "rank", "who", "regret", *SUMMARY]
+    shown = ["board", "rank", "who", "mark", "regret", *SUMMARY]
     one = table.drop_duplicates(["board", "who"])
     own = [c for c in table.columns if c.startswith("regret_") and c not in SUMMARY]
     found = one[[*shown, *own]].rename(columns={**SUMMARY, "who": "mechanism"})

@@ -70,6 +70,16 @@ def write(run: Run, problems: Iterable[Problem], finished: Callable[[str], set[i
             path.unlink(missing_ok=True)
 
 
+def failed(run: Run, finished: Mapping[str, set[int]]) -> dict[str, int]:
+    """How many trials of each setting have failed and were not finished later. `finished`: the stored trials by setting."""
+    done = {setting.id: finished.get(setting.id, set()) for setting in run.settings}
+    trials: dict[str, set[int]] = {}
+    for path in sorted((run.results / FOLDER).glob("*.txt")):
+        for name, listed in _open_ones(_read(path), done).items():
+            trials.setdefault(name, set()).update(listed)
+    return {name: len(listed) for name, listed in trials.items()}
+
+
 def _title(run: Run) -> str:
     return f"Failed in {run.path.relative_to(run.results / 'runs').as_posix().removesuffix('.json')}"
 

@@ -15,7 +15,7 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Dataset, Run, Setting, Variant
 from dpbench.paths import EXPERIMENTS
 from dpbench.ranking import tables, views
-from dpbench.ranking.boards import Board, board_of, boarded, entrants, entrants_by_labels
+from dpbench.ranking.boards import Board, board_of, boarded, entrants, entrants_by_labels, places
 from dpbench.ranking.boards import names as named
 from dpbench.ranking.duels import duels
 from dpbench.ranking.pairwise import Measure
@@ -82,7 +82,7 @@ def test_variants_of_one_board_are_told_apart_and_only_those():
     alone = [setting("a", "lpa", 1.0, **declared), setting("b", "lpa", 1.0, **other)]
     reads = [setting("a", "lpa", 1.0, params={"bound": None}, not_private="looks")]
     run = Run("x", "smoke", 2, 0, (*both, *alone, *reads))
-    names = [named(entrants(run))[one.id] for one in run.settings]
+    names = [named(entrants(run))[one.id, one.mechanism.name] for one in run.settings]
     assert names == ["correlated[bound=declared]", "correlated[bound=None]", "lpa", "lpa", "lpa"]
 
 
@@ -103,7 +103,7 @@ def test_boards_are_never_mixed(numbers):
 
 def test_who_missed_a_setting_has_a_regret_and_no_rank():
     run, trials = made()
-    frame = boarded(trials, run)
+    frame = boarded(trials, places(trials, run))
     frame = frame[~((frame["mechanism"] == "zero") & (frame["dataset"] == "netflix"))]
     table = regrets(contests(frame[frame["board"] == "pure ε"], Measure("mae")), Measure("mae")).set_index("who")
     assert math.isnan(table.loc["zero", "rank"])

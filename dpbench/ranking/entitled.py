@@ -1,0 +1,76 @@
+"""Who may be ranked: not a mechanism that violates its guarantee, nor one with failed trials, which may be its worst ones.
+
+Both stay in the tables, marked. Imported by `tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpbench.model.run import Run
+from dpbench.ranking.audits import violations
+from dpbench.ranking.boards import Board
+from dpbench.storage import failures
+from dpbench.storage.frame import METRIC, SETTING, TRIAL
+
+Place = tuple[str, str]
+"""A board, and the name of a mechanism on it."""
+
+
+@dataclass(frozen=True)
+class Entitled:
+    """What keeps mechanisms from being ranked."""
+
+    ranked: pd.Series
+    """Of each trial: whether it counts in a ranking."""
+    violated: Mapping[Place, str]
+    failed: Mapping[Place, str]
+
+    def marked(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the column `mark`: the violation first. Who violates its guarantee or has failed trials has no rank;
+        who has failed everywhere has an empty row."""
+        absent = [at for at in self.failed if at not in {*zip(table["board"], table["who"], strict=True)}]
+        if absent:
+            table = pd.concat([table, pd.DataFrame(absent, columns=["board", "who"])], ignore_index=True)
+        at = [*zip(table["board"], table["who"], strict=True)]
+        heavy = table["heavy"].eq(True) if "heavy" in table else [False] * len(table)
+        parts = [
+            (self.violated.get(place), self.failed.get(place), "heavy tails" if tail else None)
+            for place, tail in zip(at, heavy, strict=True)
+        ]
+        off = [place in self.failed or place in self.violated for place in at]
+        ranks = {name: table[name].mask(off) for name in ("rank", "rank_low", "rank_high") if name in table}
+        return table.drop(columns="heavy", errors="ignore").assign(
+            mark=["; ".join(filter(None, some)) for some in parts], **ranks
+        )
+
+
+def entitled(frame: pd.DataFrame, entrants: pd.DataFrame, run: Run | None, metric: str) -> Entitled:
+    """From trials with the columns of `entrants` (see `places`). A number that is not finite is a failed trial, unless the
+    mechanism never has this metric."""
+    column = METRIC + metric
+    values = frame[column].astype(float) if column in frame else pd.Series(np.nan, index=frame.index)
+    measured = values.notna().groupby([frame["board"], frame["who"]]).transform("any")
+    broken = frame[measured & ~np.isfinite(values)].drop_duplicates([SETTING, TRIAL]).groupby(SETTING).size()
+    finished = frame.groupby(SETTING)[TRIAL].agg(set).to_dict()
+    lost = {} if run is None else failures.failed(run, finished)
+    bad = {setting: int(broken.get(setting, 0)) + lost.get(setting, 0) for setting in {*broken.index, *lost}}
+    counts: dict[Place, tuple[int, int]] = {}
+    found = {} if run is None else violations(run.results)
+    violated: dict[Place, str] = {}
+    for row in entrants.itertuples():
+        failed, planned = counts.get(at := (row.board, row.who), (0, 0))
+        stored = len(finished.get(row.setting, ()))
+        counts[at] = failed + bad.get(row.setting, 0), planned + stored + lost.get(row.setting, 0)
+        if row.mechanism in found and row.board != str(Board.READS):
+            violated[at] = found[row.mechanism]
+    guilty = pd.Series([at in violated for at in zip(frame["board"], frame["who"], strict=True)], index=frame.index)
+    return Entitled(
+        ranked=~(guilty | frame[SETTING].isin([*bad])),
+        violated=violated,
+        failed={at: f"{failed} of {planned} failed" for at, (failed, planned) in counts.items() if failed},
+    )
