@@ -120,6 +120,8 @@ def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> 
         out.print(f"[red]{escape(who)}: {escape(row['mark'])}[/]")
     if mine["regret"].isna().all():
         if row["mark"]:
+            assert comparison.board is not None
+            out.print(f"It is not ranked on the board {comparison.board.told}.")
             return
         raise UserError(f"{who} has no numbers to compare: see `python -m dpbench run --verbose` for its failures")
     rivals = numbers.loc[numbers["rank"].notna(), "who"].nunique()

@@ -188,7 +188,9 @@ def test_a_board_says_what_its_intervals_are_about(script, numbers):
 def test_a_board_of_original_files_does_not_speak_of_other_draws(numbers):
     with style.paper_style():
         figure = load_script(EXPERIMENTS / "cross" / "real.py").figures(numbers)["pure"]
-    assert "intervals and dots are about the noise of the trials on this data only; what" in " ".join(captions.told(figure))
+    assert "intervals and dots are about the noise of the trials on this data only; what" in " ".join(
+        captions.told(figure)
+    )
     style.plt.close(figure)
 
 
