@@ -2,6 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# uv installs in a fraction of the time where it is at hand and works.
+UV := $(shell command -v uv 2>/dev/null)
+OPTIONS = --quiet $(if $(LOCK),--constraint $(LOCK)) --editable
+INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
 
 .PHONY: run test test-slow paper docs lint format check audit bench clean
 
@@ -18,6 +22,7 @@ test-slow: $(VENV)/.ready
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/deptry dpbench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -46,12 +51,11 @@ bench: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet $(if $(LOCK),--constraint $(LOCK)) --editable ".[dev]"
+	$(call INSTALL,".[dev]")
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet $(if $(LOCK),--constraint $(LOCK)) --editable ".[docs]"
+	$(call INSTALL,".[docs]")
 	touch $@
 
 clean:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpbench.auditing.features import FeatureLayout, Matrix, halves, learn_layout
 from dpbench.auditing.observed import Observed
+from dpbench.errors import UserError
 from dpbench.numerics.arrays import Floats
 
 if TYPE_CHECKING:
@@ -206,7 +207,10 @@ def _bin(values: Floats, edges: Floats) -> NDArray[np.int64]:
 
 def boosted(first: Matrix, second: Matrix) -> Score | None:
     """Gradient boosting over all columns: finds what only several columns show together."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+    except ImportError:
+        raise UserError("the sequential test needs scikit-learn: pip install 'dpbench-repro[audit]'") from None
 
     first, second = first[-MOST:], second[-MOST:]
     both = np.concatenate([first, second])

@@ -5,6 +5,7 @@ mlflow takes two seconds to import, so it is imported only here and in storage/t
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import re
@@ -51,7 +52,8 @@ def browse_command(uri: str | None, results: Path) -> str:
         return ""
     with suppress(TrackerDown):
         _check(results / "mlflow.db")
-        return f"python -m mlflow ui --backend-store-uri sqlite:///{results / 'mlflow.db'}"
+        install = "" if importlib.util.find_spec("flask") else "pip install 'dpbench-repro[ui]' && "
+        return f"{install}python -m mlflow ui --backend-store-uri sqlite:///{results / 'mlflow.db'}"
     return ""
 
 
