@@ -13,11 +13,13 @@ from pathlib import Path
 from dpbench.cli.dispatch import VERBS
 from dpbench.config.catalogue import ENTRIES, GROUPS, options, settings
 from dpbench.config.selection import ALL, papers
+from dpbench.model.world import ALL as EVERY
+from dpbench.model.world import DEFAULT
 
 SCRIPT = Path(__file__).parent / "templates" / "completion.bash"
 RUN_FLAGS = ("--cfg", "--config-dir", "--help", "--verbose", "-m")
 PREFIX = re.compile(r"^\S+\s+-m\s+dpbench(?=\s)")
-DATASET_KEYS = ("path", "source", "bound")
+DATASET_KEYS = ("path", "source", "bound", "world")
 
 
 def main(argv: list[str]) -> int:
@@ -81,6 +83,8 @@ def _run(current: str) -> list[str]:
             matching = [f"{matching[0]}{sign}" for sign in ("]", ",")]
     elif equals and group == "reading":
         matching = [f"{group}={name}" for name in _reading_names() if name.startswith(value)]
+    elif equals and group.rpartition(".")[2] == "world":
+        matching = [f"{group}={name}" for name in _worlds(group.split(".")) if name.startswith(value)]
     elif not equals and bare.count(".") and bare.partition(".")[0] in ENTRIES:
         matching = [word for word in _parameters(*bare.split(".", 2)[:2]) if word.startswith(bare)]
     else:
@@ -97,6 +101,14 @@ def _reading_names() -> list[str]:
     from dpbench.model.reading import ALL as EVERY
 
     return list(dict.fromkeys([EVERY, *(name for paper in with_readings() for name in readings(paper).names)]))
+
+
+def _worlds(keys: list[str]) -> list[str]:
+    """The worlds of the dataset of `dataset.NAME.world=`; for `world=`, those of all datasets."""
+    from dpbench.config import catalogue
+
+    names = [name for name in options("dataset") if len(keys) == 1 or name == keys[1]]
+    return [*dict.fromkeys(world for name in names for world in catalogue.dataset(name).worlds), DEFAULT, EVERY]
 
 
 def _parameters(group: str, name: str) -> list[str]:

@@ -179,6 +179,9 @@ def _show(args: argparse.Namespace, console: Console) -> int:
         from rich.markdown import Markdown
 
         console.print(Markdown(card.text))
+    for world in catalogue.dataset(args.name).worlds.values():
+        console.print(f"[bold]world {world.name}[/]: ", end="")
+        console.print(world.says, markup=False)
     if card.ratios:
         console.print(f"[bold]{cards.RATIOS}[/]: {card.shown_ratios}")
     forms = _forms(args, common.notes())

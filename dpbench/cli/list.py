@@ -21,7 +21,7 @@ NOISE = (
 )
 HEADS = {
     "mechanisms": ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"),
-    "datasets": ("name", "data", "generator", "original format", "size at scale=paper"),
+    "datasets": ("name", "data", "generator", "original format", "worlds", "size at scale=paper"),
     "experiments": ("id", "what it shows"),
     "tasks": ("name", "data", "what it asks", "metrics"),
     "readings": ("paper", "reading", "what the text says, or why this value", "sets"),
@@ -94,7 +94,7 @@ def _datasets() -> Iterator[tuple[str, ...]]:
         entry = catalogue.dataset(name)
         paper = entry.sizes.get("paper", {})
         size = ", ".join(f"{k}={v:,}" if isinstance(v, int) else f"{k}={v}" for k, v in paper.items())
-        yield name, entry.kind or "any", entry.generator or "-", entry.files or "-", size
+        yield name, entry.kind or "any", entry.generator or "-", entry.files or "-", " ".join(entry.worlds) or "-", size
 
 
 def _experiments() -> Iterator[tuple[str, ...]]:

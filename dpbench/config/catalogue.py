@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpbench.config.worlds import chosen_worlds, read_worlds
 from dpbench.documents import Document, Locate, kind_of, nowhere, read
 from dpbench.errors import UserError, nearest, placed, unknown
 from dpbench.model.setting import Variant
+from dpbench.model.world import World, default_of
 from dpbench.paths import CONF
 
 SCALES = ("smoke", "laptop", "paper")
@@ -124,6 +126,10 @@ class DatasetEntry:
     """Parameters at every scale, of the generator or of the reader."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """Declared limit on the columns of one row, by scale, and under `files` for the original files."""
+    worlds: Mapping[str, World] = field(default_factory=dict)
+    """Its worlds by name; empty if there is only one stand-in, or none."""
+    world: tuple[str, ...] = ()
+    """The worlds that are taken, by name: usually the default one alone. Original files have none."""
 
     @classmethod
     def of(cls, name: str, body: Any, place: Locate = nowhere) -> DatasetEntry:
@@ -139,7 +145,8 @@ class DatasetEntry:
         path = body.get("path")
         if not (path is None or isinstance(path, str | int | float)) or isinstance(path, bool):
             raise placed(place("path"), f"dataset.{name}.path={path!r} is not valid: expected one file or folder")
-        known = (*words, "path", "sizes", "bound")
+        known = (*words, "path", "sizes", "bound", "world", "worlds")
+        worlds = read_worlds(name, body.get("worlds"), SCALES, place)
         return cls(
             name,
             **words,
@@ -147,17 +154,29 @@ class DatasetEntry:
             sizes=_sizes(name, body.get("sizes"), place),
             parameters={str(key): value for key, value in body.items() if key not in known},
             bounds=_bounds(name, body.get("bound"), place),
+            worlds=worlds,
+            world=chosen_worlds(name, body.get("world"), worlds, place),
         )
 
     def bound(self, scale: str) -> int | None:
         """The declared limit on the columns of one row, for a scale or for files; None: not declared."""
         return self.bounds.get("files" if self.source == "files" else scale)
 
+    @property
+    def default_world(self) -> str:
+        """The name of its default world, which changes nothing; empty if it has no worlds."""
+        return default_of(self.worlds.values())
+
+    def in_worlds(self, chosen: str) -> DatasetEntry:
+        """The same in another world, `default` or `all`."""
+        return self.changed({"world": chosen})
+
     def changed(self, given: Mapping[str, Any]) -> DatasetEntry:
         """The same with some keys replaced, as by overrides."""
         words = ("kind", "source", "generator", "files", "missing")
         own = {key: getattr(self, key) for key in words}
         body: dict[str, Any] = {**own, "path": self.path, "sizes": self.sizes, "bound": self.bounds, **self.parameters}
+        body |= {"worlds": self.worlds, "world": [*self.world]}
         return DatasetEntry.of(self.name, body | dict(given))
 
     def from_files(self, path: Path | str | None = None) -> DatasetEntry:

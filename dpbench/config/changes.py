@@ -12,6 +12,7 @@ from typing import Any
 from dpbench.config.schema import RunConfig
 from dpbench.model.run import Dataset, Variant
 from dpbench.model.setting import listed_seeds
+from dpbench.model.world import DEFAULT
 
 
 def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
@@ -26,6 +27,11 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     ):
         found += _members(what, [v.name for v in mine if v.name not in optional], [v.name for v in own])
         found += _parameters(mine, own)
+    for name in dict.fromkeys(dataset.name for dataset in whole.datasets):
+        worlds = [_worlds(listed, name) for listed in (run.datasets, whole.datasets)]
+        if worlds[0] and worlds[0] != worlds[1]:
+            chosen, defined = (_list(sorted(world or DEFAULT for world in listed)) for listed in worlds)
+            found.append(f"{name}: worlds {chosen} instead of {defined}")
     found += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
     seeds = _seeds(run)
     own_seeds = _seeds(whole) if whole.datasets else seeds
@@ -74,7 +80,10 @@ def _members(what: str, mine: Iterable[str], own: Iterable[str]) -> Iterator[str
 def _parameters(mine: Sequence[Dataset | Variant], own: Sequence[Dataset | Variant]) -> Iterator[str]:
     """Parameters with other values, for names that are in both."""
     for name in dict.fromkeys(v.name for v in own):
-        ours, theirs = (_values(v for v in listed if v.name == name) for listed in (mine, own))
+        # Another world has other parameters: only what is the same world is compared.
+        worlds = _worlds(mine, name) & _worlds(own, name)
+        same = ([v for v in listed if v.name == name and getattr(v, "world", "") in worlds] for listed in (mine, own))
+        ours, theirs = map(_values, same)
         if not ours:
             continue
         if ours.get("source") != theirs.get("source"):  # then every other parameter differs as well
@@ -84,6 +93,10 @@ def _parameters(mine: Sequence[Dataset | Variant], own: Sequence[Dataset | Varia
             now, before = ours.get(key, ["default"]), theirs.get(key, ["default"])
             if now != before:
                 yield f"{name}: {key} = {_list(now)} instead of {_list(before)}"
+
+
+def _worlds(uses: Iterable[Dataset | Variant], name: str) -> set[str]:
+    return {getattr(use, "world", "") for use in uses if use.name == name}
 
 
 def _values(variants: Iterable[Dataset | Variant]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpbench.config import catalogue, readings
 from dpbench.config.catalogue import MARKERS, DatasetEntry
-from dpbench.config.entries import check_dataset_words, datasets, variants, where_missing, with_source
+from dpbench.config.entries import check_dataset_words, datasets, variants, where_missing, with_source, with_worlds
 from dpbench.config.origins import Origins
 from dpbench.config.overrides import key_of, names_of
 from dpbench.config.schema import SECTIONS, Parts, RunConfig, checked, known_metric, whole
@@ -24,6 +24,7 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.reading import ALL, Reading
 from dpbench.model.run import Dataset, Variant
 from dpbench.model.setting import DECLARED
+from dpbench.model.world import DEFAULT
 from dpbench.paths import CONF
 from dpbench.registry import Registry
 from dpbench.tasks.base import TASKS
@@ -44,6 +45,7 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
         cfg = readings.applied(cfg, others.pop())
         settings["epsilon"] = checked(RunConfig, cfg)["epsilon"]
     datasets = (*_datasets(cfg, settings, origins, left_out), *origins.objects.datasets)
+    _check_world(settings["world"], cfg, datasets, origins)
     cfg = _with_tasks(cfg, datasets, origins)
     _check_group(cfg, "task", origins)
     tasks = (*_variants(cfg, "task", TASKS, origins), *origins.objects.tasks)
@@ -243,11 +245,27 @@ def _datasets(
         if reason:
             left_out[name] = reason
             continue
+        entry = with_worlds(entry, settings["world"], origins)
         for use in datasets(entry, scale, first, place):
             # Original files do not depend on a seed.
             seeds = range(first, first + (1 if use.original else draws))
             yield from (dataclasses.replace(use, seed=seed) for seed in seeds)
         check_dataset_words(entry, scale, origins)
+
+
+def _check_world(chosen: str, cfg: Mapping[str, Any], used: tuple[Dataset, ...], origins: Origins) -> None:
+    """Raise for a `world` that no dataset of the run has, or that none of them takes. `all` may mean one of each."""
+    if chosen in (DEFAULT, ALL):
+        return
+    entries = [DatasetEntry.of(name, body) for name, body in _selected(cfg, "dataset")]
+    known = dict.fromkeys(world for entry in entries for world in entry.worlds)
+    if chosen not in known:
+        raise unknown("world", chosen, [*known, DEFAULT, ALL], origins.place("world"))
+    default = [entry.name for entry in entries if entry.default_world == chosen]
+    if not any(use.world == chosen or (not use.original and use.name in default) for use in used):
+        names = ", ".join(entry.name for entry in entries if chosen in entry.worlds)
+        problem = f"world={chosen} has no effect: {names} is read from files, or has its own `world`"
+        raise placed(origins.place("world"), problem)
 
 
 # Overrides without effect, and combinations that do not fit.

@@ -23,6 +23,7 @@ from dpbench.errors import UserError, nearest, no_parameter, one_of, placed
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Dataset, Variant
 from dpbench.model.setting import DECLARED
+from dpbench.model.world import ALL
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cards import fetched, load
@@ -33,7 +34,7 @@ BOUND = "bound"
 """The parameter of mechanisms that a dataset may declare."""
 MOST = 100_000  # combinations of one entry: more is a typing error
 # Keys of the dataset's entry that are not parameters of a class.
-OWN_KEYS = ("kind", "source", "generator", "files", "path", "missing", "sizes", "bound")
+OWN_KEYS = ("kind", "source", "generator", "files", "path", "missing", "sizes", "bound", "world", "worlds")
 GENERATE, LEAVE_OUT = "generate", "leave_out"
 
 
@@ -128,17 +129,28 @@ def dataset_of(entry: DatasetEntry, scale: str, seed: int = 0) -> Dataset:
 
 
 def datasets(entry: DatasetEntry, scale: str, seed: int, place: Locate = nowhere) -> Iterator[Dataset]:
-    """A dataset with each combination of its parameters."""
-    name, cls = entry.name, source_class(entry)
+    """A dataset in each of its chosen worlds, with each combination of its parameters."""
     _check_parameters(entry, place)
+    generated = entry.source == "generator"
+    for world in entry.world if generated and entry.world else ("",):
+        sizes = dict(entry.sizes.get(scale) or {}) if generated else {}
+        sizes |= entry.worlds[world].parameters.get(scale, {}) if world else {}
+        for use in _with_sizes(entry, scale, seed, sizes, place):
+            yield dataclasses.replace(use, world="" if world == entry.default_world else world)
+
+
+def _with_sizes(
+    entry: DatasetEntry, scale: str, seed: int, sizes: Mapping[str, Any], place: Locate
+) -> Iterator[Dataset]:
+    """A dataset of these sizes, with each combination of its parameters."""
+    name, cls = entry.name, source_class(entry)
     taken = SOURCES.parameters(cls)
-    sizes = dict(entry.sizes.get(scale) or {}) if entry.source == "generator" else {}
     given = dict(entry.parameters)
     if taken is None or "path" in taken:
         given |= {"path": _path(entry, place)} if entry.path or entry.source == "files" else {}
     if taken is not None and "kind" in taken and entry.kind:
         given["kind"] = entry.kind
-    for params in axes({k: v for k, v in (sizes | given).items() if taken is None or k in taken}):
+    for params in axes({k: v for k, v in {**sizes, **given}.items() if taken is None or k in taken}):
         built = SOURCES.make(cls, **params)
         kind = entry.kind or getattr(built, "kind", "") or getattr(built, "kinds", ("",))[0]
         shown = tuple(k for k in params if k in given and k not in getattr(built, "untold", ("path", "kind")))
@@ -186,6 +198,10 @@ def _check_parameters(entry: DatasetEntry, place: Locate) -> None:
         for key in size:
             if key not in (sized or ()):
                 raise no_parameter(f"{what}, sizes.{scale},", key, sized or (), place("sizes", scale, key))
+    for world in entry.worlds.values() if sized is not None else ():
+        for key in {key for changed in world.parameters.values() for key in changed}:
+            if key not in (sized or ()):
+                raise no_parameter(f"{what}, worlds.{world.name}.set,", key, sized or (), place("worlds", world.name))
 
 
 # What a dataset of a run is read from, and overrides of it without effect.
@@ -211,6 +227,18 @@ def with_source(entry: DatasetEntry, origins: Origins) -> DatasetEntry:
         contradiction = f"{key}.source=generator and {key}.path={entry.path} contradict each other"
         raise placed(place, f"{contradiction}: leave out one of them")
     return dataclasses.replace(entry, source="files")
+
+
+def with_worlds(entry: DatasetEntry, chosen: str, origins: Origins) -> DatasetEntry:
+    """The entry in the worlds that the run's option `world` chooses, unless they are chosen for this dataset itself."""
+    itself = origins.given("dataset", entry.name, "world")
+    if itself and entry.source == "files":
+        word = origins.word("dataset", entry.name, "world")
+        raise UserError(f"{word.lstrip('+')} has no effect: {entry.name} is read from files, which have no worlds")
+    itself |= any(document.has("dataset", entry.name, "world") for document in origins.experiments)
+    if itself or entry.source == "files" or (chosen not in entry.worlds and not (chosen == ALL and entry.worlds)):
+        return entry
+    return entry.in_worlds(chosen)
 
 
 def where_missing(entry: DatasetEntry, origins: Origins) -> tuple[DatasetEntry, str]:

@@ -247,6 +247,7 @@ class RunConfig:
     data_seed: int = setting(whole(0))
     data_seeds: int = setting(whole(most=MOST_DRAWS))
     reading: str = setting(a_text("default, all or the name of a reading: see python -m dpbench list readings"))
+    world: str = setting(a_text("default, all, or the name of a world"))
     noise: str = setting(choice(*FORMS))
     metrics: tuple[str, ...] = setting(several(lambda name: isinstance(name, str), "names of metrics"))
     results: Path = setting(_folder)  # noqa: RUF009 (it makes a field)

@@ -90,6 +90,8 @@ def draw(run: Run) -> Drawing:
     try:
         with style.paper_style(), style.marked(run.caveats):
             module = None if path is None else load_script(path)
+            if not getattr(module, "WORLDS", False):  # a script that knows worlds says so
+                trials = frame.one_world(trials)
             beside: list[str] = []
             if getattr(module, "BESIDE_FILES", False):
                 trials, beside = with_files(run, trials)

@@ -113,6 +113,15 @@ class Run:
         return tuple(sorted({s.dataset.name for s in self.settings if s.dataset.original}))
 
     @property
+    def worlds(self) -> dict[str, tuple[str, ...]]:
+        """The worlds of its generated datasets, by name, if there are others than the default one, which is called so."""
+        found: dict[str, dict[str, None]] = {}
+        for setting in self.settings:
+            if not setting.dataset.original:
+                found.setdefault(setting.dataset.name, {})[setting.dataset.world or "default"] = None
+        return {name: tuple(worlds) for name, worlds in found.items() if [*worlds] != ["default"]}
+
+    @property
     def caveats(self) -> dict[str, str]:
         """The mechanisms that are not private as run, each with the first reason."""
         reasons: dict[str, str] = {}
@@ -169,7 +178,7 @@ class Run:
             return [(setting,) for setting in self.settings]
         groups: dict[str, dict[str, Setting]] = {}
         for s in self.settings:
-            alike = repr((s.dataset.name, s.dataset.params, s.mechanism, s.epsilon, s.task, s.noise))
+            alike = repr((s.dataset.name, s.dataset.world, s.dataset.params, s.mechanism, s.epsilon, s.task, s.noise))
             groups.setdefault(alike, {})[s.key] = s
         return [tuple(settings.values()) for settings in groups.values()]
 
@@ -257,6 +266,7 @@ def names(run: Run) -> Iterator[tuple[str, str]]:
         yield "experiment", run.experiment
     for what in ("dataset", "mechanism", "task"):
         yield from ((what, name) for name in sorted({getattr(setting, what).name for setting in run.settings}))
+    yield from (("world", world) for world in sorted({setting.dataset.world for setting in run.settings} - {""}))
 
 
 __all__ = ["FLOAT", "UNSTATED", "Dataset", "Run", "Setting", "Value", "Variant", "valid_name"]

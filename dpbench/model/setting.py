@@ -83,6 +83,8 @@ class Dataset:
     """The most columns of one row that its YAML declares. It is not computed from the data."""
     files: tuple[str, ...] = ()
     """Names of the files that a user's own source read; empty for generators and for readers of ours."""
+    world: str = ""
+    """Which of its worlds it is (`dpbench.model.world`); empty for the default one, and for original files, which have none."""
 
     @property
     def choice(self) -> str:
@@ -134,6 +136,7 @@ class Setting:
         row: dict[str, Value] = {"dataset": self.dataset.name, "mechanism": self.mechanism.name}
         row |= {"epsilon": self.epsilon, "task": self.task.name}
         row |= {"noise": self.noise} if self.noise != FLOAT else {}
+        row |= {"dataset.world": self.dataset.world} if self.dataset.world else {}
         row |= {f"dataset.{name}": self.dataset.params[name] for name in self.dataset.given}
         declared = dict.fromkeys(self.mechanism.declared, DECLARED)
         row |= {f"mechanism.{name}": declared.get(name, value) for name, value in self.mechanism.params.items()}
@@ -167,11 +170,15 @@ class Setting:
 def origins(uses: Iterable[Dataset]) -> list[str]:
     """Where data comes from, as text: datasets grouped by origin, and the draws of generated ones."""
     seeds: dict[tuple[str, str], set[int]] = {}
+    worlds: dict[str, dict[str, None]] = {}
     for use in uses:
         seeds.setdefault((use.name, use.own or (ORIGINAL if use.original else "")), set()).add(use.seed)
+        worlds.setdefault(use.name, {})[use.world] = None
     names: dict[str, list[str]] = {}
     for (name, read), drawn in seeds.items():
-        origin = read or f"generated, seed{'s' * (len(drawn) > 1)} {listed_seeds(drawn)}"
+        of = [world or "default" for world in worlds[name]] if any(worlds[name]) else []
+        inside = f" in the world{'s' * (len(of) > 1)} {', '.join(of)}" if of else ""
+        origin = read or f"generated{inside}, seed{'s' * (len(drawn) > 1)} {listed_seeds(drawn)}"
         names.setdefault(origin, []).append(name)
     return [f"{', '.join(alike)}: {origin}" for origin, alike in names.items()]
 

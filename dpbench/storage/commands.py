@@ -50,6 +50,7 @@ def own_command(run: Run, *, folder: bool = True) -> str:
         words.append(f"epsilon=[{','.join(dict.fromkeys(repr(s.epsilon) for s in settings))}]")
     given = [(s.dataset.name, {k: s.dataset.params[k] for k in s.dataset.given}) for s in settings]
     words += _parameters("dataset", [] if run.experiment else given)
+    words += [f"dataset.{name}.world=[{','.join(worlds)}]" for name, worlds in run.worlds.items()]
     paths = {s.dataset.name: s.dataset.params.get("path") for s in settings if s.dataset.original}
     words += [f"dataset.{name}.path={path}" for name, path in paths.items() if path]
     if run.name != run.experiment:
@@ -95,6 +96,11 @@ def remarks(run: Run, trials: int | None = None) -> list[str]:
     if run.changes:
         which = "the experiment" if run.name == run.experiment else run.experiment
         notes.append(f"not as {which} is defined ({'; '.join(run.changes)}); as defined: `{again}`")
+    if run.worlds:
+        listed = "; ".join(f"{name}: {', '.join(worlds)}" for name, worlds in run.worlds.items())
+        notes.append(
+            f"stand-ins other than the default ones ({listed}); figures show the default world where it was run"
+        )
     if len(run.data_seeds) > 1:
         notes.append(several_draws(run))
     if trials is None:

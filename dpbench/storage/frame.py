@@ -13,6 +13,7 @@ import numpy as np
 
 from dpbench.errors import Damaged
 from dpbench.model.run import Run, Value
+from dpbench.model.world import LABEL
 from dpbench.storage.store import Store
 
 if TYPE_CHECKING:
@@ -24,6 +25,15 @@ SETTING, TRIAL, SECONDS = "setting", "trial", "seconds"
 DATA_SEED, DATA_SEEDS = "data_seed", "data_seeds"
 PAIRS = {"pair_variance": "variance", "pair_bias2": "bias2"}
 """What odd trials measure together with the previous trial, and the name of its mean over a run."""
+
+
+def one_world(frame: pd.DataFrame) -> pd.DataFrame:
+    """The trials of one world of each dataset: of the default one where it was run, otherwise of the first."""
+    if LABEL not in frame:
+        return frame
+    worlds = frame[LABEL].fillna("")
+    first = worlds.groupby(frame["dataset"]).transform(lambda named: "" if (named == "").any() else named.iloc[0])
+    return frame[worlds == first].reset_index(drop=True)
 
 
 def trials(run: Run) -> pd.DataFrame:
