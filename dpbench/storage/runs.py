@@ -123,9 +123,9 @@ def _read(path: Path, results: Path) -> Run:
     schema = _SCHEMA.match(text)
     body = text if schema is None else "{" + text[schema.end() :]
     if schema is not None and int(schema[1]) == SCHEMA:
-        run = seals.decode(_RunFile, body).whole()
+        run = seals.decode(_RunFile, body, defaults=True).whole()  # those of before worlds have no `world`
     elif schema is not None and int(schema[1]) == 5:  # the last version that repeated them in every setting
-        run = seals.decode(Run, body)
+        run = seals.decode(Run, body, defaults=True)
     else:
         raise ValueError("it was written by another version of dpbench")
     run = replace(run, results=results)
