@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +59,19 @@ class Deadly(Noisy):
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
         if noise.stream("luck").random() < self.chance:
             os._exit(9)
+        return super().publish(data, epsilon, noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held(Noisy):
+    """After ten releases in a process it waits for the file `go`, so that a test can act in the middle of a run."""
+
+    releases: ClassVar[Iterator[int]] = itertools.count()
+
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        if next(self.releases) >= 10:
+            while not Path("go").exists():
+                time.sleep(0.01)
         return super().publish(data, epsilon, noise)
 
 

@@ -129,14 +129,24 @@ def test_a_results_folder_that_vanishes_is_not_success(start: Start, home: Path)
     """Removed in the middle, and made again by the next chunk: the first trials are lost, and the run says so."""
     for jobs in (1, 2):
         results = home / f"r{jobs}"
-        process = start(*SLOW, "trials=60", f"runner.jobs={jobs}", f"results=r{jobs}")
-        wait_for_files(results, 4)
-        os.rename(results, home / f"gone{jobs}")  # at once, as no chunk may come in between
+        process = start(
+            *RUN,
+            "mechanism=[held]",
+            "epsilon=[1]",
+            "runner.chunk=2",
+            "trials=60",
+            f"runner.jobs={jobs}",
+            f"results=r{jobs}",
+        )
+        wait_for_files(results, 5 * jobs)  # then the workers wait
+        os.rename(results, home / f"gone{jobs}")
+        (home / "go").touch()
         output, problems = process.communicate(timeout=300)
         assert process.returncode == 1, output
         assert "finished trials are gone" in problems
         assert "Traceback" not in problems
         assert "computed" not in output
+        (home / "go").unlink()
 
 
 @pytest.mark.parametrize("place", ["taken", "taken/results"])

@@ -145,7 +145,7 @@ def test_a_bad_run_does_not_stop_the_others(folder: Path, tmp_path: Path) -> Non
 
 def test_an_unfinished_run_is_told(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "results", tmp_path / "results")
-    alter(tmp_path / "results", "gs/fig9", lambda run: run.update(repetitions=run["repetitions"] + 4))
+    alter(tmp_path / "results", "gs/fig9", lambda body: body["run"].update(repetitions=body["run"]["repetitions"] + 4))
     done = run(tmp_path, "figures", "gs/fig9")
     assert "note: gs/fig9: not finished: 36 of 60 trials are stored" in done.stdout
 

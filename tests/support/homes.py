@@ -16,6 +16,7 @@ ENTRIES = {
     "mechanism/noisy": "noisy: {class: strangers.Noisy}\n",
     "mechanism/flaky": "flaky: {class: strangers.Flaky}\n",
     "mechanism/deadly": "deadly: {class: strangers.Deadly}\n",
+    "mechanism/held": "held: {class: strangers.Held}\n",
     "mechanism/slow": "slow: {class: strangers.Slow}\n",
 }
 RUN = ("run", "--config-dir", "mine", "dataset=[small]", "tracking=none", "figure=false", "scale=smoke")
