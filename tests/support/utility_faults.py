@@ -56,18 +56,19 @@ def _one_draw(right: Any, self: Any, values: Any, **more: Any) -> Any:
     return flat + (np.asarray(noisy).ravel()[0] - first) if flat.size else flat
 
 
-def _narrower(right: Any, counts: Any, order: Any, w: int, scale: float, noise: Any) -> Any:
-    return right(counts, order, max(1, w - 1), scale, noise)
+def _narrower(right: Any, counts: Any, order: Any, w: int) -> Any:
+    return right(counts, order, max(1, w - 1))
 
 
-def _unsorted(right: Any, counts: Any, order: Any, w: int, scale: float, noise: Any) -> Any:
-    return right(counts, np.arange(counts.size), w, scale, noise)
+def _unsorted(right: Any, self: Any, columns: Any, order: Any, *given: Any, **more: Any) -> Any:
+    return right(self, columns, np.arange(order.size), *given, **more)
 
 
-def _dropped(right: Any, counts: Any, order: Any, w: int, scale: float, noise: Any) -> Any:
-    published = right(counts, order, w, scale, noise)
-    published[order[counts.size // w * w - w :]] = 0.0
-    return published
+def _dropped(right: Any, self: Any, columns: Any, order: Any, w: int, *given: Any, **more: Any) -> Any:
+    release = right(self, columns, order, w, *given, **more)
+    published = release.counts.copy()
+    published[order[order.size // w * w - w :]] = 0.0
+    return replace(release, counts=published)
 
 
 def _tuned_off_by_one(right: Any, self: Any, estimate: Any, scale: float, rng: Any) -> Any:
@@ -97,10 +98,10 @@ GROUPING = [
     ),
     UtilityFault("fpa: noise x 1.1", at("mechanisms.baselines.fourier:noise_scale", scaled(1.1)), fig9("fpa")),
     UtilityFault("gs_r: noise x 1.1", noisier(f"{GS}:GSR", 1.1, "publish_columns"), over(BOTH, "gs_r")),
-    UtilityFault("gs_r: groups one smaller", at(f"mechanisms.{GS}:smooth", _narrower), fig9("gs_r")),
+    UtilityFault("gs_r: groups one smaller", at(f"mechanisms.{GS}:group_sums", _narrower), fig9("gs_r")),
     UtilityFault("gs_s: noise x 1.1", noisier(f"{GS}:GSS", 1.1, "publish_columns"), over((*BOTH, "gs/fig7"), "gs_s")),
-    UtilityFault("gs_s: the sample ignored", at(f"mechanisms.{GS}:smooth", _unsorted), fig9("gs_s")),
-    UtilityFault("gs: a group dropped", at(f"mechanisms.{GS}:smooth", _dropped), fig9("gs")),
+    UtilityFault("gs_s: the sample ignored", at(f"mechanisms.{GS}:Grouped.smoothed", _unsorted), fig9("gs_s")),
+    UtilityFault("gs: a group dropped", at(f"mechanisms.{GS}:Grouped.smoothed", _dropped), fig9("gs")),
     UtilityFault(
         "gs: tuned w off by one",
         at(f"mechanisms.{GS}:GS._tune", _tuned_off_by_one),
