@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# uv installs in a fraction of the time where it is at hand and works.
+# uv installs in a fraction of the time where it is at hand and works. It compiles only if asked; without that, each process would
+# compile what it imports where Python may not write bytecode.
 UV := $(shell command -v uv 2>/dev/null)
 OPTIONS = --quiet $(if $(LOCK),--constraint $(LOCK)) --editable
-INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
+INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --compile-bytecode $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
 
 .PHONY: run test test-slow paper docs lint format check audit bench clean
 

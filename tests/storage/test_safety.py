@@ -63,6 +63,7 @@ class World:
         log.unlink(missing_ok=True)
         paths = os.pathsep.join([str(self.root / "hook"), str(ROOT)])
         environment = os.environ | {"PYTHONPATH": paths, "SAFETY_LOG": str(log), "COLUMNS": "200"}
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # that of the log's own module is no file that a verb wrote
         command = [sys.executable, "-m", "dpbench", *words]
         done = subprocess.run(command, cwd=self.home, env=environment, capture_output=True, text=True, timeout=300)
         assert "Traceback" not in done.stderr, done.stderr
