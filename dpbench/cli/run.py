@@ -14,7 +14,7 @@ from rich.markup import escape
 from dpbench.cli import common, run_plan
 from dpbench.cli import run_tables as tables
 from dpbench.config.catalogue import GROUPS, options
-from dpbench.config.compose import compose_each, config_folders, hydra_main
+from dpbench.config.compose import compose_each, config_folders, hydra_main, is_sweep
 from dpbench.config.messages import OWN, check_words
 from dpbench.config.schema import RunConfig
 from dpbench.engine.execute import Result, execute
@@ -63,6 +63,10 @@ def main(argv: list[str]) -> int:
     check_words(argv, config_folders(argv))
     verbose = "--verbose" in argv
     argv = [word for word in argv if word not in OWN]
+    if is_sweep(argv):
+        from dpbench.cli import run_sweep
+
+        return run_sweep.main(argv, verbose)
     if several := compose_each(argv):
         return run_all(several, verbose=verbose)
     return hydra_main(argv, lambda config: run_all({config.name: config}, verbose=verbose))
@@ -78,11 +82,12 @@ def help_text(folders: list[Path]) -> str:
     return HELP.format(groups="\n".join(groups), settings=textwrap.indent(body.strip(), "  "))
 
 
-def run_all(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False) -> int:
+def run_all(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = False, last: bool = True) -> int:
     """One or several runs from start to end, with one set of workers. Returns the exit status.
 
     Each is saved, printed, drawn and logged as soon as it is done. A problem with one of several does not stop the others;
-    a problem with the only one is raised. `verbose`: print the whole traceback of every failure.
+    a problem with the only one is raised. `verbose`: print the whole traceback of every failure. `last`: no other runs follow,
+    and what to do next is printed.
     """
     console, notes = common.console(), common.notes()
     alone = len(configs) == 1
@@ -113,7 +118,7 @@ def run_all(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = Fal
         notes.print(f"[red]not run[/]: {name}: {escape(reason)}", soft_wrap=True)
     if tracker:
         _wait_for(tracker, notes)
-    if alone and results:
+    if alone and results and last:
         _print_next(console, results[0])
     return 1 if problems or any(result.failed for result in results) else 0
 
@@ -147,7 +152,7 @@ def _finish(result: Result, tracker: Tracker | None, console: Console, notes: Co
     run, config = result.run, result.plan.config
     whole = run_plan.is_whole(result.plan)
     if whole:
-        tables.print_results(console, result)
+        tables.print_results(console, run, result.failures)
         tables.print_notes(console, run)
     tables.print_left_out(notes, run)
     tables.print_failures(notes, result, verbose)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from rich.table import Column, Table
 
 from dpbench.engine.execute import Result
 from dpbench.model.run import FLOAT, Run, Setting
+from dpbench.model.trial import Failure
 from dpbench.storage.commands import several_draws
 from dpbench.storage.failures import ranges
 from dpbench.storage.frame import METRIC, PAIRS, SECONDS
@@ -24,22 +25,23 @@ from dpbench.storage.store import Store
 MOST_ROWS = 100  # largest number of rows of a printed table
 MOST_NUMBERS = 10  # largest number of failed trials that a line lists
 LEAST = 10  # smallest width, in characters, of a column of wrapped names
+NONE: Mapping[str, Sequence[Failure]] = {}
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 
-def results(result: Result) -> Table:
+def results(run: Run, failures: Mapping[str, Sequence[Failure]]) -> Table:
     """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why.
 
     A setting on several draws of the data has one row: the mean of the draws' means, and its standard error.
     """
-    run, store = result.plan.run, Store(result.plan.run.results)
+    store = Store(run.results)
     metrics = _metrics(run, store)
     heads = ["dataset", "mechanism", "parameters", "ε", "draws", "trials", *metrics]
     if not any(setting.parameters for setting in run.settings):
         heads.remove("parameters")
     if len(run.data_seeds) < 2:
         heads.remove("draws")
-    if result.failures:
+    if failures:
         heads.append("failed")
     table = Table(title=run.title or run.name)
     for head in heads:  # text may be wrapped, numbers may not
@@ -47,16 +49,16 @@ def results(result: Result) -> Table:
         table.add_column(head, justify="right" if number else "left", no_wrap=number, overflow="fold")
     # Settings with failures are always shown.
     groups = run.draws()
-    shown = [group for i, group in enumerate(groups) if i < MOST_ROWS or any(s.id in result.failures for s in group)]
+    shown = [group for i, group in enumerate(groups) if i < MOST_ROWS or any(s.id in failures for s in group)]
     for group in shown:
         setting = group[0]
         found = [rows for s in group if (rows := store.read(s.id, run.repetitions_of(s))) is not None]
-        failures = [failure for s in group for failure in result.failures.get(s.id, [])]
+        failed = [failure for s in group for failure in failures.get(s.id, [])]
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
         values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in found))}
         values["draws"] = "" if setting.dataset.original else str(len(found))
         values |= {name: _mean(found, name if name == SECONDS else METRIC + name) for name in metrics}
-        values["failed"] = f"{len(failures)}: {failures[0].error}" if failures else ""
+        values["failed"] = f"{len(failed)}: {failed[0].error}" if failed else ""
         table.add_row(*(escape(values[head]) for head in heads))
     if len(groups) > len(shown):
         table.caption = f"and {len(groups) - len(shown)} more; all of them are in the figure's CSV"
@@ -71,9 +73,9 @@ def _longest(column: Column) -> int:
     return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
 
 
-def print_results(console: Console, result: Result) -> None:
+def print_results(console: Console, run: Run, failures: Mapping[str, Sequence[Failure]] = NONE) -> None:
     """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
-    table = results(result)
+    table = results(run, failures)
     # Each column has a space on both sides and a line. Computed here, because rich reports the screen's width as the minimum.
     least = 1 + sum((column.min_width or _longest(column)) + 3 for column in table.columns)
     if least <= console.width:

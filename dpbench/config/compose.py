@@ -25,7 +25,8 @@ from dpbench.config.origins import Objects, Origins
 from dpbench.config.overrides import OverrideValue, config_dirs, key_of, names_of, override, quoted, split
 from dpbench.config.schema import RunConfig
 from dpbench.config.selection import each_run
-from dpbench.errors import UserError
+from dpbench.errors import Failed, UserError
+from dpbench.identity import digest
 from dpbench.paths import CONF
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 # Overrides that choose the experiment and its scale, or how trials are executed: none changes what is run.
 NOTHING = Objects()
+SweepJob = Callable[[RunConfig | Exception, Sequence[str]], float]
+"""One job of a sweep: its run, or why there is none, and its swept overrides. Returns what an optimising sweeper gets."""
 UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
 
 
@@ -75,16 +78,62 @@ def _composed(given: Sequence[str], folders: Sequence[Path], objects: Objects = 
 
 
 def hydra_main(argv: list[str], job: Callable[[RunConfig], int]) -> int:
-    """Run `job` on what `argv` describes, through Hydra's own command line (overrides, -m, --cfg, --info, --help)."""
+    """Run `job` on what `argv` describes, through Hydra's own command line (overrides, --cfg, --info, --help)."""
     flags, words = split(argv)
-    if "--hydra-help" in flags:  # it is about Hydra alone, without our configuration
-        runs: list[list[str]] = [[]]
-    elif {"-m", "--multirun"} & {*flags}:  # then Hydra makes the runs itself
-        chosen = any(key_of(word) == "experiment" for word in words)
-        runs = [words] if chosen else each_run(words, ())
-    else:
-        runs = each_run(words, config_folders(argv))
-    return max(_hydra_run(flags, overrides, config_folders(argv), job) for overrides in runs)
+    folders = config_folders(argv)
+    runs = [[]] if "--hydra-help" in flags else each_run(words, folders)  # that is about Hydra, not our configuration
+    return max(_hydra_run(flags, overrides, folders, job) for overrides in runs)
+
+
+def is_sweep(argv: Sequence[str]) -> bool:
+    """Whether Hydra makes several runs of `argv`."""
+    return bool({"-m", "--multirun"} & {*split(argv)[0]})
+
+
+def hydra_sweep(argv: list[str], job: SweepJob) -> None:
+    """Let Hydra's sweeper and launcher run `job` once for every combination of the swept values, maybe in other processes."""
+    flags, words = split(argv)
+    given = words if any(key_of(word) == "experiment" for word in words) else each_run(words, ())[0]
+    folders = config_folders(argv)
+
+    def task(cfg: DictConfig) -> float:
+        swept: list[str] = []
+        try:
+            swept = _swept(given)
+            return job(_named_by(_checked(cfg), swept, given), swept)
+        except (UserError, Failed, OSError) as problem:
+            return job(problem, swept)
+
+    _hydra_app(flags, given, folders, task)
+
+
+def _swept(given: Sequence[str]) -> list[str]:
+    """The overrides of this job that its sweep varies."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    parsed = OverridesParser.create().parse_overrides([*given])
+    fixed = {key_of(word) for word, one in zip(given, parsed, strict=True) if not one.is_sweep_override()}
+    words = [word.lstrip("+") for word in HydraConfig.get().overrides.task]
+    return [word for word in words if key_of(word) not in fixed]
+
+
+def _named_by(run: RunConfig, swept: Sequence[str], given: Sequence[str]) -> RunConfig:
+    """The run under a name that holds the swept overrides: otherwise the jobs of a sweep would replace each other."""
+    made = not run.experiment and not any(key_of(word) == "name" for word in given)  # from its mechanisms and datasets
+    told = {"experiment", "name", "results", *(ENTRIES if made else ())}
+    words = [word for word in swept if key_of(word) not in told]
+    if not words:
+        return run
+    parts = []
+    for word in words:
+        key, _, value = word.partition("=")
+        if re.fullmatch(r"[\w.-]{1,60}", value):
+            parts.append(f"{key}-{value}")
+        else:
+            parts.append(f"{key}-{re.sub(r'[^0-9a-zA-Z.]+', '-', value).strip('-')[:40]}-{digest(word, 3)}")
+    title = f"{run.title or run.name} ({', '.join(words)})"
+    return replace(run, name=f"{run.name}.{'.'.join(parts)}", title=title)
 
 
 def config_folders(argv: Sequence[str]) -> list[Path]:
@@ -127,21 +176,28 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     own_words = not any(key_of(word).partition(".")[0].partition("/")[0] == "hydra" for word in given)
     if own_words and not config_dirs(flags)[1]:
         return job(_composed(given, folders))  # Hydra's command line would compose everything twice
-    import hydra
-
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
     status: list[int] = []
     problems: list[BaseException] = []
-    words = _hydra_words(given, folders)
 
     def task(cfg: DictConfig) -> None:
         # Stored and raised outside: Hydra would print an additional line about an exception that passes through it.
         try:
-            if not problems:
-                status.append(job(_checked(cfg)))
+            status.append(job(_checked(cfg)))
         except (Exception, KeyboardInterrupt) as problem:
             problems.append(problem)
 
+    _hydra_app(flags, given, folders, task)
+    if problems:
+        raise problems[0]
+    return max(status, default=0)
+
+
+def _hydra_app(flags: list[str], given: list[str], folders: list[Path], task: Callable[[DictConfig], Any]) -> None:
+    """Hydra's own command line on these flags and overrides."""
+    import hydra
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # gives us the exception instead of printing it
+    words = _hydra_words(given, folders)
     before, sys.argv = sys.argv, ["dpbench run", *config_dirs(flags)[1], *_searched(folders), *words]
     log = logging.getLogger()
     logged = list(log.handlers), log.level  # `--info` makes Hydra log every step from then on
@@ -152,9 +208,6 @@ def _hydra_run(flags: list[str], given: list[str], folders: list[Path], job: Cal
     finally:
         sys.argv = before
         log.handlers[:], log.level = logged
-    if problems:
-        raise problems[0]
-    return max(status, default=0)
 
 
 def _hydra_words(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:

@@ -21,6 +21,8 @@ from dpbench.errors import UserError, nearest, one_of, unknown
 FLAGS = ("--help", "-h", "--hydra-help", "--multirun", "-m", "--resolve", "--info", "-i", "--run", "-r")
 OWN = ("--verbose",)  # our own flags, which Hydra never sees
 VALUES = {"--cfg": ("job", "hydra", "all"), "-c": ("job", "hydra", "all"), "--info": INFO, "-i": INFO}
+PLUGINS = {"launcher": ("joblib", "ray", "rq", "submitit"), "sweeper": ("ax", "nevergrad", "optuna")}
+"""Packages with launchers and sweepers for Hydra: hydra-joblib-launcher and so on."""
 LISTS = ("epsilon", "metrics", "runner.directives", *ENTRIES)
 """Settings that may have several values, beside the parameters of datasets, mechanisms and tasks."""
 
@@ -107,6 +109,8 @@ def translated(error: Exception, words: Sequence[str], folders: Sequence[Path]) 
         return UserError("a group cannot be null: leave it out, or give one of its options (see run --help)")
     if match := re.search(r"Could not (?:load|find) '(\w+)/([^']+)'", text):
         group, name = match.groups()
+        if group == "hydra":
+            return _no_plugin(name)
         names = catalogue.options(group, *folders)
         ends = [known for known in names if known.rpartition("/")[2] == name]  # `fig9` means `gs/fig9`
         return unknown(group, name, ends or names)
@@ -124,6 +128,15 @@ def translated(error: Exception, words: Sequence[str], folders: Sequence[Path]) 
             return _expected(word, folders)
     first = " ".join(text.split("\n")[0].split())
     return UserError(f"cannot compose this run: {first or type(error).__name__}")
+
+
+def _no_plugin(name: str) -> UserError:
+    """The error about a launcher or sweeper of Hydra that is not installed, with the package to install."""
+    kind, _, plugin = name.partition("/")
+    known = next((part for part in PLUGINS.get(kind, ()) if plugin.startswith(part)), "")
+    if not known:
+        one_of(f"hydra/{kind}", plugin, ["basic", *PLUGINS.get(kind, ())])
+    return UserError(f"hydra/{kind}={plugin} is not installed: pip install hydra-{known}-{kind}")
 
 
 def _file_problem(words: Sequence[str], folders: Sequence[Path]) -> str:

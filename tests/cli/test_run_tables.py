@@ -12,7 +12,6 @@ from dpbench.cli.run import print_changes
 from dpbench.cli.run_plan import print_plan
 from dpbench.cli.run_tables import print_results
 from dpbench.config.compose import compose
-from dpbench.engine.execute import Result
 from dpbench.engine.plan import make_plan
 from dpbench.model.trial import Failure
 from dpbench.storage.store import Store
@@ -51,7 +50,7 @@ def test_names_and_numbers_are_whole_at_any_width(width: int, fails: bool, tmp_p
     store.write(setting.id, rows([0, 1, 2]), "{}")
     printed = io.StringIO()
     failures = {setting.id: [Failure(3, "it did not go as it should have gone")]} if fails else {}
-    print_results(Console(file=printed, width=width), Result(plan, failures=failures))
+    print_results(Console(file=printed, width=width), plan.run, failures)
     text = printed.getvalue()
     assert all(len(line) <= max(width, 40) for line in text.splitlines()), text
     for whole in ("trajectory", "0.6931", " ± "):
