@@ -16,8 +16,8 @@ from dpbench.claims.formulas import COMPUTATIONS
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.verdicts import FIRM
 from dpbench.errors import UserError
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Claim, Region
-from dpbench.model.verdict import RANK, Group, Verdict, describe
+from dpbench.model.claim import CONTRADICTED, ERRATUM, OPEN, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.model.verdict import RANK, Evidence, Group, Verdict, describe
 
 ERRORS = (ERROR, 0.01, FIRM)
 """Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is."""
@@ -41,17 +41,17 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: b
     verdicts = [_at(claim, measured, level) for level in range(len(ERRORS))]
     verdict = replace(verdicts[0], trials=trials, data_seeds=seeds)
     if trials * seeds == 1 and not claim.exact:
-        return replace(verdict, verdict=INCONCLUSIVE, reason="one trial gives no interval")
+        return replace(verdict, verdict=OPEN, reason="one trial gives no interval")
     lacking = [*lacking, *holes]
     if lacking and verdict.verdict != (REPRODUCED if claim.some else CONTRADICTED):
         reason = f"{verdict.verdict} where it could be tested; {'; '.join(lacking)}"
-        return replace(verdict, verdict=INCONCLUSIVE, reason=reason)
+        return replace(verdict, verdict=OPEN, reason=reason)
     if any(group.low != group.high for group in verdict.groups):
         firm = [error for error, at in zip(ERRORS, verdicts, strict=True) if at.verdict == verdict.verdict]
         verdict = replace(verdict, error=min(firm))
     if generated and claim.made:
         return replace(verdict, reason=FITTED)
-    if generated and verdict.verdict == CONTRADICTED and claim.basis != "erratum":
+    if generated and verdict.verdict == CONTRADICTED and claim.basis != ERRATUM:
         return replace(verdict, reason=GENERATED)
     return verdict
 
@@ -63,7 +63,8 @@ def by_computation(claim: Claim) -> Verdict:
     for border in (claim.region.low, claim.region.high):
         value = border if abs(value - border) <= ROUNDING else value
     group = _group(claim.region, {}, Interval(value, value, value))
-    return Verdict(claim, group.verdict, "", (group,), group, evidence=f"computed over {computed.cases} cases")
+    method = f"computed over {computed.cases} cases"
+    return Verdict(claim, group.verdict, "", (group,), group, evidence=Evidence.PROOF, method=method)
 
 
 def _at(claim: Claim, measured: list[tuple[dict[str, Any], list[Interval]]], level: int) -> Verdict:
@@ -100,5 +101,5 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], lis
 
 def _group(region: Region, labels: dict[str, Any], interval: Interval) -> Group:
     if not np.isfinite(interval.value):
-        return Group(labels, interval.value, -np.inf, np.inf, INCONCLUSIVE)
+        return Group(labels, interval.value, -np.inf, np.inf, OPEN)
     return Group(labels, interval.value, interval.low, interval.high, region.judge(interval.low, interval.high))

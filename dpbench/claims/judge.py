@@ -20,7 +20,7 @@ from dpbench.claims.recorded import recorded
 from dpbench.claims.scope import MissingResults, Scope, choices, fits
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
-from dpbench.model.claim import INCONCLUSIVE, UNTESTABLE, Claim
+from dpbench.model.claim import OPEN, UNTESTABLE, Claim
 from dpbench.model.run import Dataset, Run
 from dpbench.model.verdict import Verdict
 from dpbench.paths import RECORD
@@ -184,7 +184,7 @@ def _as_defined(verdict: Verdict, run: Run) -> Verdict:
     if not run.altered or verdict.verdict == UNTESTABLE:
         return verdict
     reason = f"{verdict.verdict} by a run that is not as defined ({'; '.join(run.altered)})"
-    return replace(verdict, verdict=INCONCLUSIVE, reason=reason)
+    return replace(verdict, verdict=OPEN, reason=reason)
 
 
 def _of_the_paper(claim: Claim, cells: list[CellTrials]) -> tuple[list[CellTrials], list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,22 @@ def ledger(papers: list[str] | None = None, folder: Path | None = None) -> list[
             if not isinstance(document.body, dict):
                 raise UserError(f"{path}: expected claims by name")
             claims += [_claim(paper, str(name), entry, document) for name, entry in document.body.items()]
+    _check_references(claims)
     return claims
+
+
+def _check_references(claims: Sequence[Claim]) -> None:
+    """What a claim repeats must be there and be counted itself, or nobody would count the fact."""
+    known = {claim.id: claim for claim in claims}
+    papers = {claim.paper for claim in claims}
+    for claim in claims:
+        for key, name in (("copy_of", claim.copy_of), ("same_as", claim.same_as)):
+            if not name or name.partition("/")[0] not in papers:
+                continue
+            if name not in known:
+                raise UserError(f"claim {claim.id}: {key}: {unknown('claim', name, known)}")
+            if not known[name].counted:
+                raise UserError(f"claim {claim.id}: {key}={name} is not valid: expected a claim that is counted itself")
 
 
 # The types of a claim's values; those not listed are text.
@@ -117,6 +132,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "numbers": (dict,),
     "exact": (bool,),
     "made": (bool,),
+    "ours": (bool,),
     "set_after": (bool,),
     "certain": (str, list),
     "also": (str, list),

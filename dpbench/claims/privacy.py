@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dpbench.claims.replays import Replayed, replayed
 from dpbench.errors import UserError
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, Claim, Region, Replay
-from dpbench.model.verdict import RANK, Group, Verdict
+from dpbench.model.claim import CONTRADICTED, OPEN, Claim, Region, Replay
+from dpbench.model.verdict import RANK, Evidence, Group, Verdict
 
 TOLERANCE = 1e-9
 """Tolerance of a computed loss at its bound."""
@@ -24,7 +24,7 @@ def by_audit(claim: Claim, asked: Replay) -> Verdict:
     decider, deciding = min(groups, key=lambda both: (RANK[both[0].verdict], claim.region.margin(both[0].value)))
     pairs = sum(each.pairs for each in audits)
     on = f"{pairs} {'pair' if pairs == 1 else 'pairs'}{' in all' if len(audits) > 1 else ''}"
-    reason = deciding.undecided if decider.verdict == INCONCLUSIVE else ""
+    reason = deciding.undecided if decider.verdict == OPEN else ""
     if decider.verdict == CONTRADICTED or deciding.reason:  # the pair and step let a reader check what was found
         reason = ": ".join(filter(None, [", ".join(filter(None, [deciding.pair, deciding.step])), deciding.reason]))
     return Verdict(
@@ -33,7 +33,8 @@ def by_audit(claim: Claim, asked: Replay) -> Verdict:
         reason,
         tuple(group for group, _ in groups),
         decider,
-        evidence=f"{deciding.method} on {on}",
+        evidence=Evidence.PROOF,
+        method=f"{deciding.method} on {on}",
     )
 
 
@@ -44,5 +45,5 @@ def _group(region: Region, audited: Replayed) -> Group:
     verdict = region.judge(value, value)
     # A loss that was found is certain. If none was found, it may be in a part that was not examined.
     if audited.undecided and not value > region.high:
-        verdict = INCONCLUSIVE
+        verdict = OPEN
     return Group(audited.choice.labels, value, value, value, verdict)

@@ -15,7 +15,7 @@ from dpbench import identity
 from dpbench.errors import UserError
 from dpbench.identity import digest
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.model.claim import Claim
+from dpbench.model.claim import OPEN, Claim
 from dpbench.model.record import Record, RecordedVerdict
 from dpbench.model.verdict import Group, Verdict
 from dpbench.registry import Registry
@@ -24,6 +24,8 @@ from dpbench.storage.record import read
 from dpbench.tasks.base import TASKS
 
 OURS = "dpbench"
+RENAMED = {"inconclusive": OPEN}
+"""Words of records that were written before they were renamed."""
 
 
 def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
@@ -75,17 +77,18 @@ def recorded(claim: Claim, folder: Path) -> Verdict | None:
 
 def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) -> Verdict:
     decider = None
+    verdict = RENAMED.get(kept.verdict, kept.verdict)
     if kept.value is not None:
         low, high = (kept.value if end is None else end for end in (kept.low, kept.high))
-        decider = Group({}, kept.value, low, high, kept.verdict)
+        decider = Group({}, kept.value, low, high, verdict)
     return Verdict(
         claim,
-        kept.verdict,
+        verdict,
         kept.reason,
         decider=decider,
         scale=record.scale,
         trials=kept.trials,
-        evidence=kept.where,
+        method=kept.where,
         files=kept.files,
         data_seeds=max(1, len(record.data_seeds)),
         error=kept.error,

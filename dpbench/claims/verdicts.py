@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpbench.model.claim import CONTRADICTED, REPRODUCED, UNTESTABLE, VERDICTS
-from dpbench.model.verdict import Verdict
+from dpbench.model.claim import CONTRADICTED, ERRATUM, REPRODUCED, UNTESTABLE, VERDICTS
+from dpbench.model.verdict import Evidence, Verdict
 from dpbench.storage.commands import run_command
 
 
@@ -23,12 +24,17 @@ class Tally:
     """The verdicts on a list of claims, counted once per statement of a paper."""
 
     counts: Mapping[str, int]
-    copies: int
-    """Claims that repeat another one with a mechanism of ours: shown, but not counted."""
+    """The number of claims with each verdict, without known errata."""
+    by_evidence: Mapping[tuple[str, Evidence | None], int]
+    """The same by verdict and evidence; what is not there is 0."""
+    errata: Mapping[str, int]
+    """The number of known errata with each verdict."""
+    repeats: int
+    """Claims that repeat another one, or state the same fact: shown, but not counted."""
+    ours: int
+    """Hypotheses and notes of ours: shown, but not counted."""
     noisy: int
     """Number of verdicts (reproduced or contradicted) from noisy trials."""
-    wrong: float
-    """Upper bound of the expected number of these that are wrong because of noise."""
     firm: int
     """Number of these that stay the same with intervals of 99.9 %."""
 
@@ -46,9 +52,8 @@ class Tally:
         if not self.noisy:
             return "No verdict depends on noisy trials."
         return (
-            f"Verdicts that depend on noisy trials: {self.noisy}. Each is wrong with a probability of at most 5 %: its intervals "
-            f"hold together with 95 %. The same at 99.9 %: {self.firm}. Expected wrong verdicts because of noise: at most "
-            f"{self.wrong:.2g}."
+            f"Verdicts that depend on noisy trials: {self.noisy}. The intervals of each hold together with 95 %. The same "
+            f"verdict at 99.9 %: {self.firm}."
         )
 
 
@@ -56,12 +61,16 @@ FIRM = 0.001
 
 
 def tally(verdicts: Sequence[Verdict]) -> Tally:
-    counted = [v for v in verdicts if not v.claim.copy_of]
+    stated = [v for v in verdicts if v.claim.counted]
+    errata = [v for v in stated if v.claim.basis == ERRATUM]
+    counted = [v for v in stated if v.claim.basis != ERRATUM]
     noisy = [v for v in counted if v.error > 0 and v.verdict in (REPRODUCED, CONTRADICTED)]
     return Tally(
         counts={name: sum(v.verdict == name for v in counted) for name in VERDICTS},
-        copies=len(verdicts) - len(counted),
+        by_evidence=Counter((v.verdict, v.evidence) for v in counted),
+        errata=Counter(v.verdict for v in errata),
+        repeats=sum(bool(v.claim.copy_of or v.claim.same_as) and not v.claim.ours for v in verdicts),
+        ours=sum(v.claim.ours for v in verdicts),
         noisy=len(noisy),
-        wrong=sum(v.error for v in noisy),
         firm=sum(v.error <= FIRM for v in noisy),
     )

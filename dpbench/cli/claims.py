@@ -1,4 +1,4 @@
-"""`claims`: gives the verdict on each claim of the papers (reproduced, contradicted, inconclusive or not testable) with numbers.
+"""`claims`: gives the verdict on each claim of the papers, with the numbers and the evidence that it rests on.
 
 One line per claim; all details for claims that are named, or for all with --verbose. A contradicted claim is a result, not an
 error: the exit status is 0 whatever the verdicts.
@@ -23,7 +23,7 @@ from dpbench.cli.claims_show import NARROW, WIDTH, as_json, line, listing, table
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError, output_folder, unknown
-from dpbench.model.claim import CONTRADICTED, VERDICTS, Claim
+from dpbench.model.claim import VERDICTS, Claim
 from dpbench.model.verdict import Verdict
 from dpbench.storage.commands import RESULTS
 
@@ -155,16 +155,15 @@ def _run_missing(claims: list[Claim], results: Path, scale: str | None, jobs: in
 
 def _print_counts(console: Console, verdicts: list[Verdict], shown: int) -> None:
     found = tally(verdicts)
-    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items() if count) or "none is counted"
     lines = [f"{found.claims} claim{'s' * (found.claims != 1)}: {counts}."]
     if shown < len(verdicts):
         lines.append(f"Shown: {shown} of {len(verdicts)}.")
-    if found.copies:
-        lines.append(f"{found.copies} more repeat a claim with a mechanism of ours (marked *); they are not counted.")
-    known = [v for v in verdicts if v.claim.basis == "erratum"]
-    if known:
-        count = sum(v.verdict == CONTRADICTED for v in known)
-        lines.append(f"{len(known)} of them are known errata, {count} of which are contradicted here, as expected.")
+    if found.errata:
+        known = ", ".join(f"{count} {name}" for name, count in found.errata.items())
+        lines.append(f"Counted apart, {sum(found.errata.values())} known errata: {known}.")
+    if found.repeats or found.ours:
+        lines.append(f"Not counted (marked *): {found.repeats} that repeat a claim, {found.ours} notes of ours.")
     lines.append(found.error)
     if scales := sorted({v.scale for v in verdicts if v.scale}, key=SCALES.index):
         several = any(v.data_seeds > 1 for v in verdicts)

@@ -12,18 +12,34 @@ from rich.table import Table
 from rich.text import Text
 
 from dpbench.claims.verdicts import command
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
+from dpbench.model.claim import (
+    BY_CONSTRUCTION,
+    CONTRADICTED,
+    ON_BOTH,
+    ON_DATA,
+    ON_READING,
+    OPEN,
+    REPRODUCED,
+    UNTESTABLE,
+)
 from dpbench.model.verdict import Verdict
 
 WIDTH = 170  # characters per line of output into a pipe
 NARROW = 130  # below this width a table would break every word: claims are listed one after the other
-COLOURS = {REPRODUCED: "green", CONTRADICTED: "red", INCONCLUSIVE: "yellow", UNTESTABLE: "dim"}
+COLOURS = {
+    REPRODUCED: "green",
+    CONTRADICTED: "red",
+    OPEN: "yellow",
+    UNTESTABLE: "dim",
+    BY_CONSTRUCTION: "dim",
+    **dict.fromkeys((ON_READING, ON_DATA, ON_BOTH), "cyan"),
+}
 NAMES = 44  # the width of most names of claims
 
 
 def line(v: Verdict, width: int) -> Text:
     """A claim in one line: its verdict, its name, what was measured, what the paper expects, and other evidence."""
-    name = v.claim.id + ("*" if v.claim.copy_of else "")
+    name = v.claim.id + ("" if v.claim.counted else "*")
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured
     about = f"{numbers}; paper {v.claim.expect}" if v.decider else v.reason
     about += f" [{v.where}]" if v.decider and v.where else ""
@@ -61,13 +77,17 @@ def listing(title: str, verdicts: list[Verdict]) -> Group:
 def _about(v: Verdict) -> Text:
     """What is claimed and where, and remarks on the verdict."""
     claim = v.claim
-    remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.evidence, v.source)))
+    remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.decided_by, v.source)))
     lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
     behind = claim.note if v.verdict != UNTESTABLE else ""
     measure = f"Measure: {claim.measure}" if claim.measure else ""
     texts = [v.reason, command(v), *(_other(other) for other in v.others), measure, _borders(v), behind]
     if claim.copy_of:
         texts.append(f"Repeats {claim.copy_of}; not counted.")
+    if claim.same_as:
+        texts.append(f"The same fact as {claim.same_as}; counted there.")
+    if claim.ours:
+        texts.append("A note of ours, not a sentence of the paper; not counted.")
     lines += [Text(text, "dim") for text in texts if text]
     return Text("\n").join(lines)
 
@@ -101,7 +121,14 @@ def _entry(v: Verdict) -> dict[str, Any]:
         "basis": claim.basis,
     }
     about |= {"basis": claim.basis, "expects": claim.expect, "because": claim.because, "set_after": claim.set_after}
-    about |= {"decided_by": claim.evidence, "copy_of": claim.copy_of, "made": claim.made, "note": claim.note}
+    about |= {
+        "decided_by": claim.decided_by,
+        "copy_of": claim.copy_of,
+        "same_as": claim.same_as,
+        "ours": claim.ours,
+        "made": claim.made,
+        "note": claim.note,
+    }
     return {**about, **_finding(v), "others": [_finding(other) for other in v.others]}
 
 

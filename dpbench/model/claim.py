@@ -17,14 +17,26 @@ import numpy as np
 
 from dpbench.errors import UserError
 
-REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
-INCONCLUSIVE, UNTESTABLE = "inconclusive", "not testable"
-VERDICTS = (REPRODUCED, CONTRADICTED, INCONCLUSIVE, UNTESTABLE)
+REPRODUCED, CONTRADICTED, OPEN, UNTESTABLE = "reproduced", "contradicted", "open", "not testable"
+ON_READING, ON_DATA = "depends on the reading", "depends on the data"
+ON_BOTH = "depends on reading and data"
+BY_CONSTRUCTION = "by construction"
+VERDICTS: Mapping[str, str] = {
+    REPRODUCED: "it holds in every admissible reading and world that was tried",
+    ON_READING: "it holds in some admissible readings of the text and fails in others",
+    ON_DATA: "it holds in some worlds and fails in others",
+    ON_BOTH: "it holds in some readings and worlds and fails in others, and both matter",
+    CONTRADICTED: "it holds in no reading and no world that was tried, or fails on the original files or by proof",
+    OPEN: "neither could be shown: too few trials, or a part is missing",
+    BY_CONSTRUCTION: "the generator was given this number, so generated data says nothing about it",
+    UNTESTABLE: "nothing that was run can test it",
+}
+ERRATUM = "erratum"
 BASES = {
     "text": "the paper states it",
     "derived": "follows from the paper by algebra",
     "reconstruction": "the paper states it, but the measurement depends on a part that we had to reconstruct",
-    "erratum": "the paper states it and is known to be wrong",
+    ERRATUM: "the paper states it and is known to be wrong",
 }
 REPLAY = "audit by replay"
 COMPUTATION = "computation, nothing measured"
@@ -95,7 +107,7 @@ class Region:
     def judge(self, low: float, high: float) -> str:
         if self.low <= low and high <= self.high:
             return REPRODUCED
-        return CONTRADICTED if high < self.low or low > self.high else INCONCLUSIVE
+        return CONTRADICTED if high < self.low or low > self.high else OPEN
 
     def margin(self, value: float) -> float:
         """How far inside the region a value lies; negative outside."""
@@ -170,6 +182,14 @@ class Claim:
     """The cells of those further experiments, which have other datasets; empty: as `where`."""
     copy_of: str = ""
     """The claim that this one repeats with a mechanism of ours instead of the paper's: shown, but not counted again."""
+    same_as: str = ""
+    """The claim that states the same fact: both are shown, and the fact is counted once, there."""
+    ours: bool = False
+    """Our own hypothesis or note, not a sentence of the paper: shown in a section of its own, never counted."""
+    quote: str = ""
+    """The paper's own words, where they are short."""
+    by: str = ""
+    """If it is contradicted: by what, in a sentence, such as "no world consistent with Table 2 gives it"."""
     because: str = ""
     """Where the borders of `expect` come from: the paper's rounding, the resolution of its figure, its wording."""
     set_after: bool = False
@@ -199,7 +219,12 @@ class Claim:
         return {*self.each, *self.some, *re.findall(r"\bover=(\w+)", self.measure)}
 
     @property
-    def evidence(self) -> str:
+    def counted(self) -> bool:
+        """Whether it is a statement of the paper that no other claim makes. Known errata are counted apart."""
+        return not (self.ours or self.copy_of or self.same_as)
+
+    @property
+    def decided_by(self) -> str:
         """What decides it: an experiment, an audit, or no measurement."""
         if self.experiment or self.untestable:
             return self.experiment

@@ -6,15 +6,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, Claim
+from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, Claim
 
 # From worst to best: the worst group decides a claim with `each`, the best one a claim with `some`.
-RANK = {CONTRADICTED: 0, INCONCLUSIVE: 1, REPRODUCED: 2}
+RANK = {CONTRADICTED: 0, OPEN: 1, REPRODUCED: 2}
+
+
+class Evidence(StrEnum):
+    """What a verdict rests on, the strongest first."""
+
+    PROOF = "proof"
+    """A closed form, an enumeration, a replay or arithmetic: no data of the paper is needed."""
+    FILES = "original files"
+    """The paper's own data."""
+    WORLDS = "every world"
+    """All worlds of the datasets: all stand-ins that agree with what is printed and published about the originals."""
+    STAND_IN = "one stand-in"
+    """One generated dataset in place of the original, or some of its worlds."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,9 @@ class Verdict:
     trials: int = 0
     """The number of trials of the cells that were used; the smallest if they differ."""
     results: Path = Path("results")
-    evidence: str = ""
+    evidence: Evidence | None = None
+    """What it rests on; None if nothing could be tested."""
+    method: str = ""
     """For an audit or a computation: the method, and the number of pairs of neighbours or cases."""
     files: tuple[str, ...] = ()
     """The datasets that were read from original files; empty: decided on generated data."""
@@ -75,12 +91,12 @@ class Verdict:
     def where(self) -> str:
         """Which group decided, out of how many."""
         if self.decider is None or len(self.groups) < 2:
-            return self.evidence
+            return self.method
         decided = self.decider.verdict
         alike = sum(group.verdict == decided for group in self.groups)
         rank = "best" if self.claim.some else "closest" if decided == REPRODUCED else f"{alike} such"
         which = f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
-        return f"{which}; {self.evidence}" if self.evidence else which
+        return f"{which}; {self.method}" if self.method else which
 
     @property
     def source(self) -> str:

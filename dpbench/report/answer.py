@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpbench.claims.verdicts import tally
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE
+from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
 from dpbench.model.verdict import Verdict
 from dpbench.report.text import listed
 
@@ -47,7 +47,7 @@ def _counts(verdicts: Sequence[Verdict]) -> str:
     if not tested:
         return f"None of its {counted.claims} claims was tested."
     parts = [_verb(count[REPRODUCED], "holds", "hold"), _verb(count[CONTRADICTED], "does not", "do not")]
-    parts += [_verb(count[INCONCLUSIVE], "is open", "are open")] if count[INCONCLUSIVE] else []
+    parts += [_verb(count[OPEN], "is open", "are open")] if count[OPEN] else []
     rest = f"; {count[UNTESTABLE]} more could not be tested" if count[UNTESTABLE] else ""
     return f"Of {_verb(tested, 'claim that was', 'claims that were')} tested, {listed(parts)}{rest}."
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dpbench.auditing.summary import shown_loss
-from dpbench.model.claim import BASES, CONTRADICTED, VERDICTS
+from dpbench.model.claim import BASES, CONTRADICTED, REPRODUCED, VERDICTS
 from dpbench.report.gather import Facts
 from dpbench.report.papers import COMPARED, title_of
 from dpbench.report.tables import Table
@@ -56,6 +56,7 @@ def environment() -> Environment:
     functions = (also, anchor, asset, border, plural, shown_loss, slug, states, title_of)
     jinja.globals |= {function.__name__: function for function in functions}
     jinja.globals |= {"BASES": BASES, "COMPARED": COMPARED, "CONTRADICTED": CONTRADICTED, "VERDICTS": VERDICTS}
+    jinja.globals["REPRODUCED"] = REPRODUCED
     return jinja
 
 

@@ -13,7 +13,7 @@ from dpbench.claims.cells import CellTrials
 from dpbench.claims.judge import Judge
 from dpbench.claims.verdicts import command, tally
 from dpbench.errors import UserError
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPRODUCED, UNTESTABLE, Region
+from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE, Region
 from dpbench.paths import CONF
 
 from support import runs, stores
@@ -59,7 +59,7 @@ def test_wrong_regions(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "spread", "verdict"),
-    [(0.5, 0.1, REPRODUCED), (2.0, 0.1, CONTRADICTED), (0.97, 0.5, INCONCLUSIVE), (1.03, 0.5, INCONCLUSIVE)],
+    [(0.5, 0.1, REPRODUCED), (2.0, 0.1, CONTRADICTED), (0.97, 0.5, OPEN), (1.03, 0.5, OPEN)],
 )
 def test_verdicts(ratio: float, spread: float, verdict: str) -> None:
     found = Stored(ratio_cells({"one": ratio}, spread)).verdict(claim(**RATIO))
@@ -143,13 +143,13 @@ def test_data_of_the_full_size_decide_at_a_smaller_scale() -> None:
 
     each = claim(scale="paper", each=("dataset",), **RATIO)
     part = judge(gowalla=0.5, netflix=0.5).verdict(each)
-    assert (part.verdict, len(part.groups)) == (INCONCLUSIVE, 1)
+    assert (part.verdict, len(part.groups)) == (OPEN, 1)
     assert part.reason == "reproduced where it could be tested; netflix: needs scale=paper"
     assert judge(gowalla=0.5, foursquare=0.5).verdict(each).verdict == REPRODUCED
     assert judge(gowalla=1.5, netflix=0.5).verdict(each).verdict == CONTRADICTED, "one is enough"
     some = claim(scale="paper", some=("dataset",), **RATIO)
     assert judge(gowalla=0.5, netflix=2).verdict(some).verdict == REPRODUCED, "one is enough"
-    assert judge(gowalla=1.5, netflix=0.5).verdict(some).verdict == INCONCLUSIVE
+    assert judge(gowalla=1.5, netflix=0.5).verdict(some).verdict == OPEN
     only = judge(netflix=0.5).verdict(each)
     assert (only.verdict, only.reason) == (UNTESTABLE, "needs scale=paper, was run at laptop")
     here = claim(scale="paper", where={"dataset": "gowalla"}, **RATIO)
@@ -161,7 +161,7 @@ def test_a_run_of_some_datasets_does_not_decide_about_all() -> None:
     whole = dict.fromkeys(("checkin", "document", "netflix", "trajectory"), 0.5)
     assert run_of_fig9(whole).verdict(every).verdict == REPRODUCED
     part = run_of_fig9({"document": 0.5, "netflix": 0.5}).verdict(every)
-    assert part.verdict == INCONCLUSIVE
+    assert part.verdict == OPEN
     assert part.reason == (
         "reproduced where it could be tested; dataset=checkin: not in this run; dataset=trajectory: not in this run"
     )
@@ -170,7 +170,7 @@ def test_a_run_of_some_datasets_does_not_decide_about_all() -> None:
     assert budgets.reason == "reproduced where it could be tested; epsilon=ln3: not in this run"
     some = claim(experiment="gs/fig9", where={"dataset": ["document", "checkin"]}, some=("dataset", "epsilon"), **RATIO)
     assert run_of_fig9({"document": 0.5}).verdict(some).verdict == REPRODUCED, "one is enough"
-    assert run_of_fig9({"document": 1.5}).verdict(some).verdict == INCONCLUSIVE
+    assert run_of_fig9({"document": 1.5}).verdict(some).verdict == OPEN
 
 
 def test_what_a_user_added_to_a_run_is_not_of_the_paper() -> None:
@@ -185,7 +185,7 @@ def test_a_group_without_its_numbers_is_said() -> None:
         c for c in ratio_cells({"one": 0.5, "two": 0.5}, 0.1) if c.labels != {"dataset": "two", "mechanism": "lpa"}
     ]
     found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
-    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert (found.verdict, len(found.groups)) == (OPEN, 1)
     assert found.reason == "reproduced where it could be tested; dataset=two: no trials of mechanism=lpa"
 
 
@@ -194,7 +194,7 @@ def test_cells_that_were_planned_and_have_no_trials_yet() -> None:
     cells = ratio_cells({"one": 0.5, "two": 0.5}, 0.1)
     cells[-1] = CellTrials("absent", cells[-1].labels, {})
     found = Stored(cells).verdict(claim(each=("dataset",), **RATIO))
-    assert (found.verdict, len(found.groups)) == (INCONCLUSIVE, 1)
+    assert (found.verdict, len(found.groups)) == (OPEN, 1)
     assert found.reason.endswith("dataset=two: planned, and no trial is stored yet")
     sizes = [
         cell({"mechanism": "sra", "mechanism.l": size}, mse=abs(size - 20) + np.linspace(1, 2, 6))
@@ -222,7 +222,7 @@ def test_a_run_with_other_parameters_decides_nothing() -> None:
     assert judge.verdict(claim(**RATIO)).verdict == CONTRADICTED
     judge.runs["x/fig"] = replace(judge.runs["x/fig"], altered=("lpa: bound = 5 instead of default",))
     found = judge.verdict(claim(**RATIO))
-    assert found.verdict == INCONCLUSIVE
+    assert found.verdict == OPEN
     assert found.reason == "contradicted by a run that is not as defined (lpa: bound = 5 instead of default)"
     assert judge.unfinished("x/fig"), "claims --run brings the whole back"
 
@@ -237,14 +237,14 @@ def test_what_generated_data_are_fitted_to_is_said() -> None:
 
 
 def test_a_claim_tells_what_decides_it() -> None:
-    assert claim(**RATIO).evidence == "x/fig"
-    assert claim(experiment="", measure="1 + 1", expect="= 2").evidence == "arithmetic, nothing measured"
-    assert claim(experiment="", untestable="lost").evidence == ""
+    assert claim(**RATIO).decided_by == "x/fig"
+    assert claim(experiment="", measure="1 + 1", expect="= 2").decided_by == "arithmetic, nothing measured"
+    assert claim(experiment="", untestable="lost").decided_by == ""
 
 
 def test_one_trial_decides_only_what_holds_no_noise() -> None:
     judge = Stored(ratio_cells({"one": 0.5}, 0.0, trials=1))
-    assert judge.verdict(claim(**RATIO)).verdict == INCONCLUSIVE
+    assert judge.verdict(claim(**RATIO)).verdict == OPEN
     assert judge.verdict(claim(exact=True, **RATIO)).verdict == REPRODUCED
 
 

@@ -84,7 +84,7 @@ def test_no_claim_hides_another_of_its_name() -> None:
 
 def test_every_erratum_of_the_papers_is_there() -> None:
     """And those that are arithmetic by nature are no more than these."""
-    errata = {c.id: c.evidence for c in CLAIMS if c.basis == "erratum"}
+    errata = {c.id: c.decided_by for c in CLAIMS if c.basis == "erratum"}
     assert set(errata) == {
         "gs/erratum-laplace-mean",
         "gs/erratum-formula-18",

@@ -20,7 +20,7 @@ from dpbench.claims.ledger import ledger
 from dpbench.data import Counts
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.model.claim import CONTRADICTED, INCONCLUSIVE, REPLAY, REPRODUCED, Claim
+from dpbench.model.claim import CONTRADICTED, OPEN, REPLAY, REPRODUCED, Claim
 from dpbench.model.verdict import Verdict
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -60,7 +60,7 @@ def verdict(claim: Claim, pairs: int | None = None) -> Verdict:
 def test_a_claim_of_ones_own(tmp_path: Path) -> None:
     found = verdict(load(tmp_path, GOOD))
     assert (found.verdict, found.measured, found.where, found.interval) == (REPRODUCED, "1", "replay on 20 pairs", "")
-    assert found.claim.evidence == REPLAY
+    assert found.claim.decided_by == REPLAY
     several = GOOD.replace("{bound: 3}", "[{bound: 3}, {}]")
     found = verdict(load(tmp_path, several))
     assert (found.verdict, found.measured) == (CONTRADICTED, "∞")
@@ -171,7 +171,7 @@ def test_what_cannot_be_replayed_decides_nothing(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(MECHANISMS.get("lpa"), "publish_columns", own)
     found = verdict(CLAIMS["gs/theorem-1"], 5)
-    assert found.verdict == INCONCLUSIVE
+    assert found.verdict == OPEN
     assert "another source of randomness" in found.reason
 
 
