@@ -17,7 +17,7 @@ from dpbench.model.world import DEFAULT
 
 def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     """What differs in `run` from `whole`, the same experiment at the same scale without the user's overrides."""
-    found: list[str] = []
+    differences: list[str] = []
     # Files that the definition does without where they are not here belong to it where they are given.
     optional = {name for name, _ in whole.left_out}
     for what, mine, own in (
@@ -25,14 +25,14 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         ("mechanisms", run.mechanisms, whole.mechanisms),
         ("tasks", run.tasks, whole.tasks),
     ):
-        found += _members(what, [v.name for v in mine if v.name not in optional], [v.name for v in own])
-        found += _parameters(mine, own)
+        differences += _members(what, [v.name for v in mine if v.name not in optional], [v.name for v in own])
+        differences += _parameters(mine, own)
     for name in dict.fromkeys(dataset.name for dataset in whole.datasets):
         worlds = [_worlds(listed, name) for listed in (run.datasets, whole.datasets)]
         if worlds[0] and worlds[0] != worlds[1]:
             chosen, defined = (_list(sorted(world or DEFAULT for world in listed)) for listed in worlds)
-            found.append(f"{name}: worlds {chosen} instead of {defined}")
-    found += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
+            differences.append(f"{name}: worlds {chosen} instead of {defined}")
+    differences += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
     seeds = _seeds(run)
     own_seeds = _seeds(whole) if whole.datasets else seeds
     for what, now, before in (
@@ -43,8 +43,8 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         ("noise", run.noise, whole.noise),
     ):
         if now != before:
-            found.append(f"{what}: {now} instead of {before}")
-    return tuple(found)
+            differences.append(f"{what}: {now} instead of {before}")
+    return tuple(differences)
 
 
 def _fewer(run: RunConfig, shown: RunConfig) -> str:
@@ -101,17 +101,17 @@ def _worlds(uses: Iterable[Dataset | Variant], name: str) -> set[str]:
 
 def _values(variants: Iterable[Dataset | Variant]) -> dict[str, list[Any]]:
     """The values of each parameter over the variants of one name, in order."""
-    found: dict[str, list[Any]] = {}
+    values_of: dict[str, list[Any]] = {}
     for variant in variants:
         if isinstance(variant, Dataset):
             given = {"source": variant.source, **variant.params}
         else:
             given = {"class": variant.cls, **variant.params}
         for key, value in given.items():
-            values = found.setdefault(key, [])
+            values = values_of.setdefault(key, [])
             if value not in values:
                 values.append(value)
-    return found
+    return values_of
 
 
 def _list(values: Iterable[Any]) -> str:

@@ -97,12 +97,12 @@ def execute_one(plan: Plan, progress: Progress | None = None) -> Result:
 def todo(plan: Plan, done: Callable[[str], set[int]]) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and how many of the wanted trials are finished. `done`: those of a setting's id."""
     work: list[Chunk] = []
-    found = 0
+    finished_before = 0
     for setting, wanted in _wanted(plan).values():
         finished = done(setting.id)
-        found += len(finished.intersection(wanted))
+        finished_before += len(finished.intersection(wanted))
         work += _chunks(setting, plan.run.seed, missing_trials(finished, wanted), plan.chunk(setting))
-    return work, found
+    return work, finished_before
 
 
 def missing_trials(done: set[int], trials: range) -> list[int]:
@@ -161,8 +161,8 @@ class _Execution:
 
     def _planned(self, plan: Plan) -> _Pending:
         """Add the chunks of a plan to those that are to be computed."""
-        chunks, found = todo(plan, self._known)
-        pending = _Pending(Result(plan, found), {id: trials for id, (_, trials) in _wanted(plan).items()})
+        chunks, finished_before = todo(plan, self._known)
+        pending = _Pending(Result(plan, finished_before), {id: trials for id, (_, trials) in _wanted(plan).items()})
         for setting, trials in pending.wanted.items():
             self.sharing.setdefault(setting, []).append(pending)
             for chunk in self.sent.get(setting, ()):
@@ -173,7 +173,7 @@ class _Execution:
             self.sent.setdefault(chunk.setting.id, []).append(chunk)
             pending.waiting.add(chunk.name)
         self.work += chunks
-        self.progress.advance(plan, found)
+        self.progress.advance(plan, finished_before)
         return pending
 
     def _known(self, setting: str) -> set[int]:

@@ -122,9 +122,9 @@ def crosses(figure: Figure) -> list[tuple[str, str]]:
 
 def stated_line(figure: Figure) -> list[str]:
     """The line of the caption that explains the crosses; empty if the figure has none."""
-    if not (found := crosses(figure)):
+    if not (stated := crosses(figure)):
         return []
-    return [f"× {PAPER} in its text, on its own data: {'; '.join(f'{claim}: {text}' for claim, text in found)}"]
+    return [f"× {PAPER} in its text, on its own data: {'; '.join(f'{claim}: {text}' for claim, text in stated)}"]
 
 
 def has_error_bars(figure: Figure) -> bool:
@@ -153,7 +153,7 @@ def told(figure: Figure) -> list[str]:
 def shows(figure: Figure, sign: str) -> bool:
     """Whether any text of a figure contains a sign, also in the cells of a table."""
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
-    texts += [cell.get_text() for found in figure.findobj(Table) for cell in cast(Table, found).get_celld().values()]
+    texts += [cell.get_text() for table in figure.findobj(Table) for cell in cast(Table, table).get_celld().values()]
     return any(sign in text.get_text() for text in texts)
 
 

@@ -42,12 +42,12 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 def metrics_shown(trials: pd.DataFrame, asked: Sequence[str]) -> list[tuple[str, str]]:
     """The tasks and metrics with panels: those requested, or the first ones of each task."""
-    found = []
+    pairs = []
     for task, rows in trials.groupby("task", sort=False):
         there = [name for name in metric_names(rows) if rows[METRIC + name].notna().any() and name not in PAIRS]
         mine = [name for name in asked if name in there or name == SECONDS] or there[:METRICS]
-        found += [(str(task), name) for name in mine]
-    return found
+        pairs += [(str(task), name) for name in mine]
+    return pairs
 
 
 def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
@@ -183,8 +183,8 @@ def _far(values: pd.Series) -> bool:
 
 
 def _spread(rows: pd.DataFrame, metric: str) -> np.ndarray | None:
-    found = rows.get(f"{metric}_se")
-    return None if found is None or found.isna().all() else found.fillna(0.0).to_numpy()
+    errors = rows.get(f"{metric}_se")
+    return None if errors is None or errors.isna().all() else errors.fillna(0.0).to_numpy()
 
 
 def _varying(table: pd.DataFrame, group: str) -> list[dict[str, Any]]:

@@ -44,8 +44,8 @@ def range_sum(at: At, size: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 
 def cover(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The nodes that make up each [lo, hi): the numbers of the ranges, ascending, and the places of their nodes."""
-    found = list(_chosen(lo, hi, size))
-    which, places = (np.concatenate([part[i] for part in found]) for i in range(2))
+    parts = list(_chosen(lo, hi, size))
+    which, places = (np.concatenate([part[i] for part in parts]) for i in range(2))
     order = np.argsort(which, kind="stable")
     return which[order], places[order]
 

@@ -45,8 +45,8 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
         spent = (math.log(delta) + math.log1p(less) - less * (log - math.log1p(less))) / less
         return (spent + epsilon) / (1 + less)
 
-    found = minimize_scalar(lambda log: -rho(log), bounds=(-20.0, 40.0), method="bounded", options={"xatol": 1e-10})
-    best = max(rho(float(found.x)), *(rho(log / 8) for log in range(-160, 321)))
+    optimum = minimize_scalar(lambda log: -rho(log), bounds=(-20.0, 40.0), method="bounded", options={"xatol": 1e-10})
+    best = max(rho(float(optimum.x)), *(rho(log / 8) for log in range(-160, 321)))
     return best * (1 - 1e-12)
 
 

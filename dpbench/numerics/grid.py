@@ -56,12 +56,12 @@ def nodes(
         # With this attribute varying fastest, siblings are adjacent on every level.
         order = np.lexsort((index, low, high))
         high, low, index, total = high[order], low[order], index[order], sums[order]
-        found, held = [], []
+        parts, held = [], []
         for start in starts[:-1]:
-            found.append((high * starts[-1] + start + index) * stride + low)
+            parts.append((high * starts[-1] + start + index) * stride + low)
             held.append(total)
             high, low, index, total = _halved(high, low, index, total)
-        places, sums = np.concatenate(found), np.concatenate(held)
+        places, sums = np.concatenate(parts), np.concatenate(held)
     order = np.argsort(places)
     return places[order], sums[order]
 

@@ -21,19 +21,19 @@ MOVES = 4
 def ascending(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The positions of finite values in ascending order, and the sorted values. Equal values keep their order.
 
-    >>> order, found = ascending(np.array([2.5, -1.0, 0.0, -1.0]))
-    >>> order.tolist(), found.tolist()
+    >>> order, sorted_values = ascending(np.array([2.5, -1.0, 0.0, -1.0]))
+    >>> order.tolist(), sorted_values.tolist()
     ([1, 3, 2, 0], [-1.0, -1.0, 0.0, 2.5])
     """
     position_bits = int(values.size).bit_length()
     keys = _sorted_keys(values, position_bits)
     keys &= np.uint64((1 << position_bits) - 1)
     order = keys.view(np.int64)
-    found = values[order]
-    if not _mend(order, found, MOVES * values.size):
+    sorted_values = values[order]
+    if not _mend(order, sorted_values, MOVES * values.size):
         order = np.argsort(values, kind="stable")
-        found = values[order]
-    return order, found
+        sorted_values = values[order]
+    return order, sorted_values
 
 
 @kernel()
@@ -66,17 +66,17 @@ def _sorted_keys(values, position_bits):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _mend(order, found, most):  # type: ignore[no-untyped-def]
+def _mend(order, sorted_values, most):  # type: ignore[no-untyped-def]
     """Put almost sorted values in order, and their positions with them. False if that takes more than `most` moves."""
     moves = 0
-    for i in range(1, found.size):
-        value = found[i]
-        if value < found[i - 1]:
+    for i in range(1, sorted_values.size):
+        value = sorted_values[i]
+        if value < sorted_values[i - 1]:
             position, k = order[i], i
-            while k > 0 and value < found[k - 1]:
-                found[k], order[k] = found[k - 1], order[k - 1]
+            while k > 0 and value < sorted_values[k - 1]:
+                sorted_values[k], order[k] = sorted_values[k - 1], order[k - 1]
                 k -= 1
-            found[k], order[k] = value, position
+            sorted_values[k], order[k] = value, position
             moves += i - k
             if moves > most:
                 return False

@@ -37,7 +37,7 @@ def _write(bits, starts, places, heights, seed):  # type: ignore[no-untyped-def]
 
 @kernel()
 def _read(bits, starts, places, seed):  # type: ignore[no-untyped-def]
-    found = np.empty(places.size)
+    heights = np.empty(places.size)
     for i in range(places.size):
         total, best, height, ties = 0, 0, 0, 1
         for level in range(starts.size - 1):
@@ -49,16 +49,16 @@ def _read(bits, starts, places, seed):  # type: ignore[no-untyped-def]
                 ties += 1
             elif total < best - LAG:
                 break
-        found[i] = height / ties
-    return found
+        heights[i] = height / ties
+    return heights
 
 
 @kernel()
 def _at(starts, places, levels, seed):  # type: ignore[no-untyped-def]
-    found = np.empty(places.size, dtype=np.int64)
+    bits = np.empty(places.size, dtype=np.int64)
     for i in range(places.size):
-        found[i] = _bit(places[i], levels[i], starts, seed)
-    return found
+        bits[i] = _bit(places[i], levels[i], starts, seed)
+    return bits
 
 
 def bits_at(starts: NDArray[np.int64], places: NDArray[Any], levels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ def hashes(ends, letters, eights, out):  # type: ignore[no-untyped-def]
     """A 64-bit number for each word: equal words have equal numbers, and different words nearly always different ones."""
     for i in range(out.size):
         at, left = np.int64(ends[i]), np.int64(ends[i + 1]) - np.int64(ends[i])
-        found = (np.uint64(left) + PRIME) * PRIME
+        mixed = (np.uint64(left) + PRIME) * PRIME
         while left > 0:
             if at < eights.size:
                 part = eights[at]
@@ -38,11 +38,11 @@ def hashes(ends, letters, eights, out):  # type: ignore[no-untyped-def]
                 size = left if left < 8 else 8
                 for k in range(size):
                     part |= np.uint64(letters[at + k]) << WORD - BYTE * np.uint64(size - k)
-            found = (found ^ part) * PRIME
-            found ^= found >> HALF
+            mixed = (mixed ^ part) * PRIME
+            mixed ^= mixed >> HALF
             at += 8
             left -= 8
-        out[i] = found
+        out[i] = mixed
 
 
 @kernel()

@@ -129,28 +129,28 @@ def _greedy_sample(
         while size >> magnitude:
             magnitude += 1
         below = guess[magnitude]
-        found = _list_below(items[start : start + size], ranks, below, rank, place)
-        if found < most:
+        listed = _list_below(items[start : start + size], ranks, below, rank, place)
+        if listed < most:
             guess[magnitude] = min(groups, below + below // 4 + 1)
             below = groups
-            found = _list_below(items[start : start + size], ranks, below, rank, place)
-        elif found > 2 * most:
+            listed = _list_below(items[start : start + size], ranks, below, rank, place)
+        elif listed > 2 * most:
             guess[magnitude] = below - below // 16
-        last = _last_rank(rank[:found], most, below)
-        _take_best(rank[:found], place, last, start, sample[at : at + most], rng)
+        last = _last_rank(rank[:listed], most, below)
+        _take_best(rank[:listed], place, last, start, sample[at : at + most], rng)
     return sample
 
 
 @kernel()
 def _list_below(items, ranks, below, rank, place):  # type: ignore[no-untyped-def]
     """List rank and position of the items with a rank below `below`. Branch-free, because mispredicted branches are slower."""
-    found = np.uint32(0)
+    listed = np.uint32(0)
     for i in range(items.size):
         this = np.int32(ranks[np.uint32(items[i])])
-        rank[found] = this
-        place[found] = i
-        found += np.uint32(this < below)
-    return np.int64(found)
+        rank[listed] = this
+        place[listed] = i
+        listed += np.uint32(this < below)
+    return np.int64(listed)
 
 
 @kernel()

@@ -91,10 +91,10 @@ def _blocks(
     first = np.concatenate([[0], np.cumsum([size + 1 for size in sizes])]).astype(np.int64)
     distances, running, largest = np.zeros(first[-1]), np.zeros(first[-1]), np.zeros(first[-1])
     for k, size in enumerate(sizes):
-        found = distances[first[k] : first[k] + size]
-        _distances(table, k, found)
-        np.cumsum(found, out=running[first[k] + 1 : first[k + 1]])
-        np.cumsum(np.sort(found)[::-1], out=largest[first[k] + 1 : first[k + 1]])
+        of_level = distances[first[k] : first[k] + size]
+        _distances(table, k, of_level)
+        np.cumsum(of_level, out=running[first[k] + 1 : first[k + 1]])
+        np.cumsum(np.sort(of_level)[::-1], out=largest[first[k] + 1 : first[k + 1]])
     return first, distances, running, largest
 
 
@@ -126,16 +126,16 @@ def rank_index(values: np.ndarray) -> tuple[np.ndarray, float, int, int]:
 
 
 @kernel()
-def _distances(table, k, found):  # type: ignore[no-untyped-def]
+def _distances(table, k, distances):  # type: ignore[no-untyped-def]
     """Σ|x - median| of each block of 2^k values."""
     d = table.shape[0] - 1
-    for i in range(found.size):
+    for i in range(distances.size):
         begin = i << k
         end = min(d, begin + (1 << k))
         middle = (begin + end) >> 1
         below, above = table[middle, 1] - table[begin, 1], table[end, 1] - table[middle, 1]
         odd = (end - middle) - (middle - begin)  # of an odd number, the median itself counts as 0
-        found[i] = max(0.0, above - below - odd * table[middle, 0])
+        distances[i] = max(0.0, above - below - odd * table[middle, 0])
 
 
 @kernel()

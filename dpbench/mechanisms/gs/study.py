@@ -44,19 +44,19 @@ class GSSizes(Grouped, name="gs_sizes"):
         at = _sizes.sizes(counts.size)
         real = _sizes.real_curve(counts, at, scale, noise.stream("real"))
         chosen = {name: int(curve.argmin()) + 1 for name, curve in estimated.items()}
-        found: dict[str, float] = {f"real_l1_at_{w}": l1 for w, l1 in _sizes.points(at, real).items()}
+        measured: dict[str, float] = {f"real_l1_at_{w}": l1 for w, l1 in _sizes.points(at, real).items()}
         every = np.arange(1, counts.size + 1)
         for name, curve in estimated.items():
-            found |= {f"{name}_l1_at_{w}": l1 for w, l1 in _sizes.points(every, curve).items()}
+            measured |= {f"{name}_l1_at_{w}": l1 for w, l1 in _sizes.points(every, curve).items()}
         # The lowest of many simulated errors is biased downwards, so the exact errors of the best candidates decide.
         likely = {int(w) for w in at[np.argsort(real)[:CANDIDATES]]} | set(chosen.values())
         exact = {w: _sizes.expected_l1(counts, w, scale) for w in sorted(likely)}
         best = min(exact, key=lambda w: exact[w])
-        found |= {"best_w": best, "best_l1": exact[best], "delta": delta}
+        measured |= {"best_w": best, "best_l1": exact[best], "delta": delta}
         for name, w in chosen.items():
-            found |= {f"{name}_w": w, f"{name}_excess": exact[w] / exact[best] - 1}
+            measured |= {f"{name}_w": w, f"{name}_excess": exact[w] / exact[best] - 1}
         release = self.smoothed(columns, order, chosen["printed"], epsilon, noise)
-        return replace(release, diagnostics={**release.diagnostics, **found})
+        return replace(release, diagnostics={**release.diagnostics, **measured})
 
 
 @dataclass(frozen=True, kw_only=True)

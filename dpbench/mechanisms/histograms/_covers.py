@@ -70,8 +70,8 @@ def cover_chances(costs: NDArray[np.float64], scales: NDArray[np.float64]) -> di
     at, weights = np.polynomial.legendre.leggauss(NODES)
     half = np.diff(points)[:, None] / 2
     x = points[:-1, None] + half * (1 + at)
-    found = {}
+    probability = {}
     for starts, rival in zip(known, rivals, strict=True):
         others = np.prod([other.above(x) for other in rivals if other is not rival], axis=0)
-        found[starts] = float((half * weights * rival.density(x) * others).sum())
-    return found
+        probability[starts] = float((half * weights * rival.density(x) * others).sum())
+    return probability

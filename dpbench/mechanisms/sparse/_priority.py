@@ -47,17 +47,17 @@ def zero_priorities(
     """
     lowest = max(1.0, math.ceil(theta))  # for τ up to this, every zero that passes has a priority of τ or more
     tau = _guess(alpha, lowest, zeros, values, others, s)
-    found = [np.empty(0, dtype=np.int64)]
+    layers = [np.empty(0, dtype=np.int64)]
     priority = [np.empty(0)]
     above, outside = math.inf, 0.0
     while True:
         inside = float(sample_probability(alpha, tau, theta))
-        k = upgraded(zeros - sum(map(len, found)), (inside - outside) / (1 - outside), rng)
+        k = upgraded(zeros - sum(map(len, layers)), (inside - outside) / (1 - outside), rng)
         layer, its = _layer(alpha, theta, tau, above, k, rng)
-        found.append(layer)
+        layers.append(layer)
         priority.append(its)
-        if tau <= lowest or np.count_nonzero(others >= tau) + sum(map(len, found)) > s:
-            return np.concatenate(found), np.concatenate(priority)
+        if tau <= lowest or np.count_nonzero(others >= tau) + sum(map(len, layers)) > s:
+            return np.concatenate(layers), np.concatenate(priority)
         above, outside, tau = tau, inside, max(lowest, tau / 2)
 
 

@@ -130,9 +130,9 @@ def scatter(
     for part in np.split(many, np.flatnonzero(np.diff(np.cumsum(sizes[many]) // block)) + 1):
         ends = np.cumsum(sizes[part])
         held = split(counts[part], ends - sizes[part], ends, rng.gamma(prior, size=int(sizes[part].sum())), rng)
-        found = np.flatnonzero(held)
+        filled = np.flatnonzero(held)
         shift = np.repeat(starts[part] - (ends - sizes[part]), sizes[part])
-        places, numbers = merge(places, numbers, found + shift[found], held[found])
+        places, numbers = merge(places, numbers, filled + shift[filled], held[filled])
     return places, numbers
 
 
