@@ -39,6 +39,8 @@ class CellTrials:
     """The data seed of each trial, if the data was generated with several seeds."""
     on_draws: Mapping[str, int] = field(default_factory=dict)
     """For a cell on several draws of the data: the number of trials on each draw, by the id of the setting."""
+    expected: frozenset[str] = frozenset()
+    """The metrics whose values are expected ones, given all but the last noise of a release."""
 
     @property
     def stored(self) -> Mapping[str, int]:
@@ -63,7 +65,7 @@ class CellTrials:
         largest = self._largest(about)
         if np.ptp(values) == 0:
             # Equal values do not prove certainty if only a few values are possible.
-            if certain or (about is not None and about.noiseless):
+            if certain or metric in self.expected or (about is not None and about.noiseless):
                 return laws.known(float(values[0]))
             if largest is not None:
                 return laws.of_steps(values, largest)
@@ -120,23 +122,29 @@ def _generator(name: str) -> np.random.Generator:
 
 
 def cells_of(frame: pd.DataFrame) -> list[CellTrials]:
-    """The cells of a frame of trials. Metrics have their plain names, parameters of a release `chosen.NAME` and so on."""
-    from dpbench.storage.frame import DATA_SEED, METRIC, SECONDS, SETTING, TRIAL, metric_names
+    """The cells of a frame of trials. Metrics have their plain names, parameters of a release `chosen.NAME` and so on.
+
+    The values of a metric are its expectations given all but the last noise, if every trial of the cell has them.
+    """
+    from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC, SECONDS, SETTING, TRIAL, metric_names
 
     released = [c for c in frame.columns if c.startswith(TOLD)]
     columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *released)}
     numeric = list(frame[list(columns)].select_dtypes("number").columns)
     apart = {*columns, SETTING, TRIAL, DATA_SEED}
-    labels = [c for c in frame.columns if c not in apart and not c.startswith(METRIC)]
+    labels = [c for c in frame.columns if c not in apart and not c.startswith((METRIC, EXPECTED))]
+    expected = {EXPECTED + name: name for name in metric_names(frame) if EXPECTED + name in frame}
     several = DATA_SEED in frame and frame[DATA_SEED].nunique() > 1
     cells = []
     for _, rows in frame.groupby(labels if several else SETTING, sort=False, dropna=False):
         first = rows.iloc[0]
         values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
+        known = [c for c in expected if rows[c].notna().all()]
+        values |= {expected[c]: rows[c].to_numpy(dtype=float) for c in known}
         values[SECONDS] = _warm(values[SECONDS])
         stored = {str(name): len(trials) for name, trials in rows.groupby(SETTING, sort=False)}
         given = {c: _plain(first[c]) for c in labels if _given(first[c])}
-        cell = CellTrials(next(iter(stored)), given, values)
+        cell = CellTrials(next(iter(stored)), given, values, expected=frozenset(expected[c] for c in known))
         if len(stored) > 1:
             cell = replace(cell, seeds=rows[DATA_SEED].to_numpy(), on_draws=stored)
         cells += [cell, *_parts(cell)]
@@ -155,7 +163,10 @@ def _parts(cell: CellTrials) -> Iterator[CellTrials]:
     for size in sizes:
         part = float(f"{size / sizes[-1] * float(cell.labels.get('task.upto', 1)):.3g}")
         values = {metric: cell.values[name] for name, (metric, _, end) in sized.items() if int(end) == size}
-        yield CellTrials(cell.id, {**cell.labels, PART: part}, values, cell.seeds, cell.on_draws)
+        known = frozenset(
+            metric for name, (metric, _, end) in sized.items() if int(end) == size and name in cell.expected
+        )
+        yield CellTrials(cell.id, {**cell.labels, PART: part}, values, cell.seeds, cell.on_draws, known)
 
 
 def _warm(seconds: np.ndarray) -> np.ndarray:

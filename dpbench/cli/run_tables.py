@@ -18,7 +18,7 @@ from dpbench.model.run import FLOAT, Run, Setting
 from dpbench.model.trial import Failure
 from dpbench.storage.commands import several_draws
 from dpbench.storage.failures import ranges
-from dpbench.storage.frame import METRIC, PAIRS, SECONDS
+from dpbench.storage.frame import EXPECTED, METRIC, PAIRS, SECONDS
 from dpbench.storage.numbers import MARK, plain, with_error
 from dpbench.storage.store import Store
 
@@ -57,7 +57,7 @@ def results(run: Run, failures: Mapping[str, Sequence[Failure]]) -> Table:
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
         values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in found))}
         values["draws"] = "" if setting.dataset.original else str(len(found))
-        values |= {name: _mean(found, name if name == SECONDS else METRIC + name) for name in metrics}
+        values |= {name: _mean(found, _column(found, name)) for name in metrics}
         values["failed"] = f"{len(failed)}: {failed[0].error}" if failed else ""
         table.add_row(*(escape(values[head]) for head in heads))
     if len(groups) > len(shown):
@@ -104,6 +104,13 @@ def _metrics(run: Run, store: Store) -> list[str]:
     names = [c.removeprefix(METRIC) for c in columns if c.startswith(METRIC)]
     asked = [m for m in run.metrics if m in (*names, SECONDS)]
     return asked or [name for name in names if name not in PAIRS][:2]
+
+
+def _column(draws: Sequence[Any], name: str) -> str:
+    """Where the table takes a metric from: its expectations, if every trial has them."""
+    expected = EXPECTED + name
+    known = all(expected in rows.column_names and not rows[expected].null_count for rows in draws)
+    return SECONDS if name == SECONDS else expected if known and draws else METRIC + name
 
 
 def _mean(draws: Sequence[Any], name: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.data.base import read_only
+from dpbench.data.last_step import LastStep
 from dpbench.data.stages import Stage
 
 PRIVATE = MappingProxyType({"private": True})
@@ -29,6 +30,9 @@ class Release:
     diagnostics: Mapping[str, Any] = field(default_factory=dict, repr=False, metadata=PRIVATE)
     """Needed by studies, must not be published: sample sizes, predicted errors, the best parameter. No noise
     protects them."""
+    last_step: LastStep | None = field(default=None, repr=False, metadata=PRIVATE)
+    """Not published: the release before its last noise, and the law of that noise; None if the expected error has no closed
+    form."""
 
     noise: str = "float"
     """How its noise was drawn: "float", for research, or "exact"."""

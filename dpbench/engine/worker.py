@@ -114,6 +114,9 @@ class Bench:
         for name, value in scores.items():
             # Text in the scores, such as titles of items, is not a metric.
             row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": _real(value)}
+        if hasattr(self.task, "expected"):  # a user's own class may lack it
+            expected = self.task.expected(self.data, release)
+            row |= {f"expected.{name}": _real(value) for name, value in expected.items()}
         row |= _plain_values("chosen", getattr(release, "chosen", None))
         row |= _plain_values("diagnostic", getattr(release, "diagnostics", None))
         for name, value in row.items():

@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpbench.figures import style
 from dpbench.figures.shapes import ordered
-from dpbench.storage.frame import DATA_SEED, METRIC, PAIRS, SECONDS, SETTING, metric_names, moments, summarise
+from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC, PAIRS, SECONDS, SETTING, metric_names, moments, summarise
 
 EPSILON = "epsilon"
 LEAST_VALUES = 3  # least number of values of a parameter that becomes an axis
@@ -33,7 +33,9 @@ CATEGORIES = 6  # up to this many epsilons stand at equal distances, so that ln 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     """One row per setting: its labels, and mean, standard error and 95th percentile of every metric."""
     apart = {SETTING, DATA_SEED, "trial", SECONDS}
-    labels = [c for c in trials.columns if c not in apart and not c.startswith((METRIC, "chosen.", "diagnostic."))]
+    labels = [
+        c for c in trials.columns if c not in apart and not c.startswith((METRIC, EXPECTED, "chosen.", "diagnostic."))
+    ]
     table = summarise(trials, labels)
     mean, error = moments(trials, labels, [SECONDS])
     table[SECONDS], table[f"{SECONDS}_se"] = mean[SECONDS].to_numpy(), error[SECONDS].to_numpy()

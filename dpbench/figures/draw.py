@@ -98,6 +98,7 @@ def draw(run: Run) -> Drawing:
             drawing = _usual(run, trials) if module is None else _scripted(module, trials, run)
             for figure in drawing.figures.values():
                 told = [*notes(run, marked=not drawing.more), *beside]
+                told += captions.expected_line(frame.expected_names(trials), drawing.numbers.columns)
                 captions.note(figure, [*told, *_explained(module, figure, len(run.data_seeds))])
                 if run.scale != captions.PAPER_SIZE:
                     captions.mark(figure, f"{run.scale}, {_trials(run.repetitions)}")
@@ -128,6 +129,7 @@ def draw_record(record: Record) -> Drawing:
             drawing = _shown(module, numbers, record.trials * record.settings)
             for figure in drawing.figures.values():
                 lines = [*record_notes(record, marked=not drawing.more), *recorded(numbers)]
+                lines += captions.expected_line(record.expected, numbers.columns)
                 captions.note(figure, [*lines, *_explained(module, figure, len(record.data_seeds))])
                 captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
     except Exception as error:  # the script may have changed since

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dpbench.figures import shapes, style
-from dpbench.storage.frame import DATA_SEED, moments, summarise
+from dpbench.storage.frame import DATA_SEED, estimates, moments, summarise
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
 
@@ -18,6 +18,7 @@ ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relati
 def by_size(trials: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Tidy rows: `keys`, size of the query in `cells`, and each error with its standard error over trials."""
     parts = []
+    trials = estimates(trials)
     for metric in ERRORS:
         columns = {c: int(c.partition("/")[2]) for c in trials.columns if c.startswith(f"metric.{metric}/")}
         apart = [*keys, *({DATA_SEED} & {*trials.columns})]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpbench.model.metric import Metric
-from dpbench.storage.frame import CHOSEN, DIAGNOSTIC
+from dpbench.storage.frame import CHOSEN, DIAGNOSTIC, EXPECTED
 
 SAME, CHANGED, BETTER, WORSE, NEW, GONE = "same", "changed", "better", "worse", "new", "gone"
 ORDER = (WORSE, GONE, BETTER, CHANGED, NEW, SAME)
@@ -24,8 +24,11 @@ MetricLookup = Callable[[str, str], Metric | None]
 
 
 def metric_of(metrics_of: MetricLookup, task: str, column: str) -> Metric:
-    """The metric of a column. Chosen parameters and diagnostics are not metrics, whatever name families a task declares."""
-    return UNKNOWN if column.startswith((CHOSEN, DIAGNOSTIC)) else metrics_of(task, column) or UNKNOWN
+    """The metric of a column, also of its expectation. Chosen parameters and diagnostics are not metrics, whatever name families
+    a task declares."""
+    if column.startswith((CHOSEN, DIAGNOSTIC)):
+        return UNKNOWN
+    return metrics_of(task, column.removeprefix(EXPECTED)) or UNKNOWN
 
 
 def metrics_of_tasks() -> MetricLookup:

@@ -14,7 +14,18 @@ import numpy as np
 
 from dpbench.gate.baselines import FIGURE_DIGITS, CellNumbers, ExperimentNumbers, FigureNumbers
 from dpbench.model.run import Run
-from dpbench.storage.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, METRIC, PAIRS, SECONDS, SETTING, TRIAL, joined
+from dpbench.storage.frame import (
+    CHOSEN,
+    DATA_SEED,
+    DIAGNOSTIC,
+    EXPECTED,
+    METRIC,
+    PAIRS,
+    SECONDS,
+    SETTING,
+    TRIAL,
+    joined,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +85,7 @@ def _table(cell: CellNumbers) -> pa.Table:
 
 
 def _stored(name: str) -> str:
-    return name if name.startswith((CHOSEN, DIAGNOSTIC)) else METRIC + name
+    return name if name.startswith((EXPECTED, CHOSEN, DIAGNOSTIC)) else METRIC + name
 
 
 def _as_text(frame: pd.DataFrame) -> FigureNumbers:

@@ -19,7 +19,7 @@ from dpbench.engine.progress import Progress
 from dpbench.gate.baselines import FIGURE, CellNumbers, ExperimentNumbers
 from dpbench.gate.figure import CannotMake, figure_numbers
 from dpbench.identity import canonical, digest
-from dpbench.storage.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, METRIC, PAIRS, SECONDS
+from dpbench.storage.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, EXPECTED, METRIC, PAIRS, SECONDS
 from dpbench.storage.store import Store
 
 SCALE = "smoke"
@@ -96,7 +96,7 @@ def _columns(table: pa.Table) -> tuple[dict[str, list[float]], dict[str, list[st
     values: dict[str, list[float]] = {}
     words: dict[str, list[str]] = {}
     for column in table.column_names:
-        if not column.startswith((METRIC, CHOSEN, DIAGNOSTIC)) or is_time(column):
+        if not column.startswith((METRIC, EXPECTED, CHOSEN, DIAGNOSTIC)) or is_time(column):
             continue
         name, cells = column.removeprefix(METRIC), table[column].to_pylist()
         if name in PAIRS:

@@ -33,7 +33,7 @@ from dpbench.gate.same_seed import columns, holm
 from dpbench.model.metric import Metric
 from dpbench.numerics.arrays import Floats
 from dpbench.numerics.welch import ROUNDING
-from dpbench.storage.frame import CHOSEN, DIAGNOSTIC
+from dpbench.storage.frame import CHOSEN, DIAGNOSTIC, EXPECTED
 
 ALPHA = 0.01
 """Bound of the probability that a comparison of unchanged code with fresh seeds reports any move. The p-values are upper
@@ -97,7 +97,7 @@ def compare_new_seed(comparison: UtilityComparison, cells: Iterable[CellPair], m
 
 
 def _fixed(cells: list[CellPair]) -> set[tuple[str, ...]]:
-    """The columns of `chosen` and `diagnostic` that do not depend on noise: equal in all trials of every cell.
+    """The columns of `expected`, `chosen` and `diagnostic` that do not depend on noise: equal in all trials of every cell.
 
     A column that depends on noise varies in some cell. Integers may be equal by chance, so it takes several cells to tell;
     for other numbers one cell is enough.
@@ -106,7 +106,7 @@ def _fixed(cells: list[CellPair]) -> set[tuple[str, ...]]:
     for _, _, a, b in cells:
         mechanism_and_task = str(a.labels.get("mechanism", "")), str(a.labels.get("task", ""))
         for name in (*a.values, *a.words):
-            if not name.startswith((CHOSEN, DIAGNOSTIC)):
+            if not name.startswith((EXPECTED, CHOSEN, DIAGNOSTIC)):
                 continue
             pair = [cell.values.get(name) or cell.words.get(name) or [] for cell in (a, b)]
             if all(pair):
@@ -136,7 +136,7 @@ def _prepared(entry: ColumnResult, key: str, declared: Metric, x: Floats, y: Flo
     if min(x.size, y.size) < 2 or not np.isfinite([*x, *y]).all():
         return []  # one trial with another seed says nothing
     tested = [TestedColumn(entry, key, declared, x, y, location(x, y), "mean")]
-    if not entry.metric.startswith((CHOSEN, DIAGNOSTIC)):
+    if not entry.metric.startswith((EXPECTED, CHOSEN, DIAGNOSTIC)):
         tested.append(TestedColumn(entry, key, declared, x, y, dispersion(x, y), "spread"))
     return tested
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Data, Release
+from dpbench.data.last_step import LastStep, NoisyCounts
 from dpbench.errors import UserError, positive, without_numbers
 from dpbench.privacy import INEXACT, Noise
 from dpbench.registry import Registry
@@ -118,7 +119,8 @@ class Mechanism:
                 )
             release = release.publishable()
         if noise == "exact" and isinstance(release, Release):
-            release = replace(release, noise=noise, randomness=steps.randomness)
+            # The laws of last steps are those of float noise.
+            release = replace(release, noise=noise, randomness=steps.randomness, last_step=None)
         return release
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Release:
@@ -198,6 +200,7 @@ class ColumnMechanism(Mechanism):
             chosen={**one.chosen, **_of_edges(other.chosen)},
             diagnostics={**one.diagnostics, **_of_edges(other.diagnostics)},
             stages=one.stages,
+            last_step=_with_edges(one.last_step, other.last_step),
         )
 
     def publish_columns(self, columns: Any, epsilon: float, noise: Noise) -> Counts:
@@ -216,6 +219,10 @@ class ColumnMechanism(Mechanism):
 def item_budget(data: Any, epsilon: float) -> float:
     """The part of epsilon that the item counts get: half of it if there are edge counts, otherwise all."""
     return epsilon if data.edge_columns() is None else epsilon / 2
+
+
+def _with_edges(items: LastStep | None, edges: LastStep | None) -> LastStep | None:
+    return replace(items, edges=edges) if isinstance(items, NoisyCounts) else None
 
 
 def _of_edges(values: Mapping[str, Any]) -> dict[str, Any]:

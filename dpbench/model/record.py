@@ -76,6 +76,8 @@ class Record:
     """The mechanisms that are not private as run, each with the reason."""
     epsilons: tuple[float, ...] = ()
     """The budgets of its settings."""
+    expected: tuple[str, ...] = ()
+    """The metrics of which its numbers are expectations given all but the last noise, where these have a closed form."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was run (UTC)."""

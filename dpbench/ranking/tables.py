@@ -17,7 +17,7 @@ from dpbench.ranking.entitled import entitled
 from dpbench.ranking.pairwise import Measure
 from dpbench.ranking.standings import SETTING, Standing, contests, regrets, standings
 from dpbench.ranking.tails import least_detected
-from dpbench.storage.frame import DATA_SEEDS, summarise
+from dpbench.storage.frame import DATA_SEEDS, sampled, summarise
 from dpbench.storage.numbers import plain
 
 SPLIT = "share_"
@@ -63,7 +63,8 @@ def numbers(
     frame = boarded(trials, entrants)
     allowed = entitled(frame, entrants, run, next(iter(measures.values())).metric)
     neighbours = dict(zip(entrants["who"], entrants["neighbours"], strict=True))
-    table = summarise(frame, ["board", *by, "who", "mechanism"])
+    # Boards compare sampled errors, trial by trial, so their means are those of sampled errors, too.
+    table = summarise(sampled(frame), ["board", *by, "who", "mechanism"])
     parts = []
     for board in present(frame["board"]):
         own = table[table["board"] == str(board)]

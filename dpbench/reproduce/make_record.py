@@ -19,7 +19,7 @@ from dpbench.model.run import Run
 from dpbench.paths import RECORD
 from dpbench.reproduce.costs import disk_of
 from dpbench.sources.cache import folder
-from dpbench.storage.frame import SECONDS, SETTING, TRIAL
+from dpbench.storage.frame import SECONDS, SETTING, TRIAL, expected_names
 
 POINTS = 500
 """Most points of one curve."""
@@ -57,6 +57,7 @@ def take(run: Run, numbers: pd.DataFrame, *, seconds: float | None, memory: int 
         origins=tuple(run.origins()),
         not_private=run.caveats,
         epsilons=tuple(sorted({setting.epsilon for setting in run.settings})),
+        expected=tuple(expected_names(trials)),
         environment=run.environment,
         written=run.written,
         costs=Costs(seconds, computing, memory, disk_of(run, sorted(data))),

@@ -13,6 +13,9 @@ import pyarrow as pa
 
 from dpbench.model.trial import TrialRow, TrialValue
 
+NUMERIC = ("metric.", "expected.")
+"""What the names of columns begin with that hold numbers only."""
+
 
 def table(rows: Sequence[TrialRow]) -> pa.Table:
     """Every number except the trial is a double, so that files of one setting fit together."""
@@ -32,7 +35,7 @@ def are_plain(schema: pa.Schema) -> bool:
     if len(kinds) < len(schema) or kinds.pop("trial", None) != pa.int64():
         return False
     words = [name for name, kind in kinds.items() if kind != pa.float64()]
-    return all(kinds[name] == pa.string() and name != "seconds" and not name.startswith("metric.") for name in words)
+    return all(kinds[name] == pa.string() and name != "seconds" and not name.startswith(NUMERIC) for name in words)
 
 
 def as_words(given: pa.Table, names: Iterable[str]) -> pa.Table:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-METRIC, CHOSEN, DIAGNOSTIC = "metric.", "chosen.", "diagnostic."
+METRIC, EXPECTED, CHOSEN, DIAGNOSTIC = "metric.", "expected.", "chosen.", "diagnostic."
 SETTING, TRIAL, SECONDS = "setting", "trial", "seconds"
 DATA_SEED, DATA_SEEDS = "data_seed", "data_seeds"
 PAIRS = {"pair_variance": "variance", "pair_bias2": "bias2"}
@@ -89,6 +89,29 @@ def metric_names(frame: pd.DataFrame) -> list[str]:
     return [name for name in names if name not in PAIRS]
 
 
+def estimates(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same trials with the expectation of a metric in place of its sampled value, in settings all of whose trials have
+    it: its mean is the same, and its spread smaller."""
+    names = [name for name in metric_names(frame) if EXPECTED + name in frame]
+    if not names:
+        return frame
+    known = frame[[EXPECTED + name for name in names]].notna().groupby(frame[SETTING]).transform("all")
+    return frame.assign(
+        **{METRIC + name: frame[METRIC + name].where(~known[EXPECTED + name], frame[EXPECTED + name]) for name in names}
+    )
+
+
+def sampled(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same trials without expectations."""
+    return frame.drop(columns=[column for column in frame.columns if column.startswith(EXPECTED)])
+
+
+def expected_names(frame: pd.DataFrame) -> list[str]:
+    """The metrics of which some setting has the expectation."""
+    names = [c.removeprefix(EXPECTED) for c in frame.columns if c.startswith(EXPECTED)]
+    return [name for name in names if frame[EXPECTED + name].notna().any()]
+
+
 def moments(frame: pd.DataFrame, by: list[str], columns: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The means of some columns in each group, and the standard errors of these means.
 
@@ -117,10 +140,11 @@ def _draws(frame: pd.DataFrame, by: list[str]) -> pd.Series:
 def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Mean, standard error and 95th percentile of every metric over trials, and bias separate from variance.
 
-    Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`. If the task gives errors, `variance` and `bias2`
-    (the means over complete pairs of trials, unbiased, so that `bias2` may come out below zero) with `_se`, and `bias`, the
-    root of `bias2`. If a group holds several draws of the data, there is also `data_seeds`, their number; see `moments` for
-    what means and standard errors are then. The percentile is that of all trials.
+    Columns: `by`, `trials`, and for a metric m: `m`, `m_se`, `m_p95`. Means and standard errors are those of the
+    expectations, where trials have them (`estimates`); the percentile is that of the sampled values.
+    If the task gives errors, `variance` and `bias2` (the means over complete pairs of trials, unbiased, so that `bias2` may
+    come out below zero) with `_se`, and `bias`, the root of `bias2`. If a group holds several draws of the data, there is also
+    `data_seeds`, their number; see `moments` for what means and standard errors are then.
     """
     import pandas as pd
 
@@ -131,7 +155,7 @@ def summarise(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         columns.append(draws.rename(DATA_SEEDS))
     stored = [METRIC + name for name in metrics]
     pairs = {METRIC + pair: name for pair, name in PAIRS.items() if METRIC + pair in frame}
-    (mean, error), high = moments(frame, by, [*stored, *pairs]), groups[stored].quantile(0.95)
+    (mean, error), high = moments(estimates(frame), by, [*stored, *pairs]), groups[stored].quantile(0.95)
     for name in metrics:
         at = METRIC + name
         columns += [mean[at].rename(name), error[at].rename(f"{name}_se"), high[at].rename(f"{name}_p95")]

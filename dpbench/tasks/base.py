@@ -90,6 +90,10 @@ class Task:
         """The metrics of one release. `rng` is separate from the mechanism's. Text is stored as diagnostics."""
         raise NotImplementedError
 
+    def expected(self, data: Any, release: Any) -> dict[str, float]:
+        """The expectation of metrics given all but the last noise of the release, where it has a closed form."""
+        return {}
+
     def errors(self, data: Any, release: Any) -> NDArray[np.float64] | None:
         """The error of each published number, for the split into bias and variance across trials; None: no such split."""
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from dpbench.data import Counts, Incidence, Records, Release, TopK
 from dpbench.errors import positive
 from dpbench.model.metric import Metric
+from dpbench.tasks._expected import expected_errors, known, last_step_of
 from dpbench.tasks._split import SHARES, count_shares
 from dpbench.tasks.base import Task, once
 
@@ -60,6 +61,15 @@ class ColumnCounts(Task, name="column_counts"):
             "signed": float(error.mean()),
             **count_shares(data.counts, error, release),
         }
+
+    def expected(self, data: Incidence | Records, release: Counts) -> dict[str, float]:
+        errors = expected_errors(data, last_step_of(release), data.counts, self._inverse_counts(data), self.sanity)
+        if errors is None:
+            return {}
+        d = data.columns
+        return known(
+            {"mae": errors.absolute / d, "mre": errors.weighted / d, "mse": errors.squared / d, "l1": errors.absolute}
+        )
 
     def errors(self, data: Incidence | Records, release: Counts) -> np.ndarray:
         return published(release, data.columns) - data.counts

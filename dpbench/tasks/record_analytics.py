@@ -12,6 +12,7 @@ from dpbench.errors import UserError, positive
 from dpbench.model.metric import Metric
 from dpbench.numerics.sample_error import optimal_l
 from dpbench.tasks._comparison import distribution, kl_divergence, precision_at, top_thresholds
+from dpbench.tasks._expected import expected_errors, last_step_of
 from dpbench.tasks._split import SHARES, count_shares
 from dpbench.tasks.base import Task, once
 
@@ -74,6 +75,16 @@ class RecordAnalytics(Task, name="record_analytics"):
             scores["edge_optimal_l"] = _equation_22(data, data.edges, sample.epsilon_2)
         scores["reduction"] = sample.records / max(1, records)
         return scores | count_shares(data.counts, once(self.errors, data, release), release)
+
+    def expected(self, data: Records | Incidence, release: Counts) -> dict[str, float]:
+        last = last_step_of(release)
+        queries = {"mse": (last, data.counts)}
+        if isinstance(data, Records):
+            queries["edge_mse"] = (getattr(last, "edges", None), data.edges.reshape(-1))
+        found = {
+            name: (expected_errors(data, step, truth, key=name), truth.size) for name, (step, truth) in queries.items()
+        }
+        return {name: errors.squared / size for name, (errors, size) in found.items() if errors is not None}
 
     def errors(self, data: Records | Incidence, release: Counts) -> np.ndarray:
         return release.counts - data.counts

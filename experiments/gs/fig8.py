@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 from dpbench.figures.ticks import plain_numbers
+from dpbench.storage.frame import estimates
 
 CURVES = {"real": "Real", "printed": "Estimated, as printed", "mean_row": "Estimated by the mean row"}
 LINES = {"real": "-", "printed": "--", "mean_row": "-."}
@@ -25,6 +26,7 @@ CAPTION = (
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     """One row per dataset, curve and w: the mean L1, its standard error, and what the dataset's choices of w cost."""
+    trials = estimates(trials)
     study = trials[trials["mechanism"] == "gs_sizes"]
     parts = [_curve(study, curve) for curve in CURVES]
     fixed = trials[(trials["mechanism"] == "gs") & (trials["mechanism.w"] != "auto")]

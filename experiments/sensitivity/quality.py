@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 from dpbench.figures.ticks import plain_numbers, plain_ticks
-from dpbench.storage.frame import moments
+from dpbench.storage.frame import estimates, moments
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     columns = {"metric.mae": "mae", "diagnostic.predicted_mae": "expected_mae"}
-    mean, error = moments(trials, ["dataset", "mechanism.theta"], list(columns))
+    mean, error = moments(estimates(trials), ["dataset", "mechanism.theta"], list(columns))
     table = mean.rename(columns=columns).assign(mae_se=error["metric.mae"])
     table = table.reset_index().rename(columns={"mechanism.theta": "theta"})
     best, liked = (

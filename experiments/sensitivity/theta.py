@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import style
 from dpbench.figures.ticks import plain_numbers, plain_ticks
+from dpbench.storage.frame import estimates
 
 MECHANISMS = ("dpsense", "dpsense_s")
 CAPTION = (
@@ -17,12 +18,13 @@ CAPTION = (
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    groups = trials.groupby(["dataset", "mechanism", "mechanism.share", "epsilon"], sort=False)
+    by = ["dataset", "mechanism", "mechanism.share", "epsilon"]
+    groups = trials.groupby(by, sort=False)
     theta = groups["chosen.theta"]
     table = pd.DataFrame({"theta": theta.median(), "theta_p5": theta.quantile(0.05), "theta_p95": theta.quantile(0.95)})
     table["best_theta"] = groups["diagnostic.best_theta"].median()
     table["alpha"] = groups["chosen.alpha"].median()
-    table["mae"] = groups["metric.mae"].mean()
+    table["mae"] = estimates(trials).groupby(by, sort=False)["metric.mae"].mean()
     return table.reset_index().rename(columns={"mechanism.share": "share"})
 
 

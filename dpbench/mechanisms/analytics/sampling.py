@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Incidence, Records, Sample
+from dpbench.data.last_step import after, laplace_law
 from dpbench.data.stages import Stage, known
 from dpbench.errors import UserError, positive
 from dpbench.mechanisms.analytics import _samples as samples
@@ -97,12 +98,14 @@ class HPAPopularity(Mechanism, name="hpa_popularity"):
     def publish(self, data: Records | Incidence, epsilon: float, noise: Noise) -> Counts:
         d, epsilon_0 = self.records_taken(data), Budget(epsilon).take(self.popularity_share)
         counts, q1, sample_size = self.popularity(data, d, epsilon_0, noise)
+        scale, stages = self.popularity_scale(d, epsilon_0), _stages(data.item_columns(), d, q1)
         return Counts(
             counts=counts,
-            chosen={"scale": self.popularity_scale(d, epsilon_0), **self._given_d(d)},
+            chosen={"scale": scale, **self._given_d(d)},
             diagnostics={"sample": sample_size, **self._observed_d(d)},
             sample=Sample(records=sample_size),
-            stages=_stages(data.item_columns(), d, q1),
+            stages=stages,
+            last_step=after(laplace_law(scale), stages[-1]),
         )
 
     def popularity(self, data: Any, d: int, epsilon_0: float, noise: Noise) -> tuple[np.ndarray, np.ndarray, int]:
@@ -216,17 +219,21 @@ def _publish_sample(
     if edges is None:
         scale = most / budgets.alone
         q1 = samples.item_counts(items.indices, sample, items.columns)
+        stages = _stages(items, most, q1)
         return Counts(
             counts=noise.laplace(q1, scale=scale, step="items"),
             chosen={"scale": scale},
             diagnostics={"sample": sample.size},
             sample=Sample(records=sample.size),
-            stages=_stages(items, most, q1),
+            stages=stages,
+            last_step=after(laplace_law(scale), stages[-1]),
         )
     epsilon_1, epsilon_2 = budgets.epsilon_1, budgets.epsilon_2
     records = edges.records
     q2 = samples.edge_counts(records.items, records.contexts, sample, records.n_items, records.n_contexts)
     q1 = q2.sum(axis=1)
+    stages = _stages(items, most, q1)
+    of_edges = after(laplace_law(most / epsilon_2), known("sampling", q2))
     return Counts(
         counts=noise.laplace(q1, scale=most / epsilon_1, step="items"),
         edges=noise.laplace(q2, scale=most / epsilon_2, step="edges"),
@@ -234,7 +241,8 @@ def _publish_sample(
         diagnostics={"sample": sample.size},
         # The sample's distribution over the contexts is needed for Figures 10 and 11 only.
         sample=Sample(records=sample.size, contexts=q2.sum(axis=0), epsilon_1=epsilon_1, epsilon_2=epsilon_2),
-        stages=_stages(items, most, q1),
+        stages=stages,
+        last_step=after(laplace_law(most / epsilon_1), stages[-1], of_edges),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.last_step import after, laplace_law, normal_law
 from dpbench.data.stages import known
 from dpbench.mechanisms.baselines.base import GaussianNoise
 from dpbench.mechanisms.baselines.clipping import PARTS, Clipped
@@ -53,12 +54,13 @@ class ClippedLaplace(Clipped, name="clipped_laplace"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         m = self.choose(columns, epsilon, noise)
         clipped, scale = self.clipped(columns, m, noise.form), m / self.split(epsilon)[1]
-        counts = noise.laplace(clipped, scale=scale, parts=PARTS)
+        counts, bounded = noise.laplace(clipped, scale=scale, parts=PARTS), known("bounding", clipped)
         return Counts(
             counts=counts,
             chosen={"m": m, "scale": scale},
             diagnostics=self.told(columns, m, clipped),
-            stages=(known("bounding", clipped),),
+            stages=(bounded,),
+            last_step=after(laplace_law(scale), bounded),
         )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
@@ -115,12 +117,13 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         m = self.choose(columns, epsilon, noise)
         clipped, sigma = self.clipped(columns, m), self.sigma(columns, m, epsilon)
-        counts = noise.gaussian(clipped, sigma=sigma)
+        counts, bounded = noise.gaussian(clipped, sigma=sigma), known("bounding", clipped)
         return Counts(
             counts=counts,
             chosen={"m": m, "sigma": sigma},
             diagnostics=self.told(columns, m, clipped),
-            stages=(known("bounding", clipped),),
+            stages=(bounded,),
+            last_step=after(normal_law(sigma), bounded),
         )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:

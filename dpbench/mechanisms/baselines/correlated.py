@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.last_step import NoiseLaw, after, normal_law
 from dpbench.mechanisms.base import ColumnMechanism
 from dpbench.mechanisms.baselines.base import GaussianNoise
 from dpbench.privacy import Noise
@@ -39,7 +40,11 @@ class KNormCounts(ColumnMechanism, name="knorm_counts"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         # j uniform in 0..d counts move up by A U_i, A ~ Gamma(j+1)/ε; the others down by B U_i, B ~ Gamma(d-j+1)/ε.
-        return Counts(counts=noise.ball(columns.counts, norm="counts", epsilon=epsilon), stages=())
+        d = columns.columns
+        law = NoiseLaw((d + 2) * (d + 3) / (6 * epsilon**2), (d + 2) / (3 * epsilon))
+        return Counts(
+            counts=noise.ball(columns.counts, norm="counts", epsilon=epsilon), stages=(), last_step=after(law)
+        )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over j of [j (j+1) + (d-j) (d-j+1)] / 2dε."""
@@ -92,7 +97,8 @@ class GaussianCorrelated(GaussianNoise, name="gaussian_correlated"):
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         own, shared = self.deviations(columns, epsilon)
         counts = noise.gaussian(columns.counts, sigma=own, shared=shared)
-        return Counts(counts=counts, chosen={"sigma": own, "shared": shared}, stages=())
+        law = normal_law(math.hypot(own, shared))
+        return Counts(counts=counts, chosen={"sigma": own, "shared": shared}, stages=(), last_step=after(law))
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """√(2/π) times the standard deviation of a count, which is σ L/√d."""

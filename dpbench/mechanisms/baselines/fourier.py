@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.last_step import NoiseLaw, after, laplace_law
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, item_budget
@@ -97,7 +98,19 @@ class FPA(Bounded, name="fpa"):
         # The dropped part shows how much of an error is not noise. It is exact, so it is a diagnostic.
         dropped = float(self._dropped(columns)[rho - 1])
         kept = Stage("dropping", partial(inverse, _spectrum(columns)[:rho], d))
-        return Counts(counts=t, chosen={"rho": rho, "scale": scale}, diagnostics={"dropped": dropped}, stages=(kept,))
+        # One coefficient adds the same Laplace noise to every value; of a sum of several only the variance has a closed form.
+        law = laplace_law(scale / d) if rho == 1 else NoiseLaw(self._deviation(columns, rho, epsilon) ** 2)
+        return Counts(
+            counts=t,
+            chosen={"rho": rho, "scale": scale},
+            diagnostics={"dropped": dropped},
+            stages=(kept,),
+            last_step=after(law, kept),
+        )
+
+    def _deviation(self, columns: ColumnData, rho: int, epsilon: float) -> float:
+        """The standard deviation of the noise of every published value."""
+        return noise_deviation(rho, columns.columns, self.l2_sensitivity(columns), epsilon)
 
     def expected_mse(self, data: Any, epsilon: float) -> float:
         """Expected mean squared error, exact: the energy of the dropped coefficients and the variance of the noise. For
@@ -128,13 +141,12 @@ class FPA(Bounded, name="fpa"):
 
     def _least_mae(self, columns: ColumnData, epsilon: float) -> int:
         """The ρ with the least expected absolute error, from dropped coefficients and noise together."""
-        d, l2 = columns.columns, self.l2_sensitivity(columns)
         best, chosen = np.inf, 1
         off, kept = -columns.counts.astype(np.float64), 0  # the error of keeping the first `kept` coefficients
-        for rho in numbers_tried(d):
+        for rho in numbers_tried(columns.columns):
             if rho > self._largest(columns):
                 break
-            deviation = noise_deviation(rho, d, l2, epsilon)
+            deviation = self._deviation(columns, rho, epsilon)
             if deviation / 2**0.5 >= best:
                 break  # symmetric noise alone, E|noise| ≥ σ/√2, is already worse, and grows with ρ
             add_harmonics(off, _spectrum(columns)[kept:rho], kept)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import ColumnData, Contingency, Counts
+from dpbench.data.last_step import after, laplace_law
 from dpbench.data.stages import Stage, known
 from dpbench.data.summary import Entries
 from dpbench.mechanisms.base import Bounded, ColumnMechanism
@@ -31,7 +32,12 @@ class LPA(Bounded, name="lpa"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         scale = self.sensitivity(columns) / epsilon
-        return Counts(counts=noise.laplace(columns.counts, scale=scale), chosen={"scale": scale}, stages=())
+        return Counts(
+            counts=noise.laplace(columns.counts, scale=scale),
+            chosen={"scale": scale},
+            stages=(),
+            last_step=after(laplace_law(scale)),
+        )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """Exactly Δ/ε."""
@@ -58,7 +64,12 @@ class ALPA(Bounded, name="alpa"):
         d, average = columns.columns, columns.ones / columns.columns
         noisy = noise.laplace(average, scale=1 / epsilon, parts=d)
         one_group = Stage("grouping", partial(np.full, d, average))
-        return Counts(counts=np.full(d, noisy), chosen={"scale": 1 / epsilon}, stages=(one_group,))
+        return Counts(
+            counts=np.full(d, noisy),
+            chosen={"scale": 1 / epsilon},
+            stages=(one_group,),
+            last_step=after(laplace_law(1 / epsilon), one_group),
+        )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """The mean over columns of E|average - c_j + Lap(1/ε)|."""

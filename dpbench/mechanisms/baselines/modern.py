@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Incidence, TopK
+from dpbench.data.last_step import NoiseLaw, after, normal_law
 from dpbench.errors import positive
 from dpbench.mechanisms.base import ColumnMechanism, Mechanism
 from dpbench.mechanisms.baselines._topk import Joint, Peeling
@@ -31,7 +32,9 @@ class LInfinity(ColumnMechanism, name="linf"):
     label, look = "l∞", 11
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
-        return Counts(counts=noise.ball(columns.counts, norm="inf", epsilon=epsilon), stages=())
+        d = columns.columns
+        law = NoiseLaw((d + 1) * (d + 2) / (3 * epsilon**2), (d + 1) / (2 * epsilon))
+        return Counts(counts=noise.ball(columns.counts, norm="inf", epsilon=epsilon), stages=(), last_step=after(law))
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """E[radius] / 2."""
@@ -57,7 +60,12 @@ class Gaussian(GaussianNoise, name="gaussian"):
 
     def publish_columns(self, columns: ColumnData, epsilon: float, noise: Noise) -> Counts:
         sigma = self.sigma(columns, epsilon, noise.form)
-        return Counts(counts=noise.gaussian(columns.counts, sigma=sigma), chosen={"sigma": sigma}, stages=())
+        return Counts(
+            counts=noise.gaussian(columns.counts, sigma=sigma),
+            chosen={"sigma": sigma},
+            stages=(),
+            last_step=after(normal_law(sigma)),
+        )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
         """σ √(2/π)."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.last_step import after, laplace_law
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Choices
@@ -62,13 +63,15 @@ class Grouped(Bounded):
         scale = self.scale(columns, epsilon, w)
         sums, sizes = group_sums(columns.counts, order, w)
         noisy = noise.laplace(sums, scale=scale * sizes, step="averages") / sizes
+        # The sample only decides the grouping, so its cost is part of the cost of grouping.
+        grouped = Stage("grouping", partial(spread, sums / sizes, sizes, order))
         return Counts(
             counts=spread(noisy, sizes, order),
             chosen={"w": w, "groups": columns.columns // w, "scale": scale, **chosen},
             # The number of rows with any 1, or of drawn rows, is exact: it must not be published.
             diagnostics={} if sample_size is None else {"sample_size": sample_size},
-            # The sample only decides the grouping, so its cost is part of the cost of grouping.
-            stages=(Stage("grouping", partial(spread, sums / sizes, sizes, order)),),
+            stages=(grouped,),
+            last_step=after(laplace_law(scale), grouped),
         )
 
     def grouping_error(self, columns: ColumnData, epsilon: float, grouping: np.ndarray, w: int | None = None) -> float:

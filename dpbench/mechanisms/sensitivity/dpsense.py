@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
+from dpbench.data.last_step import Case, NoisyCounts, after, laplace_law
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Mechanism
@@ -33,6 +34,8 @@ from dpbench.privacy import Noise
 NEGLIGIBLE = 1e-12
 LATEST = 8
 """Limited counts that are kept, each as large as the counts: trials often choose the same θ."""
+MOST_CASES = 64
+"""Up to so many likely values of θ, expected errors are averages over all of them; beyond, those of the chosen one."""
 
 Stages = tuple[Stage[np.ndarray], ...]
 
@@ -94,6 +97,35 @@ class SensitivityControl(Bounded):
         if self.limit == "normalise":
             return (counts,)
         return (Stage("bounding", partial(_scaled, columns, theta, alpha)), counts)
+
+    def last_step(
+        self, columns: ColumnData, epsilon: float, theta: float, alpha: float, counts: Stage[np.ndarray]
+    ) -> NoisyCounts:
+        """α (c^θ + Lap(θ/ε_p)), averaged over the choice of θ and α too if few values of θ are likely. Sampled rows are not
+        averaged over the choice."""
+        _, eps_p = self.split(epsilon)
+        if self.limit == "normalise":
+            cases = columns.memo(("cases", self, epsilon), lambda: self._cases(columns, epsilon))
+            if cases:
+                return NoisyCounts(cases)
+        return after(laplace_law(alpha * theta / eps_p), counts)
+
+    def _cases(self, columns: ColumnData, epsilon: float) -> tuple[Case, ...]:
+        """All likely outcomes of the private choice; none if they are too many."""
+        _, eps_p = self.split(epsilon)
+        likely = list(self.choices(columns, epsilon))
+        if len({theta for _, theta, _ in likely}) > MOST_CASES:
+            return ()
+        whole = sum(chance for chance, _, _ in likely)
+        return tuple(
+            Case(
+                laplace_law(alpha * theta / eps_p),
+                partial(_scaled, columns, theta, alpha),
+                chance / whole,
+                ("limited", theta, alpha, eps_p),
+            )
+            for chance, theta, alpha in likely
+        )
 
     def quality_sensitivity(self, data: ColumnData) -> float:
         """Δq: the most by which one row moves the quality of an outcome."""
@@ -231,7 +263,13 @@ class DPSense(SensitivityControl, name="dpsense"):
             "best_theta": thetas[np.argmax(quality)],
         }
         stages = self.stages(columns, theta, 1.0, limited)
-        return Counts(counts=counts, chosen={"theta": theta, "alpha": 1.0}, diagnostics=foretold, stages=stages)
+        return Counts(
+            counts=counts,
+            chosen={"theta": theta, "alpha": 1.0},
+            diagnostics=foretold,
+            stages=stages,
+            last_step=self.last_step(columns, epsilon, theta, 1.0, stages[-1]),
+        )
 
     def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, float, float]]:
         if self.theta is not None:
@@ -322,7 +360,12 @@ class DPSenseS(SensitivityControl, name="dpsense_s"):
         counts = noise.laplace(limited, scale=theta / eps_p, parts=self.parts)
         counts *= alpha
         stages = self.stages(columns, theta, alpha, limited)
-        return Counts(counts=counts, chosen={"theta": theta, "alpha": alpha}, stages=stages)
+        return Counts(
+            counts=counts,
+            chosen={"theta": theta, "alpha": alpha},
+            stages=stages,
+            last_step=self.last_step(columns, epsilon, theta, alpha, stages[-1]),
+        )
 
     def choices(self, data: ColumnData, epsilon: float) -> Iterator[tuple[float, int, float]]:
         thetas, alphas = self.grid(data)
