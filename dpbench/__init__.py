@@ -1,7 +1,16 @@
 """dpbench: reproduce, compare and guard experiments on publishing counts under differential privacy."""
 
 import importlib
+import os
+import sys
 from typing import TYPE_CHECKING, Any
+
+# `python -m` searches the current folder before everything else, where a file such as numpy.py would be run. A user's own
+# modules are found later, once one is named (`registry.search`). Kept, as the last one, if dpbench itself is there.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:
+    del sys.path[0]
+    if os.path.dirname(__path__[0]) == os.getcwd():
+        sys.path.append(os.getcwd())
 
 from dpbench import code_reader  # noqa: F401 (notes when modules are loaded, so it comes first)
 from dpbench.data import Catalogue, Contingency, Counts, Data, History, Incidence, Records, Release, Summary, TopK

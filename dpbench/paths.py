@@ -35,3 +35,20 @@ def cache() -> Path:
     if (PACKAGE.parent / "pyproject.toml").is_file():
         return PACKAGE.parent / "datasets" / "cache"
     return Path(platformdirs.user_cache_dir("dpbench"))
+
+
+def results_above(folder: Path) -> Path | None:
+    """The results folder that a folder is, or is inside; None if it is in none.
+
+    Such a folder may come from somebody else: nobody's configuration, scripts or modules are taken from it.
+    """
+    folder = folder.resolve()
+    return next((place for place in (folder, *folder.parents) if _holds_results(place)), None)
+
+
+def _holds_results(folder: Path) -> bool:
+    runs = folder / "runs"
+    try:
+        return runs.is_dir() and ((folder / "trials").is_dir() or any(runs.glob("**/*@*.json")))
+    except OSError:  # a folder that cannot be read gives no configuration either
+        return True

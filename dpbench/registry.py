@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
+import sys
 import threading
 import traceback
 import warnings
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from dpbench.errors import UserError, nearest, no_parameter, unknown
@@ -30,6 +33,32 @@ class Unusable(UserWarning):
 
 _REGISTRIES: dict[str, Registry[Any]] = {}
 """The registry of each package."""
+
+_own: list[Path] = []
+
+
+def search(folder: Path) -> None:
+    """Find the user's modules in a folder, once one is named. Until then nothing in it can be imported: Hydra, for example,
+    looks for plugins wherever Python looks for modules."""
+    if folder.resolve() not in _own:
+        _own.append(folder.resolve())
+
+
+def make_importable() -> None:
+    """Let Python find the user's modules. Their folders come last: a file there replaces no module of Python or installed one."""
+    sys.path += [str(folder) for folder in _own if str(folder) not in sys.path]
+
+
+def _refuse_namesake(what: str, path: str) -> None:
+    """UserError if the user has a module of this name, and Python would take another one."""
+    name = path.partition(".")[0]
+    for own in (file for folder in _own for file in (folder / f"{name}.py", folder / name / "__init__.py")):
+        if own.is_file():
+            loaded = sys.modules.get(name) or importlib.util.find_spec(name)
+            taken = Path(getattr(loaded, "origin", None) or getattr(loaded, "__file__", None) or "a part of Python")
+            ours = taken.is_file() and any(taken.resolve().is_relative_to(folder) for folder in _own)
+            if not ours and not (taken.is_file() and own.read_bytes() == taken.read_bytes()):
+                raise UserError(f"{what} {path!r}: {own} has the name of another module, {taken}: rename your file")
 
 
 class Registry(Generic[C]):
@@ -109,7 +138,9 @@ class Registry(Generic[C]):
 
     def _import(self, path: str) -> Any:
         module_name, _, class_name = path.rpartition(".")
+        make_importable()
         try:
+            _refuse_namesake(self.what, path)
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             if error.name and f"{module_name}.".startswith(f"{error.name}."):
@@ -120,6 +151,8 @@ class Registry(Generic[C]):
                     raise UserError(f"dataset {path!r} looks like a file: expected {table}") from None
                 raise UserError(f"{self.what} {path!r}: no module {error.name!r} in this folder or installed") from None
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
+        except UserError:
+            raise
         except Exception as error:  # anything can go wrong when a user's file is imported
             raise UserError(f"{self.what} {path!r}: {_import_problem(error)}") from error
         if not hasattr(module, class_name):
@@ -127,6 +160,11 @@ class Registry(Generic[C]):
             hint = nearest(class_name, classes) if classes else "it defines no class"
             raise UserError(f"{self.what} {path!r}: {module_name} has no {class_name!r}: {hint}")
         return getattr(module, class_name)
+
+    def known(self, name: str) -> bool:
+        """Whether a name or a dotted path is that of an installed class. Nothing is imported for it but what is installed."""
+        self._load()
+        return name in self._classes or name.startswith("dpbench.")
 
     def parameters(self, name: str) -> list[str] | None:
         """The names of the parameters a class takes; None when it takes any (`**kwargs`) or has no readable signature."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.tasks.base import TASKS
 
+from support import door
 from support.paths import ROOT
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -179,11 +181,12 @@ def test_eight_threads_at_a_cold_start() -> None:
 
 def test_a_broken_plugin_is_left_out(dpbench: Call, tmp_path: Path) -> None:
     """One that cannot be imported, and one that is no mechanism: a line each, and every verb goes on."""
-    info = tmp_path / "theirs-1.0.dist-info"
-    info.mkdir()
+    info = tmp_path / "installed" / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[dpbench.mechanisms]\ngone = nowhere:X\nodd = os:system\n")
-    done = dpbench("list", "mechanisms")
+    installed = door.environment(PYTHONPATH=f"{ROOT}{os.pathsep}{info.parent}")
+    done = door.dpbench("list", "mechanisms", cwd=tmp_path, env=installed)
     assert done.returncode == 0
     assert done.stderr.count("is left out") == 2
     assert " lpa " in done.stdout

@@ -124,6 +124,9 @@ def _parameters(group: str, name: str) -> list[str]:
         classes = [cls for cls in (entry.generator, entry.files) if cls]
         more: tuple[str, ...] = DATASET_KEYS
     else:
-        classes, more = [getattr(catalogue, group)(name).cls], ()
-    parameters = {parameter for cls in classes for parameter in REGISTRIES[group].parameters(cls) or ()}
+        entry = getattr(catalogue, group)(name)
+        classes, more = [entry.cls], tuple(entry.params)
+    # A user's own class is not imported: a keypress runs no code.
+    installed = (cls for cls in classes if REGISTRIES[group].known(cls))
+    parameters = {parameter for cls in installed for parameter in REGISTRIES[group].parameters(cls) or ()}
     return sorted(f"{group}.{name}.{parameter}=" for parameter in {*parameters, *more})

@@ -17,6 +17,8 @@ from typing import Any
 
 from dpbench.cli.streams import prepare_streams
 from dpbench.errors import Failed, UserError, unknown
+from dpbench.paths import results_above
+from dpbench.registry import search
 
 VERBS = {
     "run": "run an experiment: datasets x mechanisms x epsilons, repeated, stored, logged, drawn",
@@ -66,10 +68,9 @@ def main(argv: list[str] | None = None) -> int:
     warnings.formatwarning = _warning
     # joblib replaces a worker whose memory has grown, which is harmless, and warns whenever it does.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
-    # A user's own classes are named by dotted path and are in the folder where the command is started. It comes last: a file
-    # there must not replace a module of Python or an installed one.
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    # A user's own classes are named by dotted path and are in the folder where the command is started.
+    if results_above(Path.cwd()) is None:
+        search(Path.cwd())
     try:
         if argv is None:
             signal.signal(signal.SIGTERM, _terminated)
@@ -102,11 +103,11 @@ def _with_own(verb: str, words: list[str]) -> list[str]:
     if verb == "run":
         return words
     from dpbench.config import catalogue
-    from dpbench.config.catalogue import HERE, is_own, own_folders
+    from dpbench.config.catalogue import HERE, own_folders
 
     if verb == "check":
         named = any(word.partition("=")[0] == "--config-dir" for word in words)
-        return words if named or not is_own(Path(HERE)) else [*words, "--config-dir", HERE]
+        return words if named or not own_folders() else [*words, "--config-dir", HERE]
     parser = argparse.ArgumentParser(prog=f"python -m dpbench {verb}", add_help=False, allow_abbrev=False)
     parser.add_argument("--config-dir", action="append", default=[])
     given, rest = parser.parse_known_args(words)

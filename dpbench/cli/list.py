@@ -19,6 +19,7 @@ NOISE = (
     "Float noise is for research: it has gaps that can reveal the input (Mironov 2012). "
     'For a real release: mechanism.release(data, epsilon=..., rng="secure", noise="exact"), and no "NOT PRIVATE" beside it.'
 )
+NOT_IMPORTED = "`list` runs no code of yours; `run` says what it guarantees"
 HEADS = {
     "mechanisms": ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"),
     "datasets": ("name", "data", "generator", "original format", "worlds", "size at scale=paper"),
@@ -65,7 +66,11 @@ def _mechanisms() -> Iterator[tuple[str, ...]]:
         if name not in MECHANISMS.names():
             try:
                 entry = catalogue.mechanism(name)
-                yield _mechanism(name, MECHANISMS.get(entry.cls), dict(entry.params))
+                if MECHANISMS.known(entry.cls):
+                    yield _mechanism(name, MECHANISMS.get(entry.cls), dict(entry.params))
+                else:
+                    parameters = ", ".join(f"{key}={value!r}" for key, value in entry.params.items())
+                    yield (name, "own", "", "", parameters, f"your class {entry.cls}: {NOT_IMPORTED}", "")
             except UserError as problem:  # one broken file of a user must not hide all others
                 yield (name, "own", "", "", "", f"cannot be used: {problem}", "")
 
@@ -105,10 +110,14 @@ def _experiments() -> Iterator[tuple[str, ...]]:
 def _tasks() -> Iterator[tuple[str, ...]]:
     from dpbench.tasks.base import TASKS
 
-    own = [name for name in catalogue.options("task") if name not in TASKS.names()]
-    for name, cls in (*TASKS.items(), *((name, TASKS.get(catalogue.task(name).cls)) for name in own)):
+    own = {name: catalogue.task(name).cls for name in catalogue.options("task") if name not in TASKS.names()}
+    installed = [(name, TASKS.get(cls)) for name, cls in own.items() if TASKS.known(cls)]
+    for name, cls in (*TASKS.items(), *installed):
         metrics = "\n".join(f"{metric.name}: {metric.description}" for metric in getattr(cls, "metrics", ()))
         yield name, " ".join(getattr(cls, "kinds", ())), (cls.__doc__ or "").split("\n")[0], metrics
+    for name, path in own.items():
+        if not TASKS.known(path):
+            yield name, "", f"your class {path}: {NOT_IMPORTED}", ""
 
 
 def _readings() -> Iterator[tuple[str, ...]]:

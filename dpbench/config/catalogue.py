@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,8 @@ from dpbench.documents import Document, Locate, kind_of, nowhere, read
 from dpbench.errors import UserError, nearest, placed, unknown
 from dpbench.model.setting import Variant
 from dpbench.model.world import World, default_of
-from dpbench.paths import CONF
+from dpbench.paths import CONF, results_above
+from dpbench.registry import search
 
 SCALES = ("smoke", "laptop", "paper")
 GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
@@ -52,11 +53,17 @@ def own_folders(given: Path | str | Sequence[Path | str] | None = None) -> list[
     """The given folders and `conf` in the current one. Classes in them can be imported. UserError if one does not exist."""
     folders = [Path(folder) for folder in ([given] if isinstance(given, Path | str) else given or ())]
     here = Path(HERE)
-    if is_own(here) and not any(os.path.realpath(folder) == os.path.realpath(here) for folder in folders):
+    if is_own(here) and (results := results_above(here)) is not None:
+        warnings.warn(f"{here} is not used: it is in the results folder {results}", Ignored, stacklevel=2)
+    elif is_own(here) and not any(os.path.realpath(folder) == os.path.realpath(here) for folder in folders):
         folders.append(here)
     for folder in folders:
         add_folder(folder)
     return folders
+
+
+class Ignored(UserWarning):
+    """A configuration folder that is not used."""
 
 
 def is_own(folder: Path) -> bool:
@@ -70,8 +77,10 @@ def add_folder(folder: Path) -> None:
     """Make the classes of a configuration folder importable; UserError if it does not exist."""
     if not os.path.isdir(folder):
         raise UserError(f"--config-dir {folder}: there is no such folder")
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
+    if (results := results_above(folder)) is not None:
+        reason = "what is there may come from somebody else, and could run code of theirs"
+        raise UserError(f"--config-dir {folder} is in the results folder {results}: {reason}; copy it elsewhere first")
+    search(folder)
 
 
 # Options of the groups.

@@ -142,6 +142,12 @@ def _check_results(run: RunConfig, origins: Origins) -> None:
         if results == folder or (results.is_relative_to(folder) and not here.is_relative_to(folder)):
             expected = "expected a folder outside of the configuration"
             raise UserError(f"results={run.results} is not valid: {folder} holds YAML files: {expected}")
+        if folder != CONF and folder.is_relative_to(results):
+            reason = "no configuration is ever read from a results folder, which others may have written"
+            raise UserError(f"results={run.results} is not valid: {folder} is in it, and {reason}")
+    if here.is_relative_to(results) and any(here.glob("experiments/**/*.py")):
+        reason = "and no script is ever run that is in a results folder, which others may have written"
+        raise UserError(f"results={run.results} is not valid: your scripts are in {here}/experiments, {reason}")
 
 
 # Keys, and groups of entries.

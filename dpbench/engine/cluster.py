@@ -282,7 +282,7 @@ def answer(work: bytes, timeout: float | None, memory: float | None, guarded: bo
 
     if os.getcwd() not in sys.path:
         # As the command line does: a user's classes are in the folder where a command is started.
-        sys.path.insert(0, os.getcwd())
+        sys.path.append(os.getcwd())
     limits, threads = Limits(timeout, memory), get_worker().state.nthreads
     if reason := limits.impossible() or (f"{ONE_THREAD}: it has {threads}" if limits and threads != 1 else ""):
         return {"refused": reason}

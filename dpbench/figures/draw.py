@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from dpbench.figures.metadata import FORMATS, About
 from dpbench.model.record import Record
 from dpbench.model.run import FLOAT, Run, valid_name
-from dpbench.paths import EXPERIMENTS
+from dpbench.paths import EXPERIMENTS, results_above
+from dpbench.registry import make_importable
 from dpbench.storage import commands, frame
 from dpbench.storage.files import inside
 from dpbench.storage.record import read_numbers
@@ -57,10 +58,11 @@ class Drawing:
 
 
 def script(experiment: str) -> Path | None:
-    """The plotting script of an experiment: experiments/<id>.py of the user's folder, or ours."""
+    """The plotting script of an experiment: experiments/<id>.py of the user's folder, unless it holds results, or ours."""
     if not valid_name(experiment):  # the name may come from somebody else's results
         return None
-    for root in (Path.cwd() / "experiments", EXPERIMENTS):
+    own = [Path.cwd() / "experiments"] if results_above(Path.cwd()) is None else []
+    for root in (*own, EXPERIMENTS):
         path = root / f"{experiment}.py"
         if path.is_file():
             return path
@@ -68,6 +70,7 @@ def script(experiment: str) -> Path | None:
 
 
 def load_script(path: Path) -> ModuleType:
+    make_importable()
     name = "dpbench_experiment_" + "_".join(path.with_suffix("").parts[-2:])
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

@@ -112,7 +112,9 @@ def test_without_a_declared_bound_the_combination_is_left_out(tmp_path):
     body = f"kind: incidence, source: generator, generator: incidence, sizes: {{smoke: {{{sizes}}}}}"
     (tmp_path / "conf/dataset/mine.yaml").write_text(f"mine: {{{body}}}")
     given = {"dataset": ["mine", "trajectory"], "mechanism": ["lpa"], "mechanism.lpa.bound": "declared"}
-    run = make_plan(compose(scale="smoke", overrides={**given, "results": tmp_path}, folders=[tmp_path / "conf"])).run
+    run = make_plan(
+        compose(scale="smoke", overrides={**given, "results": tmp_path / "results"}, folders=[tmp_path / "conf"])
+    ).run
     assert {setting.dataset.name for setting in run.settings} == {"trajectory"}
     reason = "no bound is declared: give dataset.mine.bound=NUMBER, the most columns of one row"
     assert run.left_out == (("lpa(bound=declared) on mine", reason),)

@@ -53,7 +53,7 @@ def become(order: dict[str, Any], descriptors: list[int], line: socket.socket) -
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
-    sys.path[0] = order["cwd"]
+    del sys.path[0]  # of this file; `import dpbench` does the same with the folder that `python -m` searches first
     importlib.invalidate_caches()
     sys.argv = ["dpbench", *order["words"]]
 

@@ -1,0 +1,63 @@
+"""What somebody could send: folders that hold code, sealed run files with any content, bombs. Used by tests/strangers and the
+campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpbench.storage import seals
+from dpbench.storage.store import Store
+
+from support.stores import filled, name_of, rows, run
+
+Body = dict[str, Any]
+
+TOUCH = "import pathlib\npathlib.Path({marker!r}).touch()\n"
+CLASS = "class Evil:\n    def release(self, *a): pass\n    score = build = release\n"
+SHADOWS = ("numpy", "rich", "yaml", "hydra", "pandas")
+"""Modules that every command, or almost every one, imports."""
+
+
+def trap(folder: Path, marker: Path, experiment: str = "a") -> None:
+    """Fill a folder with everything that could be run from it: configuration, scripts, modules and plugins."""
+    code = TOUCH.format(marker=str(marker))
+    files = {
+        "evil.py": code + CLASS,
+        f"experiments/{experiment}.py": code,
+        "hydra_plugins/evil_plugin.py": code,
+        "conf/mechanism/evil.yaml": "evil: {class: evil.Evil, strength: 3}\n",
+        "conf/task/evil.yaml": "evil: {class: evil.Evil}\n",
+        "conf/dataset/evil.yaml": "evil: {kind: incidence, source: generator, generator: evil.Evil}\n",
+        "evil-1.0.dist-info/entry_points.txt": "[dpbench.mechanisms]\nworse = evil:Evil\n",
+        "evil-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n",
+        "matplotlibrc": "backend: module://evil\n",
+        ".numba_config.yaml": "cache_dir: numba\n",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def shadow(folder: Path, marker: Path) -> None:
+    """Files with the names of installed modules."""
+    for name in SHADOWS:
+        (folder / f"{name}.py").write_text(TOUCH.format(marker=str(marker)))
+
+
+def forged(results: Path, change: Callable[[Body], object], name: str = "gs/fig9", settings: int = 2) -> Path:
+    """A run with stored trials, its file changed and sealed again, as its author could."""
+    made = run(results, settings, repetitions=4, name=name)
+    path = made.save()
+    body = seals.unseal(path.read_bytes())
+    change(body)
+    path.write_text(seals.seal(body))
+    store = Store(results)
+    for number in range(settings):
+        store.write(name_of(number), rows(range(4), number), "{}")
+    return path
+
+
+__all__ = ["Body", "filled", "forged", "shadow", "trap"]
