@@ -30,7 +30,7 @@ from dpbench.gate.comparison import compare
 from dpbench.gate.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, metrics_of_tasks
 from dpbench.gate.measure import measure
 from dpbench.gate.new_seed import ALPHA, TIMES_AS_MANY
-from dpbench.gate.outcome import GateOutcome, failing, shown_change, shown_number
+from dpbench.gate.outcome import HEAD, GateOutcome, failing
 from dpbench.paths import BASELINES
 from dpbench.storage.commands import RESULTS
 from dpbench.storage.record import read, read_numbers
@@ -38,8 +38,8 @@ from dpbench.storage.record import read, read_numbers
 WIDTH = 170  # characters per line of output into a pipe
 MOST_ROWS = 60
 COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
-HEAD = ("", "experiment", "mechanism", "column", "cells", "baseline", "now", "change", "p", "where")
-RIGHT = ("cells", "baseline", "now", "change", "p")
+RIGHT = ("baseline", "now", "change", "p")
+NAME_SOME = "name experiments of dpbench to compare them with dpbench's own baselines, such as check gs/fig9"
 ABOUT_BASELINES = ("update", "strict", "allow_better", "junit", "summary", "json", "baselines", "config_dir")
 """Options that do not go with --record."""
 
@@ -150,7 +150,7 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
     here = RESULTS / "baselines"
     if args.baselines is None:
         # The baselines that come with dpbench are for comparison only: --update writes into the user's current folder.
-        args.baselines = here if here.is_dir() or args.update else BASELINES
+        args.baselines = here if here.is_dir() or args.update or not args.experiment else BASELINES
     names = guarded_names(args)
     old = _old(args, names, notes)
     if not old and not args.update:
@@ -174,8 +174,8 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
 
 
 def guarded_names(args: argparse.Namespace) -> list[str]:
-    """The experiments to run. If none is requested: in a user's folder, the user's own experiments and those that have
-    baselines there; elsewhere, all of dpbench's."""
+    """The experiments to run. If none is requested: the user's own experiments and those that have baselines in the folder;
+    with dpbench's own baselines, all of dpbench's."""
     from dpbench.config.catalogue import guarded, options
 
     folders = _folders(args)
@@ -191,7 +191,12 @@ def guarded_names(args: argparse.Namespace) -> list[str]:
     if args.baselines.resolve() == BASELINES.resolve():
         return candidates
     stored = set(baselines.names(args.baselines))
-    return [name for name in candidates if name in stored or name not in ours] or candidates
+    if names := [name for name in candidates if name in stored or name not in ours]:
+        return names
+    if stored:
+        gone = f"the baselines in {args.baselines} are of experiments that are gone: {', '.join(sorted(stored))}"
+        raise UserError(f"{gone}; restore those, or delete the files of the baselines")
+    raise UserError(f"there are no baselines in {args.baselines} and no experiments of your own: {NAME_SOME}")
 
 
 def _folders(args: argparse.Namespace) -> list[Path]:
@@ -239,16 +244,13 @@ def _measure(
 
 
 def _print(console: Console, outcome: GateOutcome) -> None:
-    if outcome.moves:
-        heads = [Column(head, justify="right" if head in RIGHT else "left") for head in HEAD]
-        table = Table(*heads, title="What moved, by experiment, mechanism and column")
-        for group in outcome.moves[:MOST_ROWS]:
-            words = (f"[{COLOURS[group.status]}]{group.status}[/]", group.experiment, group.mechanism, group.metric)
-            numbers = (shown_number(group.old), shown_number(group.new), shown_change(group))
-            p = f"{group.p:.1g}" if group.p < 1 else ""
-            table.add_row(*words, str(group.cells or ""), *numbers, p, escape(outcome.extreme(group)))
-        if len(outcome.moves) > MOST_ROWS:
-            table.caption = f"and {len(outcome.moves) - MOST_ROWS} more"
+    if rows := outcome.rows():
+        heads = [Column(head, justify="right" if head in RIGHT else "left", overflow="fold") for head in HEAD]
+        table = Table(*heads, title="What moved: one row per cause, with the numbers of the cell that moved most")
+        for status, *row in rows[:MOST_ROWS]:
+            table.add_row(f"[{COLOURS[status]}]{status}[/]", *map(escape, row))
+        if len(rows) > MOST_ROWS:
+            table.caption = f"and {len(rows) - MOST_ROWS} more"
         console.print(table)
     for status in (GONE, NEW):
         for line in outcome.listed(status):

@@ -10,8 +10,21 @@ from dataclasses import dataclass
 
 from dpbench.gate.baselines import FIGURE, ExperimentNumbers
 from dpbench.gate.entries import BETTER, CHANGED, GONE, NEW, ORDER, SAME, WORSE, ColumnResult, UtilityComparison
+from dpbench.gate.faults import Fault, faults
 from dpbench.model.verdict import describe
 
+HEAD = (
+    "",
+    "mechanism",
+    "experiment",
+    "column",
+    "worst cell",
+    "baseline",
+    "now",
+    "change",
+    "p",
+    "also, and where it is",
+)
 MOST_LISTED = 20
 """Largest number of lines about what is new or gone in one experiment."""
 
@@ -72,15 +85,28 @@ class GateOutcome:
             lines += [f"{experiment}: and {len(mine) - MOST_LISTED} more"] if len(mine) > MOST_LISTED else []
         return lines
 
-    def extreme(self, group: ColumnResult) -> str:
-        """Where to look: a note about the group itself, or its cell that moved most."""
-        if group.note:
-            return group.note
-        if "dataset" in group.labels:
-            return _shown(group.labels)
-        members = [e for e in self.comparison.entries if e.group == group.group and e.status not in (NEW, GONE)]
-        most = max(members, key=lambda entry: abs(change(entry)), default=None)
-        return _shown(most.labels) if most else ""
+    @property
+    def faults(self) -> list[Fault]:
+        """What moved, folded by cause, worst first."""
+        return faults(self.comparison, self.new)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table of faults: one row per cause, with the numbers of the cell that moved most. HEAD names the columns."""
+        return [
+            (
+                fault.status,
+                fault.worst.mechanism,
+                fault.worst.experiment,
+                fault.worst.metric,
+                fault.worst.note or _shown(fault.worst.labels),
+                shown_number(fault.worst.old),
+                shown_number(fault.worst.new),
+                shown_change(fault.worst),
+                f"{fault.p:.1g}" if fault.p < 1 else "",
+                "; ".join(filter(None, [fault.also, fault.source])),
+            )
+            for fault in self.faults
+        ]
 
     def message(self, removed: Sequence[str] = ()) -> list[str]:
         """A template for the commit message: the largest moves, and a place for the reason."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpbench.gate.entries import GONE, NEW
-from dpbench.gate.outcome import GateOutcome, shown_change, shown_number
+from dpbench.gate.outcome import HEAD, GateOutcome
 
 MOST_ROWS = 50
-HEAD = ("", "experiment", "mechanism", "column", "cells", "baseline", "now", "change", "where")
 
 
 def write(path: Path, outcome: GateOutcome) -> None:
@@ -21,20 +20,7 @@ def markdown(outcome: GateOutcome) -> str:
     lines = [f"## {'Passed' if outcome.passes else 'Failed'}: {outcome.verdict}", "", outcome.counted, ""]
     noise = "the noise of the baselines" if outcome.seed is None else f"fresh noise, seed {outcome.seed}"
     lines += [f"Run with {noise}, in {outcome.seconds:.0f} s.", ""]
-    rows = [
-        (
-            f"**{group.status}**" if group.status in outcome.bad else group.status,
-            group.experiment,
-            group.mechanism,
-            group.metric,
-            str(group.cells or ""),
-            shown_number(group.old),
-            shown_number(group.new),
-            shown_change(group),
-            outcome.extreme(group),
-        )
-        for group in outcome.moves
-    ]
+    rows = [(f"**{status}**" if status in outcome.bad else status, *row) for status, *row in outcome.rows()]
     if rows:
         lines += [_row(HEAD), _row(["---"] * len(HEAD))] + [_row(row) for row in rows[:MOST_ROWS]] + [""]
         lines += [f"and {len(rows) - MOST_ROWS} more rows", ""] if len(rows) > MOST_ROWS else []

@@ -78,6 +78,8 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert advice in shown
     assert "worse" in shown
     assert "noisy" in shown
+    assert shown.count("worse │") == 1, "one row per cause"
+    assert "strangers.py:" in shown
     assert "The check fails: worse" in shown
     cases = ET.parse(home / "junit.xml").getroot().findall("testsuite/testcase")
     failed = [c.get("name") for c in cases if c.find("failure") is not None]
@@ -91,7 +93,11 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert {entry["mechanism"] for entry in told["moved"]} == {"noisy", "figure"}
     page = (home / "out" / "check.md").read_text()
     assert page.startswith("## Failed: The check fails: worse")
-    assert "| **worse** | mine/sweep | noisy | mae |" in page
+    (row,) = [line for line in page.splitlines() if line.startswith("| **")]
+    assert row.startswith("| **worse** | noisy | mine/sweep | ")
+    worst = max((entry for entry in told["cells"] if entry["mechanism"] == "noisy"), key=lambda e: abs(e["effect"]))
+    assert f"epsilon={worst['labels']['epsilon']}" in row
+    assert f"| {worst['old']:.5g} | {worst['new']:.5g} |" in row
     assert check("--fresh", "7", "--trials", "20") == 1
 
     louder(monkeypatch, 1 / 4)  # on top of the doubling: half of the noise there should be
@@ -244,3 +250,21 @@ def test_strictness() -> None:
     assert [(m.better, m.noiseless) for m in found] == [("lower", False), ("higher", False), ("lower", True)]
     assert metrics_of_tasks()("column_counts", "signed").direction == 0
     assert metrics_of_tasks()("column_counts", "nosuch") is None
+
+
+def test_in_a_users_folder_only_the_users_experiments_count(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def plain(*words: str) -> int:
+        return cli.main(["check", "--config-dir", "mine", "--jobs", "1", *words])
+
+    assert plain() == 2
+    assert "there are no baselines in results/baselines: python -m dpbench check" in capsys.readouterr().err
+    assert plain("--update") == 0
+    assert "Wrote the baselines of mine/sweep to results/baselines" in capsys.readouterr().out
+    assert plain("--strict") == 0
+    (home / "mine" / "experiment" / "mine" / "sweep.yaml").unlink()
+    for words in ((), ("--update",)):
+        assert plain(*words) == 2
+        assert "are of experiments that are gone: mine/sweep" in capsys.readouterr().err
+    shutil.rmtree(home / "results")
+    assert plain() == 2
+    assert "no experiments of your own: name experiments of dpbench" in capsys.readouterr().err
