@@ -120,6 +120,44 @@ def test_adult(write: Callable[..., Path], block: int) -> None:
     assert [tuple(map(int, p[1:])) for p in places] == [(0, 2, 8, 3, 0, 1)] * 2
 
 
+def test_adult_without_question_marks(write: Callable[..., Path], block: int) -> None:
+    """People with a `?` in any field are left out, and an attribute can be; the codes of the others stay."""
+    unknown = [ADULT.replace("State-gov", "?"), ADULT.replace(" X,", " ?,"), ADULT.replace("Adm-clerical", "?")]
+    path = write("adult.data", ADULT + "".join(unknown) + ADULT.replace("Bachelors", "11th"))
+    data = read("uci_adult", path, complete=True)
+    assert (data.shape, data.total) == ((8, 16, 7, 14, 6, 5, 2), 2)
+    assert [tuple(map(int, np.unravel_index(cell, data.shape))) for cell in data.cells] == [
+        (5, 0, 2, 8, 3, 0, 1),
+        (5, 2, 2, 8, 3, 0, 1),
+    ]
+    fewer = read("uci_adult", path, without="workclass, education")
+    assert (fewer.shape, fewer.nonzeros, fewer.total) == ((7, 15, 6, 5, 2), 2, 5)
+    with pytest.raises(UserError, match=r"unknown attribute in without: 'workclas': did you mean 'workclass'"):
+        read("uci_adult", path, without="workclas")
+    with pytest.raises(UserError, match=r"complete='yes' is not valid: expected true or false"):
+        read("uci_adult", path, complete="yes")
+
+
+def test_lodes_of_many_states_at_seven_digits(write: Callable[..., Path], block: int) -> None:
+    """The paper's locations, county and two digits of the tract, over any number of states, against the naive reader."""
+    rng = np.random.default_rng(3)
+    for state, code in (("al", 1), ("de", 10), ("dc", 11), ("wy", 56)):
+        for part in ("main", "aux"):
+            blocks = rng.integers(0, 4, (40, 4))  # few counties and tracts, so that pairs repeat
+            homes = np.where(part == "aux", rng.choice([1, 10, 11, 56], 40), code)
+            lines = [
+                f"{code:02d}{1 + 2 * c:03d}{t:02d}{k:04d}{1000 + b:04d},{home:02d}{1 + 2 * b:03d}{c:02d}{k:04d}1001,{1 + b},0,1\n"
+                for (c, t, k, b), home in zip(blocks.tolist(), homes.tolist(), strict=True)
+            ]
+            write(f"{state}_od_{part}_JT00_2008.csv", HEADER + "".join(lines))
+    folder = write("readme.txt", "").parent
+    data = read("lodes_od", folder, digits=7)
+    expected = naive_lodes(folder, 7)
+    assert dict(zip(data.cells.tolist(), data.counts.tolist(), strict=True)) == expected
+    assert data.total == sum(expected.values())
+    assert data.shape[0] > 4 * 4  # counties of four states, each with several parts
+
+
 def test_lodes(write: Callable[..., Path], block: int) -> None:
     write("dc_od_main_JT00_2023.csv", HEADER + "110010001011000,110010002011001,3,1,20251202\n")
     # A second state; its tract comes before, and Alabama's leading zero is part of the code.
@@ -200,6 +238,8 @@ def test_adult_files() -> None:
         32561,
         16281,
     )
+    complete = read("uci_adult", folder, complete=True, without="workclass")
+    assert (complete.total, complete.nonzeros, round(complete.statistics()["mean"], 2)) == (45222, 5038, 8.98)
 
 
 def test_lodes_file() -> None:
@@ -211,6 +251,9 @@ def test_lodes_file() -> None:
     assert dict(zip(data.cells.tolist(), data.counts.tolist(), strict=True)) == naive_lodes(folder, 11)
     blocks: Contingency = read("lodes_od", folder, digits=15)
     assert blocks.nonzeros == 180324
+    paper = read("lodes_od", folder, digits=7)
+    assert paper.total == 220857
+    assert dict(zip(paper.cells.tolist(), paper.counts.tolist(), strict=True)) == naive_lodes(folder, 7)
 
 
 # The cache

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpbench.data import Contingency, Incidence
-from dpbench.errors import UserError, positive
+from dpbench.errors import UserError, positive, unknown
 from dpbench.sources.readers import assembly
 from dpbench.sources.readers.base import Reader
 from dpbench.sources.readers.layout import Field, Layout, short
@@ -35,11 +35,15 @@ _FIELDS = (
     *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
 )
 
+COUNTRY = "native-country"
+"""The only other field that has `?`."""
+UNKNOWN = "?"
+
 
 def _adult_field(name: str) -> Field:
     if name in _NUMBERS:
         return Field(name, keep=False)
-    return Field(name, "text", keep=name in ADULT)
+    return Field(name, "text", keep=name in ADULT or name == COUNTRY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,10 @@ class UciAdult(Reader, name="uci_adult"):
 
     kind: str = "contingency"
     """`contingency`: the table of all attributes. `incidence`: people by attribute values."""
+    complete: bool = False
+    """Only people without `?` in any field, native-country included; `?` is then no value of the domain."""
+    without: str = ""
+    """Attributes to leave out, separated by commas, such as workclass."""
 
     kinds = ("contingency", "incidence")
     what = "UCI Adult"
@@ -60,17 +68,34 @@ class UciAdult(Reader, name="uci_adult"):
 
     LAYOUT = Layout(tuple(_adult_field(name) for name in _FIELDS), ",")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.complete, bool):
+            raise UserError(f"complete={self.complete!r} is not valid: expected true or false")
+        for name in self._left_out():
+            if name not in ADULT:
+                raise unknown("attribute in without:", name, [*ADULT])
+        if len(self._left_out()) >= len(ADULT):
+            raise UserError(f"without={self.without} leaves no attribute: expected fewer than {len(ADULT)}")
+
+    def _left_out(self) -> set[str]:
+        return {name.strip() for name in self.without.split(",")} - {""}
+
     def build(self, rng: np.random.Generator) -> Contingency | Incidence:
         bad = self.bad_lines()
-        shape = tuple(len(values.split()) for values in ADULT.values())
-        collected = [assembly.Column(np.int64) for _ in ADULT]
+        used = {name: values.split() for name, values in ADULT.items() if name not in self._left_out()}
+        if self.complete:
+            used = {name: [value for value in values if value != UNKNOWN] for name, values in used.items()}
+        shape = tuple(len(values) for values in used.values())
+        collected = [assembly.Column(np.int64) for _ in used]
         for path in self.files():
             lines = Lines(path, self.LAYOUT.shown)
             if lines.peek().startswith(b"|"):
                 lines.head()
             for block in read_fields(lines, self.LAYOUT, bad):
-                for column, codes in zip(collected, self._codes(block, bad), strict=True):
-                    column.add(codes)
+                coded = self._codes(block, bad)
+                for column, name in zip(collected, used, strict=True):
+                    column.add(coded[name])  # `?` is the last value, so the codes of the others stay
         columns = [column.whole() for column in collected]
         if not columns[0].size:
             raise bad.nothing(self.path, "good line", self.what)
@@ -79,9 +104,9 @@ class UciAdult(Reader, name="uci_adult"):
             return by_attribute(columns, shape)
         return Contingency.from_records(columns, shape=shape)
 
-    def _codes(self, block: Block, bad: BadLines) -> list[np.ndarray]:
-        """One column of codes per attribute, without lines that have an unlisted value."""
-        columns, wrong = [], np.zeros(block.lines.size, dtype=bool)
+    def _codes(self, block: Block, bad: BadLines) -> dict[str, np.ndarray]:
+        """The codes of each attribute, without lines that have an unlisted value or, with `complete`, a `?`."""
+        columns, wrong = {}, np.zeros(block.lines.size, dtype=bool)
         culprit: dict[int, str] = {}
         for name, listed in ADULT.items():
             texts, places = block.texts(name)
@@ -90,10 +115,15 @@ class UciAdult(Reader, name="uci_adult"):
             for row in np.flatnonzero((codes < 0) & ~wrong)[:1]:
                 culprit[int(row)] = f"{name} {short(texts[places[row]])} is none of: {', '.join(listed.split())}"
             wrong |= codes < 0
-            columns.append(codes)
+            columns[name] = codes
+        kept = ~wrong
         if wrong.any():
             block.without(wrong, bad, lambda row: culprit.get(row, "a value that is not listed"))
-        return [codes[~wrong] for codes in columns]
+        if self.complete:
+            for name in (*(name for name, listed in ADULT.items() if UNKNOWN in listed.split()), COUNTRY):
+                texts, places = block.texts(name)
+                kept &= np.array([text != UNKNOWN.encode() for text in texts], dtype=bool)[places]
+        return {name: codes[kept] for name, codes in columns.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
