@@ -41,7 +41,7 @@ def compare(
     """
     named, given = [], []
     for name, one in [] if dataset is None else objects.named("dataset", dataset):
-        if isinstance(one, Data):
+        if isinstance(one, Data) or hasattr(one, "shape"):
             given.append(replace(objects.dataset(name or "data", one), bound=bound))
         else:
             named.append(str(one))

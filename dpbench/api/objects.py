@@ -16,6 +16,7 @@ from typing import Any
 from dpbench import identity
 from dpbench.code_reader import MAIN
 from dpbench.data import Data
+from dpbench.data.plain import as_data
 from dpbench.errors import Damaged, UserError
 from dpbench.model.run import VALID_NAME, valid_name
 from dpbench.model.setting import Dataset, Value, Variant
@@ -28,12 +29,9 @@ PLAIN = (str, int, float, bool, type(None))
 
 def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
     """What was given for a group, each with the name the user gave it, or none: one thing, a list, or {name: thing}."""
-    if hasattr(given, "columns") and hasattr(given, "iloc"):
-        made = "dpbench.Incidence.from_pandas(frame, user=..., item=...)"
-        raise UserError(f"{group}: a DataFrame does not say who is a user and what an item: give {made}")
     if isinstance(given, Mapping):
         yield from ((str(name), one) for name, one in given.items())
-    elif isinstance(given, str | Data | type) or not isinstance(given, Iterable):
+    elif isinstance(given, str | Data | type) or hasattr(given, "shape") or not isinstance(given, Iterable):
         yield "", given
     else:
         for one in given:
@@ -43,9 +41,10 @@ def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
 
 def dataset(name: str, data: Any) -> Dataset:
     """A data object as a dataset of a run: stored once under its content."""
-    if not isinstance(data, Data):
+    if not isinstance(data, Data) and not hasattr(data, "shape"):
         expected = "expected a name, or data such as dpbench.Incidence.from_pandas(frame, user=..., item=...)"
         raise UserError(f"dataset={data!r} is not valid: {expected}")
+    data = as_data(data, ("incidence", "records"))
     _check_name(name, "dataset")
     return data.memo(("kept", name), lambda: _kept(data, name))
 

@@ -104,6 +104,12 @@ class Data:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.facts()})"
 
+    def _repr_html_(self) -> str:
+        from dpbench.data.html import facts_table
+
+        rows = ((name.replace("_", " "), value) for name, value in self.statistics().items())
+        return facts_table(type(self).__name__, rows, "These numbers are exact: they are not for publication.")
+
     def __getstate__(self) -> dict[str, Any]:
         # The memo and cached properties are not pickled: workers get paths, and a copy recomputes what it needs.
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}

@@ -64,6 +64,13 @@ class Release:
         """The same release with nothing but what may be published."""
         return replace(self, **self.private_fields())
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: only what may be published."""
+        from dpbench.data.html import facts_table
+
+        note = f"Noise: {self.noise}, from {self.randomness}."
+        return facts_table(type(self).__name__, self.parts().items(), note)
+
     def __getstate__(self) -> dict[str, Any]:
         """What is copied and pickled: the fields that may be published, and nothing computed from them."""
         return {each.name: getattr(self, each.name) for each in fields(self)} | self.private_fields()

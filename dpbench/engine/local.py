@@ -38,13 +38,20 @@ def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterato
     if limits:
         yield from _guarded(work, jobs, limits)
         return
+    import joblib
+
+    backend, given = joblib.parallel.get_active_backend()
+    if (
+        jobs == -1 and given is not None
+    ):  # a surrounding `joblib.parallel_config` counts, unless the run was given a number
+        jobs = joblib.effective_n_jobs(given)
     waiting = deque(work)
     try:
         yield from map(run_chunk, work) if jobs == 1 else _here(waiting, HERE)
     finally:
         restore_threads()
     if waiting and jobs != 1:
-        yield from _in_workers(waiting, jobs)
+        yield from _in_workers(waiting, jobs, own="Loky" in type(backend).__name__)
 
 
 def _here(waiting: deque[Chunk], most: float) -> Iterator[Outcome]:
@@ -104,14 +111,14 @@ def _is_ours(value: object) -> bool:
     return not module.startswith("dpbench.mechanisms.peers") and all(map(_is_ours, vars(value).values()))
 
 
-def _in_workers(work: Iterable[Chunk], jobs: int) -> Iterator[Outcome]:
-    """The outcome of every chunk, computed by worker processes. One that dies takes all chunks in progress with it. Unfinished
-    chunks are then run one by one under guard, so that the failing trial is found and the rest is done."""
+def _in_workers(work: Iterable[Chunk], jobs: int, *, own: bool = True) -> Iterator[Outcome]:
+    """The outcome of every chunk, computed by worker processes (own: ours, not those of a surrounding
+    `joblib.parallel_config`). One that dies takes all chunks in progress with it. Unfinished chunks are then run one by one
+    under guard, so that the failing trial is found and the rest is done."""
     import joblib
 
-    with joblib.parallel_config(
-        backend="loky", n_jobs=jobs, inner_max_num_threads=1, initializer=_begin, initargs=(os.getpid(),)
-    ):
+    ours = {"backend": "loky", "inner_max_num_threads": 1, "initializer": _begin, "initargs": (os.getpid(),)}
+    with joblib.parallel_config(n_jobs=jobs, **(ours if own else {})):
         waiting = {chunk.name: chunk for chunk in work}
         while waiting:
             sent: dict[tuple[str, int], Chunk] = {}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpbench.data import ColumnData, Counts, Data, Release
 from dpbench.data.last_step import LastStep, NoisyCounts
-from dpbench.errors import UserError, positive, without_numbers
+from dpbench.data.plain import as_data
+from dpbench.errors import UserError, positive, unknown, without_numbers
 from dpbench.privacy import INEXACT, Noise
 from dpbench.registry import Registry
 
@@ -26,6 +28,7 @@ PAPERS = ("gs", "sparse", "analytics", "sensitivity", "epicrec")
 Choices = tuple[Mapping[str, Any], ...]
 """Several choices of a mechanism's parameters."""
 
+FRESH = "fresh generator, not reproducible"
 SMALLEST, LARGEST = 1e-50, 1e50
 """Limits of epsilon: beyond them noise, or the spread of its mean square over trials, leaves the range of doubles."""
 
@@ -78,14 +81,17 @@ class Mechanism:
 
     def release(
         self,
-        data: Data,
-        epsilon: float,
-        rng: np.random.Generator | Literal["secure"],
+        data: Any,
+        epsilon: Any = MISSING,
+        rng: Any = MISSING,
         noise: str = "float",
         *,
         allow_not_private: bool = False,
     ) -> Release:
         """Publish `data` once under `epsilon`; all randomness comes from `rng`, and `data` is not changed.
+
+        data: one of the data kinds, or an array, a sparse matrix or a table that can be read in one way only
+        (`dpbench.data.plain`). rng: a numpy Generator, a seed such as 7, "secure", or None for noise that cannot be drawn again.
 
         noise: "float" is for research: floating-point noise has gaps that can reveal which of two neighbours was the input
         (Mironov 2012). "exact" draws with integers only; `inexact()` says why a mechanism has no exact noise. For a real
@@ -96,7 +102,9 @@ class Mechanism:
         `not_private()` is refused, unless `allow_not_private` is true, and a refusal states no number that was read from
         the data.
         """
-        budget, steps = parse_epsilon(epsilon), Noise(rng, noise)
+        if epsilon is MISSING:
+            raise UserError("release needs `epsilon`, the budget, such as epsilon=0.5")
+        budget, steps = parse_epsilon(epsilon), Noise(_generator(rng), noise)
         who = self.name or type(self).__name__
         if noise == "exact" and (reason := self.inexact()):
             raise UserError(f"{who} has no exact noise: {reason}")
@@ -104,6 +112,7 @@ class Mechanism:
             hint = "expected private parameters, or allow_not_private=True"
             raise UserError(f'{who}: rng="secure" is for a real release, which must be private; {reason}; {hint}')
         try:
+            data = as_data(data, self.kinds)
             if reason := self.unfit(data) or self.refusal(data, budget):
                 raise UserError(f"{who}: {reason}")
             release = self.publish(data, budget, steps)
@@ -118,10 +127,31 @@ class Mechanism:
                     f"{who} returns a {given}: a secure release must be a `Release`, which knows what is public"
                 )
             release = release.publishable()
+        if isinstance(release, Release) and (noise == "exact" or rng is None):
+            release = replace(release, noise=noise, randomness=FRESH if rng is None else steps.randomness)
         if noise == "exact" and isinstance(release, Release):
-            # The laws of last steps are those of float noise.
-            release = replace(release, noise=noise, randomness=steps.randomness, last_step=None)
+            release = replace(release, last_step=None)  # the laws of last steps are those of float noise
         return release
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name, as scikit-learn asks for them; `sklearn.base.clone` works."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """A copy with other parameters. Unlike scikit-learn's, it does not change the mechanism itself, which is frozen."""
+        for name in parameters:
+            if name not in self.get_params():
+                raise unknown("parameter", name, self.get_params())
+        return replace(self, **parameters)
+
+    def _repr_html_(self) -> str:
+        from dpbench.data.html import facts_table
+
+        facts = {"paper": self.paper, "place": self.place, "data": " or ".join(self.kinds), "guarantee": self.privacy}
+        facts |= {"neighbours": self.neighbours, "reconstructed": self.reconstructed}
+        rows = [*self.get_params().items(), *((name, text) for name, text in facts.items() if text)]
+        reason = self.not_private()
+        return facts_table(self.name or type(self).__name__, rows, f"Not private as it is: {reason}" if reason else "")
 
     def publish(self, data: Any, epsilon: float, noise: Noise) -> Release:
         """The mechanism itself: the paper's pseudocode. All randomness comes from `noise`."""
@@ -159,6 +189,19 @@ class Mechanism:
         """
         named = {name for cls in type(self).__mro__ if issubclass(cls, Mechanism) for name in _names(cls)}
         return next((reason for step, reason in INEXACT.items() if step in named), "")
+
+
+def _generator(rng: Any) -> Any:
+    """What users give as `rng`, as a Generator or "secure"."""
+    if rng is MISSING:
+        given = 'a seed such as rng=7, a numpy Generator, "secure" for a real release, or None for noise that is not reproducible'
+        raise UserError(f"release needs `rng`: {given}")
+    if isinstance(rng, np.random.Generator | str):
+        return rng
+    if not isinstance(rng, bool | float):
+        with contextlib.suppress(TypeError, ValueError):
+            return np.random.default_rng(rng)
+    raise UserError(f'rng={rng!r} is not valid: expected a numpy Generator, a seed such as 7, None, or "secure"')
 
 
 def _names(cls: type[Mechanism]) -> Iterator[str]:

@@ -116,8 +116,8 @@ def test_objects_in_an_experiment_and_own_tasks(tmp_path: Path) -> None:
         ),
         ({"mechanism": [Odd]}, "mechanism=Odd is a class that needs parameters"),
         (
-            {"mechanism": ["lpa"], "dataset": pd.DataFrame({"user": [1], "item": [2]})},
-            "a DataFrame does not say who is a user and what an item: give dpbench.Incidence.from_pandas",
+            {"mechanism": ["lpa"], "dataset": pd.DataFrame({"who": ["ann"], "place": ["inn"]})},
+            "data of type DataFrame can be read in several ways, or in none: give dpbench.Incidence.from_pandas",
         ),
         ({"mechanism": ["lpa"], "dataset": "visits.csv"}, "'visits.csv' looks like a file: expected dataset=table "),
         ({"mechanism": ["lppa"]}, "unknown mechanism 'lppa': did you mean 'lpa'"),

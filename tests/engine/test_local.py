@@ -78,7 +78,7 @@ def test_what_takes_longer_goes_to_the_workers(tmp_path: Path, monkeypatch: pyte
     now = iter(range(0, 1000, 10))
     monkeypatch.setattr(local, "_Clock", Clock)
     monkeypatch.setattr(local, "HERE", 15.0)
-    monkeypatch.setattr(local, "_in_workers", lambda work, _: iter(sent.extend(work) or ()))
+    monkeypatch.setattr(local, "_in_workers", lambda work, _, own: iter(sent.extend(work) or ()))
     monkeypatch.setattr(local.time, "process_time", lambda: next(now))
     outcomes = list(local.outcomes(chunks(tmp_path), 2))
     assert [outcome.chunk.trials[0] for outcome in outcomes] == [0]
