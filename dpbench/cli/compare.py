@@ -85,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
     """The datasets by name; a file becomes the dataset `table`."""
-    files = [name for name in args.dataset or () if Path(name).suffix.lower() in FORMS or "/" in name]
+    files = [
+        name for name in args.dataset or () if Path(name).suffix.lower() in FORMS or "/" in name or Path(name).is_file()
+    ]
     own = {name: getattr(args, name) for name in ("user", "item", "bound", "cell", "count", "shape")}
     if not files:
         for name, value in own.items():

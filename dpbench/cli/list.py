@@ -1,4 +1,4 @@
-"""`list`: lists mechanisms, datasets, experiments, tasks or readings, with their origin and what is not private."""
+"""`list`: lists mechanisms, datasets, experiments, tasks, metrics or readings, with their origin and what is not private."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ HEADS = {
     "datasets": ("name", "data", "generator", "original format", "worlds", "size at scale=paper"),
     "experiments": ("id", "what it shows"),
     "tasks": ("name", "data", "what it asks", "metrics"),
+    "metrics": ("name", "task", "better", "what it is"),
     "readings": ("paper", "reading", "what the text says, or why this value", "sets"),
 }
 
@@ -41,6 +42,7 @@ def main(argv: list[str]) -> int:
         "datasets": _datasets,
         "experiments": _experiments,
         "tasks": _tasks,
+        "metrics": _metrics,
         "readings": _readings,
     }[args.what]()
     heads = HEADS[args.what]
@@ -118,6 +120,17 @@ def _tasks() -> Iterator[tuple[str, ...]]:
     for name, path in own.items():
         if not TASKS.known(path):
             yield name, "", f"your class {path}: {NOT_IMPORTED}", ""
+
+
+def _metrics() -> Iterator[tuple[str, ...]]:
+    """Every metric of the installed tasks; a name with * stands for a family, such as one per size of query."""
+    from dpbench.tasks.base import ACROSS, PAIRED, TASKS
+
+    for task, cls in TASKS.items():
+        for metric in getattr(cls, "metrics", ()):
+            yield metric.name, task, metric.better, metric.description
+    for metric in (*PAIRED, *ACROSS):
+        yield metric.name, "those with errors of single numbers", metric.better, metric.description
 
 
 def _readings() -> Iterator[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,7 +97,12 @@ def options(group: str, *folders: Path) -> list[str]:
         from dpbench.tasks.base import TASKS
 
         names |= {*TASKS.names()}
-    return sorted(names)
+    return sorted(names, key=_natural)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """For an order in which fig5 comes before fig10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def option(group: str, name: str, *folders: Path) -> Document | None:

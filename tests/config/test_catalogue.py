@@ -112,3 +112,9 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         documents.read(tmp_path / "x.yaml")
     with pytest.raises(UserError, match=r"gone.yaml: cannot be read"):
         documents.read(tmp_path / "gone.yaml")
+
+
+def test_figures_are_listed_in_their_order() -> None:
+    names = [name for name in catalogue.options("experiment") if name.startswith("gs/fig")]
+    assert names == sorted(names, key=lambda name: int(name.removeprefix("gs/fig")))
+    assert "gs/fig10" in names

@@ -111,6 +111,8 @@ LINES = "user,item\na,1\n\nb,2\n"
         ("a.csv", LINES, {"item": "itm"}, "has no column 'itm': did you mean 'item'?"),
         ("a.csv", "user,user\n1,2\n", {}, "has the column 'user' twice"),
         ("a.csv", "", {}, "has no column 'user': it is empty"),
+        ("a.csv", LINES.replace(",", ";"), {}, "its columns seem to be separated by ';': expected commas in .csv"),
+        ("a.xlsx", LINES, {}, "save the sheet as CSV"),
         ("a.csv", "user,item\n", {}, "there is not a single good line"),
         ("a.csv", b"PK\x03\x04zip", {}, "is a zip archive"),
         (

@@ -159,10 +159,15 @@ class Text:
         )
 
 
+OTHER_SEPARATORS = (";", "\t", ",", "|")
+
+
 def check_columns(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
     """UserError unless each wanted column is there once."""
     for name in wanted:
         if list(names).count(name) != 1:
             hint = nearest(name, names) if names else "it is empty"
+            if len(names) == 1 and (other := next((mark for mark in OTHER_SEPARATORS if mark in names[0]), "")):
+                hint = f"its columns seem to be separated by {other!r}: expected commas in .csv, tabs in .tsv"
             there = f"has the column {name!r} twice" if name in names else f"has no column {name!r}: {hint}"
             raise UserError(f"{path} {there}")

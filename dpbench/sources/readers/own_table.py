@@ -183,7 +183,9 @@ def _text(path: Path, header: bool) -> Text | None:
     plain = path.name.lower().removesuffix(".gz")
     form = next((form for form in FORMS if plain.endswith(form)), None)
     if form is None:
-        raise UserError(f"{path}: unknown ending {path.suffix!r}: expected one of {', '.join(FORMS)} (or .gz after it)")
+        save = "; save the sheet as CSV" if path.suffix.lower().startswith((".xls", ".ods")) else ""
+        expected = f"expected one of {', '.join(FORMS)} (or .gz after it){save}"
+        raise UserError(f"{path}: unknown ending {path.suffix!r}: {expected}")
     if form in PARQUET:
         return None
     _refuse_other_forms(path)
