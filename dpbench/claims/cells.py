@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpbench.model.metric import Metric
 
 PART = "part"
+SECONDS = "seconds"
 TOLD = ("chosen.", "diagnostic.")
 BATCHES = 32
 """The trials of a cell are averaged in at most this many batches, to see how its metrics vary together."""
@@ -53,6 +54,11 @@ class CellTrials:
         return min(self.on_draws.values(), default=len(next(iter(self.values.values()), ())))
 
     @property
+    def total(self) -> int:
+        """Number of trials on all draws of the data."""
+        return len(next(iter(self.values.values()), ()))
+
+    @property
     def data_seeds(self) -> int:
         return 1 if self.seeds is None else len(np.unique(self.seeds))
 
@@ -67,17 +73,14 @@ class CellTrials:
             # Equal values do not prove certainty if only a few values are possible.
             if certain or metric in self.expected or (about is not None and about.noiseless):
                 return laws.known(float(values[0]))
-            if largest is not None:
-                return laws.of_steps(values, largest)
-            chosen = metric.startswith(TOLD) and float(values[0]).is_integer()
-            return laws.unbounded(float(values[0])) if chosen else laws.known(float(values[0]))
+            return laws.unbounded(float(values[0])) if largest is None else laws.of_steps(values, largest)
         steps = laws.of_steps(values, largest) if largest is not None and laws.coarse(values) else None
-        units = self.units(metric)
+        # An error is at least 0, and so is its mean: a ratio of two errors is never negative.
+        error = metric == SECONDS or (about is not None and about.better == "lower")
+        least = 0.0 if largest is not None or error else None
         if self.seeds is None:
-            return steps or laws.of_mean(values, largest)
-        if np.ptp(units) == 0:
-            return steps or laws.known(float(units[0]))
-        spread = laws.of_mean(units, largest, averaged=True)
+            return steps or laws.of_mean(values, least, largest)
+        spread = laws.of_mean(self.units(metric), least, largest, averaged=True)
         return laws.hull(spread, steps) if steps else spread
 
     def units(self, metric: str) -> np.ndarray:
@@ -126,7 +129,7 @@ def cells_of(frame: pd.DataFrame) -> list[CellTrials]:
 
     The values of a metric are its expectations given all but the last noise, if every trial of the cell has them.
     """
-    from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC, SECONDS, SETTING, TRIAL, metric_names
+    from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC, SETTING, TRIAL, metric_names
 
     released = [c for c in frame.columns if c.startswith(TOLD)]
     columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *released)}

@@ -1,6 +1,6 @@
-"""From a claim and the cells of a run to a verdict: the measure in every group, its intervals, and the conclusion.
+"""From a claim and the cells of one case to a verdict: the measure in every group, its intervals, and the conclusion.
 
-Imported by the judge, which chooses the run.
+Imported by the judge, which chooses the run and the cases.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ import numpy as np
 
 from dpbench.claims.expression import ERROR, Interval, evaluate_at
 from dpbench.claims.formulas import COMPUTATIONS
+from dpbench.claims.laws import FEWEST
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.verdicts import FIRM
 from dpbench.errors import UserError
-from dpbench.model.claim import CONTRADICTED, ERRATUM, OPEN, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE, Claim, Region
 from dpbench.model.verdict import RANK, Evidence, Group, Verdict, describe
 
 ERRORS = (ERROR, 0.01, FIRM)
 """Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is."""
 ROUNDING = 1e-9
 """Tolerance for a computed number at a border."""
-FITTED = "the data is generated, and fitted to this"
-GENERATED = "on generated data, which was not made to show this"
+Measured = tuple[dict[str, Any], list[Interval], int | None]
+"""A group of settings: its labels, the intervals of the measure, and its trials if they are too few for any interval."""
 
 
-def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: bool = False) -> Verdict:
+def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = ()) -> Verdict:
     """`lacking`: parts of the claim that could not be measured in this run."""
     try:
         measured, holes = _measure(claim, scope)
@@ -41,7 +42,8 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: b
     verdicts = [_at(claim, measured, level) for level in range(len(ERRORS))]
     verdict = replace(verdicts[0], trials=trials, data_seeds=seeds)
     if trials * seeds == 1 and not claim.exact:
-        return replace(verdict, verdict=OPEN, reason="one trial gives no interval")
+        return replace(verdict, verdict=OPEN, reason="one trial gives no interval", needs=FEWEST)
+    few = [count for _, _, count in measured if count is not None]
     lacking = [*lacking, *holes]
     if lacking and verdict.verdict != (REPRODUCED if claim.some else CONTRADICTED):
         reason = f"{verdict.verdict} where it could be tested; {'; '.join(lacking)}"
@@ -49,11 +51,30 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), generated: b
     if any(group.low != group.high for group in verdict.groups):
         firm = [error for error, at in zip(ERRORS, verdicts, strict=True) if at.verdict == verdict.verdict]
         verdict = replace(verdict, error=min(firm))
-    if generated and claim.made:
-        return replace(verdict, reason=FITTED)
-    if generated and verdict.verdict == CONTRADICTED and claim.basis != ERRATUM:
-        return replace(verdict, reason=GENERATED)
+    if verdict.verdict == OPEN and few:
+        reason = f"too few trials: {min(few)}, and a rare bad trial may not have occurred yet"
+        return replace(verdict, reason=reason, needs=FEWEST)
+    if verdict.verdict == OPEN:
+        return replace(verdict, needs=needed(claim.region, verdict.groups, trials * seeds))
     return verdict
+
+
+def needed(region: Region, groups: Sequence[Group], trials: int) -> int | None:
+    """About how many trials would decide all open groups, if the values stay: an interval shrinks with the root of their number.
+
+    None if no number would.
+    """
+    most = 0.0
+    for group in groups:
+        if group.verdict != OPEN:
+            continue
+        sides = [(border, group.low if border < group.value else group.high) for border in (region.low, region.high)]
+        reach = [abs(end - group.value) / abs(border - group.value) for border, end in sides if border != group.value]
+        most = max(most, *reach) if len(reach) == len(sides) else np.inf
+    if not (trials and np.isfinite(most)):
+        return None
+    digits = 10 ** max(0, int(np.log10(max(1.0, trials * most**2))) - 1)
+    return int(np.ceil(trials * most**2 / digits) * digits)
 
 
 def by_computation(claim: Claim) -> Verdict:
@@ -67,15 +88,15 @@ def by_computation(claim: Claim) -> Verdict:
     return Verdict(claim, group.verdict, "", (group,), group, evidence=Evidence.PROOF, method=method)
 
 
-def _at(claim: Claim, measured: list[tuple[dict[str, Any], list[Interval]]], level: int) -> Verdict:
+def _at(claim: Claim, measured: list[Measured], level: int) -> Verdict:
     """The verdict from the intervals at one error level."""
-    groups = tuple(_group(claim.region, labels, intervals[level]) for labels, intervals in measured)
+    groups = tuple(_group(claim.region, labels, intervals[level], few) for labels, intervals, few in measured)
     order: Callable[[Group], Any] = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
     decider = max(groups, key=order) if claim.some else min(groups, key=order)
     return Verdict(claim, decider.verdict, "", groups, decider)
 
 
-def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], list[Interval]]], list[str]]:
+def _measure(claim: Claim, scope: Scope) -> tuple[list[Measured], list[str]]:
     """The measure in every group that has the needed results, and what the others lack.
 
     Intervals of several groups hold together: each gets its share of the error (Bonferroni).
@@ -84,14 +105,18 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], lis
         scope = scope.any_of(claim.alternatives)
     axes = claim.each or claim.some
     certain = frozenset(claim.certain)
+    if claim.exact:
+        certain = frozenset(name for cell in scope.cells for name in cell.values)
     if not axes:
-        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain))], []
-    measured, holes = [], []
+        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain), scope.fewest)], []
+    measured: list[Measured] = []
+    holes = []
     groups = list(scope.groups(axes))
     errors = [error / max(1, len(groups)) for error in ERRORS]
     for labels in groups:
         try:
-            measured.append((labels, evaluate_at(claim.measure, scope.where(labels), errors, certain)))
+            group = replace(scope.where(labels), few={})
+            measured.append((labels, evaluate_at(claim.measure, group, errors, certain), group.fewest))
         except MissingResults as missing:
             holes.append(f"{describe(labels)}: {missing}")
     if not measured:
@@ -99,7 +124,8 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[tuple[dict[str, Any], lis
     return measured, holes
 
 
-def _group(region: Region, labels: dict[str, Any], interval: Interval) -> Group:
+def _group(region: Region, labels: dict[str, Any], interval: Interval, few: int | None = None) -> Group:
     if not np.isfinite(interval.value):
         return Group(labels, interval.value, -np.inf, np.inf, OPEN)
-    return Group(labels, interval.value, interval.low, interval.high, region.judge(interval.low, interval.high))
+    verdict = region.judge(interval.low, interval.high) if few is None else OPEN
+    return Group(labels, interval.value, interval.low, interval.high, verdict)

@@ -1,30 +1,35 @@
 """Finds the runs that can decide a claim, and gets a verdict from each.
 
 A claim may have several kinds of evidence: generated data, original files of a dataset, further experiments on files. Each
-gives a separate verdict (`decide.py`). Claims about privacy and arithmetic need no trials. Imports the ledger and the frame;
-imported by the verbs and the report.
+gives a separate verdict: the claim is judged in every reading and world that the run holds (`decide.py`), and these are
+combined (`cases.py`). Claims about privacy and arithmetic need no trials. Imports the ledger and the frame; imported by the
+verbs and the report.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpbench.claims.cases import FITTED, assumed, combined, evidence_of, given, untried
 from dpbench.claims.cells import CellTrials, cells_of
 from dpbench.claims.decide import by_computation, decide
 from dpbench.claims.original_files import of_the_papers
 from dpbench.claims.privacy import by_audit
 from dpbench.claims.recorded import recorded
-from dpbench.claims.scope import MissingResults, Scope, choices, fits
+from dpbench.claims.scope import MissingResults, Scope, fits
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
-from dpbench.model.claim import OPEN, UNTESTABLE, Claim
+from dpbench.model.claim import BY_CONSTRUCTION, OPEN, UNTESTABLE, Claim
 from dpbench.model.run import Dataset, Run
-from dpbench.model.verdict import Verdict
+from dpbench.model.verdict import Case, Evidence, Verdict
 from dpbench.paths import RECORD
 from dpbench.storage import commands, frame
+
+UNDECIDED = (OPEN, UNTESTABLE)
 
 
 class Judge:
@@ -91,12 +96,12 @@ class Judge:
         others = [replace(other, results=self.results) for _, other in beside]
         # Original files of all the claim's datasets are better evidence than generated data. Files of only some of them are
         # shown beside the verdict. So are other experiments, unless they use the paper's own data of exactly these datasets.
-        concerned = _named(claim) or {str(g.labels["dataset"]) for g in verdict.groups if "dataset" in g.labels}
+        concerned = claim.datasets or {str(g.labels["dataset"]) for g in verdict.groups if "dataset" in g.labels}
         whole = [
             other
             for (name, _), other in zip(beside, others, strict=True)
             if (name == claim.experiment and concerned and concerned <= set(other.files))
-            or (_named(claim) == set(other.files) and all(map(of_the_papers, other.files)))
+            or (claim.datasets == set(other.files) and all(map(of_the_papers, other.files)))
         ]
         if verdict.verdict == UNTESTABLE:  # files of the paper's datasets decide; others are only shown beside
             whole = whole or [
@@ -106,9 +111,12 @@ class Judge:
         kept = None if self.record is None else recorded(claim, self.record)
         if kept is not None:
             strongest, *beside_it = (replace(v, results=self.results, others=()) for v in (kept, *kept.others))
-            if verdict.verdict == UNTESTABLE and claim.experiment not in self.runs:
+            # The user's own run comes first if it decides as much. A small run does not replace a record that does.
+            decides_less = verdict.verdict in UNDECIDED and strongest.verdict not in UNDECIDED
+            if decides_less or (verdict.verdict == UNTESTABLE and claim.experiment not in self.runs):
+                others += [verdict] if claim.experiment in self.runs else []
                 verdict = strongest
-            else:  # the user's own run is shown instead
+            else:
                 others.append(strongest)
             others += beside_it
         ordered = [*whole, verdict, *(v for v in others if v not in whole)]
@@ -122,7 +130,7 @@ class Judge:
         if claim.compute:
             return by_computation(claim)
         if not claim.experiment:
-            return decide(claim, Scope([], claim.numbers))
+            return replace(decide(claim, Scope([], claim.numbers)), evidence=Evidence.PROOF)
         run = self.run_for(claim)
         if run is None:
             return Verdict(claim, UNTESTABLE, f"{claim.experiment} was not run")
@@ -143,9 +151,8 @@ class Judge:
             return Verdict(claim, UNTESTABLE, f"needs scale={claim.scale}, was run at {run.scale}")
         if concerned & small:
             lacking.append(f"{', '.join(sorted(concerned & small))}: needs scale={claim.scale}")
-        verdict = decide(claim, Scope(large, claim.numbers), lacking, generated=_generated(run, concerned))
         files = tuple(sorted(concerned)) if concerned and concerned <= set(run.original_datasets) else ()
-        return _as_defined(replace(verdict, files=files), run)
+        return _as_defined(replace(_judged(claim, run, large, lacking, files), files=files), run)
 
     def _on_generated(self, claim: Claim) -> list[Verdict]:
         """The verdicts from generated data alone, if the deciding run read some of its datasets from original files."""
@@ -173,10 +180,40 @@ class Judge:
             about = tuple(sorted({str(cell.labels["dataset"]) for cell in _about(asked, cells) if cell.values}))
             if not about:
                 continue
-            verdict = replace(decide(asked, Scope(cells, claim.numbers)), claim=claim)
+            verdict = replace(_judged(asked, run, cells, (), about), claim=claim)
             if verdict.verdict != UNTESTABLE:
                 verdicts[about] = (run.name, _as_defined(replace(verdict, files=about, scale=run.scale), run))
         return list(verdicts.values())
+
+
+def _judged(
+    claim: Claim, run: Run, cells: Sequence[CellTrials], lacking: Sequence[str], files: tuple[str, ...]
+) -> Verdict:
+    """The verdict over all readings and worlds that a run holds. `files`: the datasets, if all are from original files."""
+    about = _about(claim, cells)
+    judged: dict[tuple[str, ...], Verdict] = {}
+    datasets: set[str] = set()
+    for case in assumed(run.experiment, about, cells):
+        scope = Scope([*case.cells], claim.numbers)
+        verdict = decide(claim, scope, lacking)
+        key = tuple(sorted(scope.used))
+        if judged and (verdict.verdict == UNTESTABLE or key in judged):
+            continue  # this case was not run, or changes nothing of this claim
+        generated = {str(cell.labels["dataset"]) for cell in scope.used.values() if "dataset" in cell.labels}
+        generated -= set(run.original_datasets)
+        datasets |= generated
+        if verdict.decider is not None and generated and given(claim, sorted(generated), case):
+            verdict = replace(verdict, verdict=BY_CONSTRUCTION, reason=FITTED)
+        outcome = Case(case.reading, case.world, verdict.verdict, where=verdict.where, trials=verdict.trials)
+        if (group := verdict.decider) is not None:
+            outcome = replace(outcome, value=group.value, low=group.low, high=group.high)
+        judged[key] = replace(verdict, cases=(outcome,))
+    outcomes = list(judged.values())
+    if outcomes[0].verdict == UNTESTABLE:
+        return outcomes[0]
+    cases = [one.cases[0] for one in outcomes]
+    evidence = Evidence.FILES if files else evidence_of(sorted(datasets), cases)
+    return replace(combined(claim, outcomes, evidence), untried=untried(run.experiment, about))
 
 
 def _as_defined(verdict: Verdict, run: Run) -> Verdict:
@@ -216,21 +253,10 @@ def _axes(experiment: str) -> dict[str, list[Any]]:
     return {key: values for key, values in axes.items() if values}
 
 
-def _named(claim: Claim) -> set[str]:
-    """The datasets that a claim names; empty if it names none."""
-    if not all("dataset" in choice for choice in claim.alternatives):
-        return set()
-    return {str(name) for choice in claim.alternatives for name in choices(choice["dataset"])}
-
-
-def _generated(run: Run, datasets: set[str]) -> bool:
-    return any(not dataset.original for name, dataset in run.datasets.items() if name in datasets)
-
-
-def _about(claim: Claim, cells: list[CellTrials]) -> list[CellTrials]:
+def _about(claim: Claim, cells: Sequence[CellTrials]) -> list[CellTrials]:
     """The cells that a claim is about."""
     try:
-        return Scope(cells).any_of(claim.alternatives).cells if cells else []
+        return Scope([*cells]).any_of(claim.alternatives).cells if cells else []
     except MissingResults:
         return []
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 DRAWS = 9_999
 """Number of points that represent a mean when means are combined: enough for tails of 1 / DRAWS."""
+FEWEST = 20
+"""A mean of fewer noisy trials decides nothing, unless its range is known: a bad trial in twenty may not have occurred yet."""
 SKEWNESS = 1.5
 """The skewness of a sample is too small by about this factor if the distribution has a long tail."""
 
@@ -29,6 +31,8 @@ class ConfidenceDistribution:
     quantile: Callable[[np.ndarray], np.ndarray]
     """An increasing function. Its lower half bounds the mean from below, its upper half from above."""
     certain: bool = False
+    exact: bool = False
+    """Whether the limits hold for every distribution within a known range, whatever the number of trials."""
 
     def points(self, draws: int = DRAWS) -> np.ndarray:
         """Equally likely values, ascending."""
@@ -42,11 +46,13 @@ def known(value: float) -> ConfidenceDistribution:
 
 def unbounded(value: float) -> ConfidenceDistribution:
     """The same value in all trials, of a number that could have had any other value."""
-    return ConfidenceDistribution(value, lambda levels: np.where(levels < 0.5, -np.inf, np.inf))
+    return ConfidenceDistribution(value, lambda levels: np.where(levels < 0.5, -np.inf, np.inf), exact=True)
 
 
-def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool = False) -> ConfidenceDistribution:
-    """Confidence limits of a mean of independent values, between 0 and `largest` if that is known.
+def of_mean(
+    values: np.ndarray, least: float | None = None, largest: float | None = None, *, averaged: bool = False
+) -> ConfidenceDistribution:
+    """Confidence limits of a mean of independent values, between `least` and `largest` where these are known.
 
     `averaged`: each value is itself a mean over trials, and therefore less skewed.
 
@@ -59,15 +65,16 @@ def of_mean(values: np.ndarray, largest: float | None = None, *, averaged: bool 
     off = values - mean
     slack = 0.5 if averaged else min(1.0, 7 / n)
     reach = 1.0 if averaged else max(1.0, 10 / n)
-    skewness = float((off**3).mean() / (off**2).mean() ** 1.5)
+    skewness = float((off**3).mean() / (off**2).mean() ** 1.5) if off.any() else 0.0
     error = math.sqrt(float((off**2).sum()) / (n - 1) / n)
 
     def quantile(levels: np.ndarray) -> np.ndarray:
         t = np.multiply(-reach, _student(n, levels.tobytes()))  # of the estimate minus the true mean
         candidates = [t] + [_hall(t, SKEWNESS * skewness + sign * slack, n) for sign in (-1, 1)]
         widest = np.where(levels < 0.5, np.max(candidates, axis=0), np.min(candidates, axis=0))
-        ends = mean - error * widest
-        return ends if largest is None else np.clip(ends, 0.0, largest)
+        return np.clip(
+            mean - error * widest, -np.inf if least is None else least, np.inf if largest is None else largest
+        )
 
     return ConfidenceDistribution(mean, quantile)
 
@@ -101,7 +108,7 @@ def of_steps(values: np.ndarray, largest: float) -> ConfidenceDistribution:
         at = np.minimum((levels * DRAWS).astype(int), DRAWS - 1)
         return largest * np.where(levels < 0.5, low[at], high[at])
 
-    return ConfidenceDistribution(float(values.mean()), quantile)
+    return ConfidenceDistribution(float(values.mean()), quantile, exact=True)
 
 
 @functools.lru_cache(maxsize=64)

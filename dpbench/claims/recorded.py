@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import identity
+from dpbench.claims.cases import ALONE, FITTED, can_contradict, evidence_of
+from dpbench.config import catalogue
 from dpbench.errors import UserError
 from dpbench.identity import digest
 from dpbench.mechanisms.base import MECHANISMS
-from dpbench.model.claim import OPEN, Claim
+from dpbench.model.claim import BY_CONSTRUCTION, CONTRADICTED, OPEN, Claim
 from dpbench.model.record import Record, RecordedVerdict
-from dpbench.model.verdict import Group, Verdict
+from dpbench.model.verdict import Evidence, Group, Verdict
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.storage.record import read
@@ -77,14 +79,14 @@ def recorded(claim: Claim, folder: Path) -> Verdict | None:
 
 def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) -> Verdict:
     decider = None
-    verdict = RENAMED.get(kept.verdict, kept.verdict)
+    verdict, reason = _word(claim, kept)
     if kept.value is not None:
         low, high = (kept.value if end is None else end for end in (kept.low, kept.high))
         decider = Group({}, kept.value, low, high, verdict)
     return Verdict(
         claim,
         verdict,
-        kept.reason,
+        reason,
         decider=decider,
         scale=record.scale,
         trials=kept.trials,
@@ -93,7 +95,28 @@ def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) ->
         data_seeds=max(1, len(record.data_seeds)),
         error=kept.error,
         recorded=where,
+        evidence=_evidence(claim, kept),
+        cases=kept.cases,
+        untried=kept.untried,
+        needs=kept.needs,
     )
+
+
+def _evidence(claim: Claim, kept: RecordedVerdict) -> Evidence:
+    if kept.evidence in list(Evidence):
+        return Evidence(kept.evidence)
+    datasets = sorted(claim.datasets) or catalogue.axes(claim.experiment).datasets
+    return Evidence.FILES if kept.files else evidence_of(datasets, kept.cases)
+
+
+def _word(claim: Claim, kept: RecordedVerdict) -> tuple[str, str]:
+    """The verdict as today's rules have it. What a generator was given may have become known after the record was made."""
+    word = RENAMED.get(kept.verdict, kept.verdict)
+    if claim.made and not kept.files:
+        return BY_CONSTRUCTION, FITTED
+    if word == CONTRADICTED and not can_contradict(claim, _evidence(claim, kept)):
+        return OPEN, ALONE
+    return word, kept.reason
 
 
 def all_of(verdict: Verdict) -> tuple[RecordedVerdict, ...]:
@@ -116,4 +139,8 @@ def of(verdict: Verdict) -> RecordedVerdict:
         files=verdict.files,
         trials=verdict.trials,
         error=verdict.error,
+        evidence=verdict.evidence.value if verdict.evidence else "",
+        cases=verdict.cases,
+        untried=verdict.untried,
+        needs=verdict.needs,
     )

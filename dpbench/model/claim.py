@@ -109,6 +109,11 @@ class Region:
             return REPRODUCED
         return CONTRADICTED if high < self.low or low > self.high else OPEN
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it is about a printed number; a comparison has one border."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
     def margin(self, value: float) -> float:
         """How far inside the region a value lies; negative outside."""
         return min(value - self.low, self.high - value)
@@ -212,6 +217,14 @@ class Claim:
     def elsewhere(self) -> Claim:
         """The claim with the cells of the experiments in `also`, which may decide it too."""
         return dataclasses.replace(self, where=self.also_where, also_where={}) if self.also_where else self
+
+    @property
+    def datasets(self) -> set[str]:
+        """The datasets that it names; empty if it is about all of its experiment."""
+        if not all("dataset" in choice for choice in self.alternatives):
+            return set()
+        named = (choice["dataset"] for choice in self.alternatives)
+        return {str(name) for given in named for name in (given if isinstance(given, list | tuple) else [given])}
 
     @property
     def axes(self) -> set[str]:

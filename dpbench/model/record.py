@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpbench.model.environment import Environment
+from dpbench.model.verdict import Case
 from dpbench.paths import RECORD
 
 
@@ -49,6 +50,14 @@ class RecordedVerdict:
     trials: int = 0
     error: float = 0.0
     """Probability that such a verdict is wrong because of the mechanisms' noise."""
+    evidence: str = ""
+    """What it rests on; empty in records from before evidence was kept: then it is one reading and one stand-in, or files."""
+    cases: tuple[Case, ...] = ()
+    """The outcome in every reading and world that was tried."""
+    untried: tuple[str, ...] = ()
+    """Admissible readings that were not run."""
+    needs: int | None = None
+    """If it is open: about how many trials would decide."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,28 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Case:
+    """The outcome in one admissible reading of the text and in one world."""
+
+    reading: str
+    world: str
+    """`default`, or `DATASET: WORLD` if one dataset is not in its default world."""
+    verdict: str
+    value: float | None = None
+    """The measured value in the group of settings that decided; None if nothing was measured."""
+    low: float | None = None
+    high: float | None = None
+    where: str = ""
+    trials: int = 0
+
+    @property
+    def name(self) -> str:
+        """`reading, world`, without what is the default."""
+        parts = [part for part in (self.reading, self.world) if part != "default"]
+        return ", ".join(parts) or "default"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The verdict on a claim. `value`, `low`, `high` are those of the deciding group."""
 
@@ -54,6 +76,12 @@ class Verdict:
     scale: str = ""
     trials: int = 0
     """The number of trials of the cells that were used; the smallest if they differ."""
+    cases: tuple[Case, ...] = ()
+    """The outcome in every reading and world that was tried; empty for a proof."""
+    untried: tuple[str, ...] = ()
+    """Admissible readings that would change what was measured, and were not run."""
+    needs: int | None = None
+    """If it is open: about how many trials would decide; None if that is not known."""
     results: Path = Path("results")
     evidence: Evidence | None = None
     """What it rests on; None if nothing could be tested."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -52,8 +54,6 @@ def test_a_run_of_ones_own_is_shown_as_itself(tmp_path, claim, record):
 
 
 def test_a_claim_that_is_read_otherwise_now_is_not_on_record(tmp_path, claim, record):
-    import dataclasses
-
     other = dataclasses.replace(claim, expect="> 12345")
     assert recorded.recorded(other, record) is None
 
@@ -61,7 +61,7 @@ def test_a_claim_that_is_read_otherwise_now_is_not_on_record(tmp_path, claim, re
 def test_what_is_kept_is_what_is_read(tmp_path, claim, record):
     found = recorded.recorded(claim, record)
     assert recorded.of(found) == RecordedVerdict(
-        claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7
+        claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7, evidence=str(found.evidence)
     )
 
 
@@ -74,4 +74,7 @@ def test_the_verdicts_of_other_evidence_are_kept_beside_the_strongest(tmp_path, 
     found = Judge(tmp_path / "results", record=tmp_path / "record").verdict(claim)
     assert (found.verdict, found.files) == (REPRODUCED, ("movielens",))
     assert [(other.verdict, other.files) for other in found.others] == [(CONTRADICTED, ())]
+    strongest, beside = (
+        dataclasses.replace(v, evidence=e) for v, e in ((strongest, "original files"), (beside, "every world"))
+    )
     assert recorded.all_of(found) == (strongest, beside)
