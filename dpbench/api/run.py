@@ -12,11 +12,11 @@ from dpbench.config.catalogue import own_folders
 from dpbench.config.compose import compose
 from dpbench.config.origins import Objects
 from dpbench.config.overrides import OverrideValue
-from dpbench.engine.execute import execute_one
 from dpbench.engine.plan import QUIET, make_plan, require_settings
 from dpbench.engine.progress import display
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Run
+from dpbench.ranking.rounds import execute_one
 from dpbench.tasks.base import TASKS
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpbench.ranking.entry import Comparison
 
 FORMS = (".csv", ".tsv", ".parquet", ".gz")
-SETTING = {"dataset": "dataset", "place": "dataset", "epsilon": "ε", "share": "size", "K": "K"}
+SETTING = {"dataset": "dataset", "place": "dataset", "world": "world", "epsilon": "ε", "share": "size", "K": "K"}
 """Columns that make up a setting of a board, and their titles. The size of queries is a part of the domain."""
 EXAMPLES = """examples:
   python -m dpbench compare mine.Rounded

@@ -17,12 +17,13 @@ from dpbench.config.catalogue import GROUPS, options
 from dpbench.config.compose import compose_each, config_folders, hydra_main, is_sweep
 from dpbench.config.messages import OWN, check_words
 from dpbench.config.schema import RunConfig
-from dpbench.engine.execute import Result, execute
+from dpbench.engine.execute import Result
 from dpbench.engine.plan import Plan, make_plan, require_settings
 from dpbench.engine.progress import Progress, display
 from dpbench.errors import Failed, UserError
 from dpbench.model.run import Run
 from dpbench.paths import CONF
+from dpbench.ranking.rounds import execute
 from dpbench.storage.commands import run_command
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     for what, now, before in (
         ("trials per setting", run.trials, whole.trials),
         ("fewer trials", _fewer(run, run), _fewer(whole, run)),
+        ("first look at the board after trial", run.look, whole.look),
         ("seed of the noise", run.seed, whole.seed),
         (f"seed{'s' * (' ' in seeds)} of the data", seeds, own_seeds),
         ("noise", run.noise, whole.noise),

@@ -243,6 +243,7 @@ class RunConfig:
             lambda value: value or {},
         )
     )
+    look: int = setting(whole(0, most=MOST_TRIALS))
     seed: int = setting(whole(0))
     data_seed: int = setting(whole(0))
     data_seeds: int = setting(whole(most=MOST_DRAWS))

@@ -83,7 +83,7 @@ class Display(Progress):
 
     def start(self, name: str, total: int, left: Left | None = None) -> None:
         """Begin with `total` trials. `left` estimates the time left (default: each trial costs the same)."""
-        self.name, self.total, self.left = name, total, left or Left(total)
+        self.name, self.done, self.total, self.left = name, 0, total, left or Left(total)
         self.draw()
 
     def count(self, trials: int, cost: float | None = None) -> None:

@@ -23,7 +23,7 @@ from dpbench.storage.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, EXPECTED, METRI
 from dpbench.storage.store import Store
 
 SCALE = "smoke"
-TIMES = ("seconds", "*_seconds", "*_per_second")
+TIMES = ("seconds", "*_seconds", "*_per_second", "memory")
 
 
 def measure(
@@ -109,5 +109,5 @@ def _columns(table: pa.Table) -> tuple[dict[str, list[float]], dict[str, list[st
 
 
 def is_time(column: str) -> bool:
-    """Whether a column is a time. Times depend on the machine and are never compared."""
+    """Whether a column is a time, or another cost. Costs depend on the machine and are never compared."""
     return any(fnmatchcase(column.rpartition(".")[2], pattern) for pattern in TIMES)

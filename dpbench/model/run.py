@@ -31,7 +31,7 @@ class Run:
     """The experiment's id, or a name of its own: the user's, or that of an ad-hoc run."""
     scale: str
     repetitions: int
-    """Number of trials of each setting, except for `most_trials`."""
+    """Number of trials of each setting, except for `most_trials` and `stopped`."""
     seed: int
     """Seed of the noise."""
     settings: tuple[Setting, ...]
@@ -48,6 +48,10 @@ class Run:
     """The changes that alter the meaning of its numbers."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
     """Mechanisms and datasets with fewer trials, each with their number."""
+    look: int = 0
+    """The number of trials after which settings of a board that are out of reach stop. 0: none does."""
+    stopped: Mapping[str, int] = field(default_factory=dict)
+    """The settings that stopped at the look, by key, each with its number of trials."""
     added: int = 0
     """How many of its settings, the last ones, belong only to other readings of the paper, if an override added these
     (`reading=all`). The experiment's figure leaves them out."""
@@ -143,7 +147,8 @@ class Run:
     def repetitions_of(self, setting: Setting) -> int:
         """Number of trials of one setting."""
         names = (setting.mechanism.name, setting.dataset.name)
-        return min(self.repetitions, *(self.most_trials.get(name, self.repetitions) for name in names))
+        most = min(self.repetitions, *(self.most_trials.get(name, self.repetitions) for name in names))
+        return min(most, self.stopped.get(setting.key, most))
 
     def repetitions_by_id(self) -> dict[str, int]:
         """Number of trials of every setting, by its id; the largest if one id has several names."""

@@ -5,7 +5,7 @@ Both stay in the tables, marked. Imported by `tables`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,25 @@ class Entitled:
         )
 
 
-def entitled(frame: pd.DataFrame, entrants: pd.DataFrame, run: Run | None, metric: str) -> Entitled:
+def violators(entrants: pd.DataFrame, run: Run | None) -> dict[Place, str]:
+    """Who violates its guarantee by the audit stored with the run. On the board of those that read the data nobody does: they
+    state no guarantee. `entrants`: see `places`."""
+    found = {} if run is None else violations(run.results)
+    return {
+        (row.board, row.who): found[row.mechanism]
+        for row in entrants.itertuples()
+        if row.mechanism in found and row.board != str(Board.READS)
+    }
+
+
+def among(frame: pd.DataFrame, places: Collection[Place]) -> pd.Series:
+    """Of each trial: whether its mechanism is one of these."""
+    return pd.Series([at in places for at in zip(frame["board"], frame["who"], strict=True)], index=frame.index)
+
+
+def entitled(
+    frame: pd.DataFrame, entrants: pd.DataFrame, run: Run | None, metric: str, violated: Mapping[Place, str]
+) -> Entitled:
     """From trials with the columns of `entrants` (see `places`). A number that is not finite is a failed trial, unless the
     mechanism never has this metric."""
     column = METRIC + metric
@@ -60,17 +78,12 @@ def entitled(frame: pd.DataFrame, entrants: pd.DataFrame, run: Run | None, metri
     lost = {} if run is None else failures.failed(run, finished)
     bad = {setting: int(broken.get(setting, 0)) + lost.get(setting, 0) for setting in {*broken.index, *lost}}
     counts: dict[Place, tuple[int, int]] = {}
-    found = {} if run is None else violations(run.results)
-    violated: dict[Place, str] = {}
     for row in entrants.itertuples():
         failed, planned = counts.get(at := (row.board, row.who), (0, 0))
         stored = len(finished.get(row.setting, ()))
         counts[at] = failed + bad.get(row.setting, 0), planned + stored + lost.get(row.setting, 0)
-        if row.mechanism in found and row.board != str(Board.READS):
-            violated[at] = found[row.mechanism]
-    guilty = pd.Series([at in violated for at in zip(frame["board"], frame["who"], strict=True)], index=frame.index)
     return Entitled(
-        ranked=~(guilty | frame[SETTING].isin([*bad])),
+        ranked=~(among(frame, violated) | frame[SETTING].isin([*bad])),
         violated=violated,
         failed={at: f"{failed} of {planned} failed" for at, (failed, planned) in counts.items() if failed},
     )

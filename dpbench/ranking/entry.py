@@ -19,7 +19,7 @@ from dpbench.config.compose import compose
 from dpbench.config.entries import BOUND, variants
 from dpbench.config.overrides import OverrideValue
 from dpbench.config.schema import RunConfig
-from dpbench.engine.execute import Result, execute_one
+from dpbench.engine.execute import Result
 from dpbench.engine.plan import QUIET, Plan, make_plan
 from dpbench.engine.progress import Progress
 from dpbench.errors import Failed, UserError, nearest, unknown
@@ -27,6 +27,7 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Dataset, Run, Variant
 from dpbench.model.setting import DECLARED
 from dpbench.ranking.boards import Board, board_of_mechanism
+from dpbench.ranking.rounds import execute_one
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,14 +166,14 @@ def compare(
     progress = progress or Progress()
     plan = make_plan(_joined(where.config(experiment), variant), say=progress.prepare)
     _require(plan, variant)
+    findings = tuple(_audited(variant)) if audit and variant else ()
+    if findings:  # boards of this folder mark a violation, also without another audit; a violator stops nobody
+        store(where.results, findings, 0, anew=False)
     result = execute_one(plan, progress)
     if result.failed and not result.computed and not result.found:
         raise Failed(f"every trial failed: {next(iter(result.failures.values()))[0].error}")
     if variant is None:
         return Comparison(result.run, "", None, result)
-    findings = tuple(_audited(variant)) if audit else ()
-    if findings:  # boards of this folder mark a violation, also without another audit
-        store(where.results, findings, 0, anew=False)
     return Comparison(result.run, variant.name, board_of(variant), result, findings)
 
 

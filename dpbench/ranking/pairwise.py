@@ -107,6 +107,12 @@ class Samples:
         """Every second trial."""
         return Samples(self.names, tuple(tuple(x[parity::2] for x in own) for own in self.scores), self.floors)
 
+    def only(self, at: Sequence[int]) -> Samples:
+        """Those of some mechanisms, by position."""
+        floors = tuple(self.floors[i] for i in at) if self.floors else ()
+        means = None if self.means is None else self.means.only(at)
+        return Samples(tuple(self.names[i] for i in at), tuple(self.scores[i] for i in at), floors, means)
+
     def draw_means(self) -> Floats:
         """The mean score by mechanism and draw of the data."""
         return np.array([[x.mean() for x in own] for own in self.scores])

@@ -7,7 +7,7 @@ scripts and the `compare` verb.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,16 @@ UNKNOWN = 10.0
 
 
 @dataclass(frozen=True)
+class Early:
+    """One setting of a board as the first look judged it."""
+
+    names: tuple[str, ...]
+    judgement: Judgement
+    stopped: frozenset[str] = frozenset()
+    """Mechanisms that stopped here: they have no later trials."""
+
+
+@dataclass(frozen=True)
 class Standing:
     """One setting of a board, judged."""
 
@@ -34,6 +44,8 @@ class Standing:
     judgement: Judgement
     heavy: frozenset[str] = frozenset()
     """Mechanisms whose errors have heavy tails, here or in another setting of the board."""
+    stopped: frozenset[str] = frozenset()
+    """Mechanisms that stopped at the first look: their judgement is the one made then."""
 
 
 def contests(
@@ -44,11 +56,13 @@ def contests(
     who: str = "who",
     level: float = LEVEL,
     corrected: int = 1,
+    early: Mapping[tuple[Hashable, ...], Early] | None = None,
 ) -> list[Standing]:
     """Every setting of one board with at least two mechanisms that have this metric, judged.
 
     The level is shared among the settings and, with `corrected`, among that many boards. Trials of one mechanism in all settings
     together show whether its errors have heavy tails: a disaster that is rare may not occur in every setting.
+    `early`: what the first look said, by setting.
     """
     settings: list[tuple[tuple[Hashable, ...], Samples]] = []
     errors: dict[str, list[Floats]] = {}
@@ -73,16 +87,43 @@ def contests(
     tests = corrected * max(1, sum(len(samples.names) > 1 for _, samples in settings))
     judged = []
     for setting, samples in settings:
-        result = contest(samples)
-        judged.append(Standing(setting, samples, result, result.judged(tests, level, heavy), heavy))
+        result, before = contest(samples), (early or {}).get(setting)
+        stopped = before.stopped.intersection(samples.names) if before is not None else frozenset[str]()
+        if before is None or not stopped or len(stopped) == len(samples.names):
+            judgement = result.judged(tests, level, heavy)
+        else:
+            judgement = _after_look(samples, before, tests, level, heavy)
+        judged.append(Standing(setting, samples, result, judgement, heavy, stopped))
     return judged
+
+
+def _after_look(samples: Samples, early: Early, tests: int, level: float, heavy: Collection[str]) -> Judgement:
+    """Who goes on is judged by all trials, among those who go on; who stopped, as at the first look. What was said then about
+    a rival that turned out to have heavy tails, or is no longer there, does not count any more."""
+    names = samples.names
+    going = [at for at, name in enumerate(names) if name not in early.stopped]
+    inner = contest(samples.only(going)).judged(tests, level, heavy)
+    low, high = np.zeros(len(names)), np.full(len(names), np.inf)
+    worse = np.zeros((len(names), len(names)), dtype=bool)
+    low[going], high[going], worse[np.ix_(going, going)] = inner.low, inner.high, inner.worse
+    place = {name: at for at, name in enumerate(early.names)}
+    for at, name in enumerate(names):
+        if name not in early.stopped:
+            continue
+        before = place[name]
+        for rival, other in enumerate(names):
+            if other in place and other not in heavy:
+                worse[at, rival] = early.judgement.worse[before, place[other]]
+        if worse[at].any():
+            low[at], high[at] = early.judgement.low[before], early.judgement.high[before]
+    return Judgement(low, high, np.asarray(~worse.any(axis=1)), worse)
 
 
 def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str] = SETTING) -> pd.DataFrame:
     """One row per setting and mechanism: its distance to the setting's best with bounds, and the conclusions from them.
 
     Columns: `by`, `who`, `ratio` (for a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
-    `competitive`.
+    `competitive`, `stopped` (at the first look).
     """
     rows = []
     for standing in judged:
@@ -95,7 +136,8 @@ def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str]
             row |= {
                 "worse_than": "|".join(standing.contest.names[j] for j in np.flatnonzero(standing.judgement.worse[i]))
             }
-            rows.append(row | {"competitive": bool(standing.judgement.high[i] < measure.limit)})
+            competitive = bool(standing.judgement.high[i] < measure.limit)
+            rows.append(row | {"competitive": competitive, "stopped": name in standing.stopped})
     return pd.DataFrame(rows)
 
 
@@ -105,7 +147,8 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
     Columns: `who`, `regret` with `regret_low` and `regret_high` (a confidence interval for each mechanism alone), `regret_mean`
     (the same with the mean over the trials instead of their geometric mean; not for shares), `heavy` (heavy tails), `worst`,
     `competitive` and `best` (numbers of settings), `settings`, `rank` with `rank_low` and `rank_high`. Only mechanisms that
-    were run in every setting have a rank. `unit`: position of the dataset in the setting; ranks are resampled over datasets.
+    were run in every setting have a rank. `out_of_reach`: it stopped at the first look in every setting; it then counts in the
+    ranks of others and has none itself. `unit`: position of the dataset in the setting; ranks are resampled over datasets.
 
     The best of each setting is chosen from noisy means, which makes it look better than it is. Therefore the upper end comes
     from the distance to the lowest mean, which is too large on average. The lower end comes from the distance to a mechanism
@@ -116,7 +159,8 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
         return pd.DataFrame()
     table = _Table(judged, names, unit)
     low, high = table.interval(level)
-    rank, rank_low, rank_high = table.ranks(level)
+    gone = np.array([all(name in one.stopped for one in judged if name in one.contest.names) for name in names])
+    rank, rank_low, rank_high = (np.where(gone, np.nan, values) for values in table.ranks(level))
     frame = pd.DataFrame(
         {
             "who": names,
@@ -130,12 +174,20 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
             "rank": rank,
             "rank_low": rank_low,
             "rank_high": rank_high,
+            "out_of_reach": gone,
         }
     )
     frame["heavy"] = [name in judged[0].heavy for name in names]
     if not measure.share:
         frame["regret_mean"] = measure.shown(table.mean_regret)
-    return frame.sort_values(["rank", "regret"], kind="stable", na_position="last").reset_index(drop=True)
+    return in_order(frame)
+
+
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of mechanisms, the lowest regret first; those that were not run in every setting, or may not be ranked, last."""
+    last = frame["rank"].isna() & ~frame["out_of_reach"].eq(True)
+    places = pd.DataFrame({"last": last, "regret": frame["regret"]}).sort_values(["last", "regret"], kind="stable")
+    return frame.loc[places.index].reset_index(drop=True)
 
 
 def _count(judged: Sequence[Standing], names: Sequence[str], measure: Measure) -> Floats:

@@ -13,13 +13,19 @@ import pandas as pd
 
 from dpbench.model.run import Run
 from dpbench.ranking.boards import Board, boarded, places, present
-from dpbench.ranking.entitled import entitled
+from dpbench.ranking.entitled import among, entitled, violators
+from dpbench.ranking.look import Look, first_look, look_of
+from dpbench.ranking.memory import stored
 from dpbench.ranking.pairwise import Measure
-from dpbench.ranking.standings import SETTING, Standing, contests, regrets, standings
+from dpbench.ranking.standings import SETTING, Standing, contests, in_order, regrets, standings
 from dpbench.ranking.tails import least_detected
-from dpbench.storage.frame import DATA_SEEDS, sampled, summarise
+from dpbench.storage.frame import DATA_SEEDS, SECONDS, sampled, summarise
+from dpbench.storage.frame import SETTING as ID
 from dpbench.storage.numbers import plain
 
+NO_LOOK = Look()
+WORLD = "world"
+"""The column of trials with the world of the data; empty for the default one."""
 SPLIT = "share_"
 """Metrics that split the mean squared error by cause."""
 
@@ -37,9 +43,12 @@ class Ranked:
     """One row per mechanism; see `regrets`."""
 
 
-def ranked(trials: pd.DataFrame, measure: Measure, board: Board, *, by: Sequence[str] = SETTING) -> Ranked | None:
+def ranked(
+    trials: pd.DataFrame, measure: Measure, board: Board, *, by: Sequence[str] = SETTING, look: Look = NO_LOOK
+) -> Ranked | None:
     """One board of trials that have `board` and `who`; None if no mechanism on it has the measure."""
-    judged = contests(trials[trials["board"] == str(board)], measure, by=by)
+    mine = trials[trials["board"] == str(board)]
+    judged = contests(mine, measure, by=by, level=look.level, early=look.cells.get(str(board)))
     if not judged:
         return None
     return Ranked(board, measure, tuple(judged), standings(judged, measure, by=by), regrets(judged, measure))
@@ -59,22 +68,27 @@ def numbers(
     are determined from the guarantees that installed mechanisms state. The column `mark` says what a reader must know about a
     mechanism before its rank: a violation of its guarantee, failed trials, heavy tails.
     """
-    entrants = places(trials, run, apart=apart)
-    frame = boarded(trials, entrants)
-    allowed = entitled(frame, entrants, run, next(iter(measures.values())).metric)
+    first = next(iter(measures.values()))
+    by, entrants = with_worlds(trials, by), places(trials, run, apart=apart)
+    frame, violated = boarded(trials, entrants), violators(entrants, run)
+    look = first_look(frame[~among(frame, violated)], first, by, look_of(run))
+    frame = look.seen(frame)
+    allowed = entitled(frame, entrants, run, first.metric, violated)
     neighbours = dict(zip(entrants["who"], entrants["neighbours"], strict=True))
     # Boards compare sampled errors, trial by trial, so their means are those of sampled errors, too.
     table = summarise(sampled(frame), ["board", *by, "who", "mechanism"])
+    table = table.merge(costs(frame, run, by), on=["board", *by, "who"], how="left")
     parts = []
     for board in present(frame["board"]):
         own = table[table["board"] == str(board)]
         for at, (name, measure) in enumerate(measures.items()):
-            found = ranked(frame[allowed.ranked], measure, board, by=by)
+            found = ranked(frame[allowed.ranked], measure, board, by=by, look=look if at == 0 else NO_LOOK)
             if found is None:
                 continue
             if at == 0:
                 overall = found.ranking.rename(columns={"competitive": "times_competitive", "best": "times_best"})
                 own = own.merge(found.standing, on=[*by, "who"], how="left").merge(overall, on="who", how="left")
+                own = own.merge(by_budget(found.judged, measure, by), on=["epsilon", "who"], how="left")
             else:
                 own = own.merge(
                     found.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"}), on="who", how="left"
@@ -82,14 +96,50 @@ def numbers(
         parts.append(own)
     found_all = allowed.marked(pd.concat(parts, ignore_index=True))
     found_all = found_all.assign(neighbours=lambda f: f["who"].map(neighbours))
-    order = [str(board) for board in Board]
-    found_all["board"] = pd.Categorical(found_all["board"], order)
-    keys = ["board", *(["rank", "regret"] if "rank" in found_all else [])]
-    found_all = found_all.sort_values(keys, kind="stable", na_position="last").reset_index(drop=True)
-    return found_all.assign(board=found_all["board"].astype(str))
+    if "rank" in found_all:
+        found_all = in_order(found_all)
+    order = {str(board): at for at, board in enumerate(Board)}
+    return found_all.sort_values("board", key=lambda names: names.map(order), kind="stable").reset_index(drop=True)
 
 
-RANKING = ("who", "regret", "regret_low", "regret_high", "rank", "rank_low", "rank_high")
+def by_budget(judged: Sequence[Standing], measure: Measure, by: Sequence[str]) -> pd.DataFrame:
+    """The regret of each mechanism over the settings of one ε, with its interval: `regret_at`, `regret_at_low`,
+    `regret_at_high`; `all_at`: whether it was run in all of them."""
+    at, parts = list(by).index("epsilon"), []
+    for epsilon in dict.fromkeys(one.setting[at] for one in judged):
+        mine = [one for one in judged if one.setting[at] == epsilon]
+        part = regrets(mine, measure)
+        part = part[["who", "regret", "regret_low", "regret_high"]].add_suffix("_at").rename(columns={"who_at": "who"})
+        part = part.rename(columns={"regret_low_at": "regret_at_low", "regret_high_at": "regret_at_high"})
+        whole = {name: sum(name in one.contest.names for one in mine) == len(mine) for name in part["who"]}
+        parts.append(part.assign(epsilon=epsilon, all_at=part["who"].map(whole)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def costs(frame: pd.DataFrame, run: Run | None, by: Sequence[str]) -> pd.DataFrame:
+    """What a release costs: `seconds`, the median over trials, and `memory`, its peak in bytes, if that was measured (at one ε
+    of each dataset)."""
+    peaks = {} if run is None else stored(run.results)
+    seconds = frame[SECONDS] if SECONDS in frame else pd.Series(np.nan, index=frame.index)
+    keys = ["board", *by, "who"]
+    one = frame[keys].assign(seconds=seconds, memory=frame[ID].map(peaks).astype(float))
+    one["memory"] = one.groupby(["board", *by[:1], "who"])["memory"].transform("max")
+    return one.groupby(keys, sort=False, dropna=False).agg({"seconds": "median", "memory": "max"}).reset_index()
+
+
+def with_worlds(trials: pd.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
+    """What makes a setting: also the world, if some trials were run in another one than the default."""
+    return (by[0], WORLD, *by[1:]) if WORLD in trials else tuple(by)
+
+
+def stopped(
+    trials: pd.DataFrame, run: Run, measures: Mapping[str, Measure], *, by: Sequence[str], apart: Sequence[str] = ()
+) -> frozenset[str]:
+    """The settings of a run that the first look stops, by id. Reads the trials below the look only."""
+    entrants = places(trials, run, apart=apart)
+    frame = boarded(trials, entrants)
+    honest = frame[~among(frame, violators(entrants, run))]
+    return first_look(honest, next(iter(measures.values())), with_worlds(trials, by), look_of(run)).stopped
 
 
 def ranking(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
@@ -148,24 +198,49 @@ SUMMARY = {
     "times_best": "best",
     "settings": "settings",
 }
+TITLES = {"seconds": "seconds per release", "memory": "memory (MB)"}
 
 
 def summary(table: pd.DataFrame, means: Mapping[str, str]) -> pd.DataFrame:
     """One row per board and mechanism, for the report. `means`: metrics whose means are shown, and their column titles."""
     shown = ["board", "rank", "who", "mark", "regret", *SUMMARY]
     one = table.drop_duplicates(["board", "who"])
-    own = [c for c in table.columns if c.startswith("regret_") and c not in SUMMARY]
+    own = [c for c in table.columns if c.startswith("regret_") and c not in SUMMARY and not c.startswith("regret_at")]
     found = one[[*shown, *own]].rename(columns={**SUMMARY, "who": "mechanism"})
-    found["rank"] = [_interval(row) for row in one.itertuples()]
+    groups = table.groupby(["board", "who"], sort=False)
+    fewest, most = groups["trials"].min(), groups["trials"].max()
+    at = [*zip(one["board"], one["who"], strict=True)]
+    found["rank"] = [rank_text(row, fewest[place]) for row, place in zip(one.itertuples(), at, strict=True)]
+    found["trials"] = [count_text(fewest[place], most[place]) for place in at]
+    cost = mean_costs(table).loc[at]
+    found[TITLES["seconds"]], found[TITLES["memory"]] = cost["seconds"].to_numpy(), cost["memory"].to_numpy() / 1e6
     for metric, head in means.items():
         if metric in table:
-            mean = table.groupby(["board", "who"], sort=False)[metric].mean()
-            found[head] = [mean[at] for at in zip(one["board"], one["who"], strict=True)]
+            mean = groups[metric].mean()
+            found[head] = [mean[place] for place in at]
     return found.assign(neighbours=one["neighbours"]).reset_index(drop=True)
 
 
-def _interval(row: object) -> str:
+def mean_costs(table: pd.DataFrame) -> pd.DataFrame:
+    """What a release of each mechanism costs over all settings, by board and `who`: the geometric mean of `seconds`, and the
+    largest `memory`."""
+    positive = table["seconds"].where(table["seconds"] > 0)
+    groups = table.assign(seconds=np.log(positive)).groupby(["board", "who"], sort=False)
+    return groups.agg(seconds=("seconds", "mean"), memory=("memory", "max")).assign(
+        seconds=lambda found: np.exp(found["seconds"])
+    )
+
+
+def rank_text(row: object, trials: float) -> str:
+    """The rank with its interval; who stopped everywhere says after how many trials of a setting."""
     rank, low, high = (getattr(row, name) for name in ("rank", "rank_low", "rank_high"))
     if pd.isna(rank):
-        return ""
+        return f"out of reach after {trials:.0f} trials" if getattr(row, "out_of_reach", False) in (True,) else ""
     return f"{rank:.0f}" if low == high else f"{rank:.0f} ({low:.0f} to {high:.0f})"
+
+
+def count_text(fewest: float, most: float) -> str:
+    """Trials of a setting over all draws of the data: "90", or "30 to 90"."""
+    if pd.isna(most):
+        return "0"
+    return f"{most:.0f}" if fewest == most else f"{fewest:.0f} to {most:.0f}"

@@ -1,11 +1,12 @@
 """What the scripts of cross share: the numbers and figures of boards of columns, of queries and of rankings.
 
-Imported only by them.
+Imported by them; `rounds` finds the view of an experiment by its script.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from matplotlib.figure import Figure
 
 from dpbench.figures import captions
 from dpbench.model.run import Run
+from dpbench.model.world import LABEL
 from dpbench.ranking import tables
 from dpbench.ranking.boards import present
 from dpbench.ranking.pairwise import Measure
 from dpbench.ranking.pictures import board_picture
+from dpbench.ranking.standings import SETTING
 
 COLUMNS = {name: Measure(name) for name in ("mae", "mre", "mse", "kl")}
 """Boards of columns are ranked by the first of these errors; regrets are given for all of them."""
@@ -28,6 +31,29 @@ RANKINGS = ("dataset", "epsilon", "K")
 KS = (10, 100)
 BY_SIZE = "abs_error/"
 GROWING = "growing_table"
+
+
+@dataclass(frozen=True)
+class View:
+    """How the trials of an experiment become boards. A script of a board names its view `BOARD`."""
+
+    prepare: Callable[[pd.DataFrame], pd.DataFrame]
+    """Trials as they are stored to trials with the labels of the board's settings and the metric that decides."""
+    measures: Mapping[str, Measure]
+    by: tuple[str, ...] = SETTING
+    apart: tuple[str, ...] = ()
+    """Parameters of mechanisms that are part of the setting, not of a mechanism's name."""
+
+    def numbers(self, trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+        """One row per board, setting and mechanism, with its standing and its own numbers."""
+        return tables.numbers(self._prepared(trials), run, self.measures, by=self.by, apart=self.apart)
+
+    def stopped(self, trials: pd.DataFrame, run: Run) -> frozenset[str]:
+        """The settings of a run that its first look stops, by id."""
+        return tables.stopped(self._prepared(trials), run, self.measures, by=self.by, apart=self.apart)
+
+    def _prepared(self, trials: pd.DataFrame) -> pd.DataFrame:
+        return self.prepare(trials.assign(world=trials[LABEL].fillna("")) if LABEL in trials else trials)
 
 
 def boards(
@@ -43,9 +69,12 @@ def boards(
 # Columns.
 
 
+COLUMN_BOARD = View(lambda trials: trials, COLUMNS)
+
+
 def column_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
     """One row per board, setting and mechanism, with its standing and its own numbers."""
-    return tables.numbers(trials, run, COLUMNS)
+    return COLUMN_BOARD.numbers(trials, run)
 
 
 def column_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
@@ -59,11 +88,8 @@ def column_summary(numbers: pd.DataFrame) -> pd.DataFrame:
 # Queries.
 
 
-def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
-
-    The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
-    """
+def _by_size(trials: pd.DataFrame) -> pd.DataFrame:
+    """Each trial once per size of the queries."""
     prefix = f"metric.{BY_SIZE}"
     columns = {c: float(c.removeprefix(prefix)) for c in trials.columns if c.startswith(prefix)}
     causes = f"metric.{tables.SPLIT}"
@@ -75,8 +101,18 @@ def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
         for column, share in zip(asked, parts_of(labels, len(asked)), strict=True):
             part = mine[kept].assign(place=place(labels), share=share)
             parts.append(part.assign(**{"metric.abs_error": mine[column]}))
-    frame = pd.concat(parts, ignore_index=True)
-    found = tables.numbers(frame, run, {"abs_error": Measure("abs_error")}, by=QUERIES)
+    return pd.concat(parts, ignore_index=True)
+
+
+QUERY_BOARD = View(_by_size, {"abs_error": Measure("abs_error")}, QUERIES)
+
+
+def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
+
+    The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
+    """
+    found = QUERY_BOARD.numbers(trials, run)
     means_only = [c for c in found.columns if c.startswith(tables.SPLIT) and c.endswith(("_se", "_p95"))]
     return found.drop(columns=means_only)
 
@@ -114,8 +150,8 @@ def query_summary(numbers: pd.DataFrame) -> pd.DataFrame:
 # Rankings.
 
 
-def ranking_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    """One row per board, setting and mechanism. A setting is a dataset, an ε and a K; a top-K list counts only for its K."""
+def _by_length(trials: pd.DataFrame) -> pd.DataFrame:
+    """Each trial once per K; a list of K only for its K."""
     length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
     kept = [c for c in trials.columns if not c.startswith("metric.")]
     parts = []
@@ -124,9 +160,16 @@ def ranking_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFram
         if column in trials:
             mine = trials[(length.isna() | (length == k)) & trials[column].notna()]
             parts.append(mine[kept].assign(K=k, **{"metric.precision": mine[column]}))
-    frame = pd.concat(parts, ignore_index=True)
-    precision = Measure("precision", share=True, counts="K")
-    return tables.numbers(frame, run, {"precision": precision}, by=RANKINGS, apart=("k",))
+    return pd.concat(parts, ignore_index=True)
+
+
+PRECISION = Measure("precision", share=True, counts="K")
+RANKING_BOARD = View(_by_length, {"precision": PRECISION}, RANKINGS, apart=("k",))
+
+
+def ranking_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
+    """One row per board, setting and mechanism. A setting is a dataset, an ε and a K; a top-K list counts only for its K."""
+    return RANKING_BOARD.numbers(trials, run)
 
 
 def ranking_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:

@@ -11,13 +11,13 @@ import pandas as pd
 from dpbench.claims.ledger import ledger
 from dpbench.claims.original_files import runs_on_files
 from dpbench.config import catalogue
-from dpbench.engine.execute import execute
 from dpbench.engine.plan import Plan, plan_experiment
 from dpbench.engine.progress import Progress
 from dpbench.errors import UserError, unknown
 from dpbench.figures.draw import CannotDraw, draw, save
 from dpbench.model.record import Record
 from dpbench.model.run import Run
+from dpbench.ranking.rounds import execute
 from dpbench.reproduce.costs import Meter
 from dpbench.reproduce.make_record import take, thinned
 

@@ -99,7 +99,7 @@ def remarks(run: Run, trials: int | None = None) -> list[str]:
     if run.worlds:
         listed = "; ".join(f"{name}: {', '.join(worlds)}" for name, worlds in run.worlds.items())
         notes.append(
-            f"stand-ins other than the default ones ({listed}); figures show the default world where it was run"
+            f"stand-ins other than the default ones ({listed}); boards show all, other figures the default one"
         )
     if len(run.data_seeds) > 1:
         notes.append(several_draws(run))

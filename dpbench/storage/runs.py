@@ -134,7 +134,7 @@ def _read(path: Path, results: Path) -> Run:
             raise ValueError(f"the {what} {name!r} is not valid")
     if run.path != path:
         raise ValueError("its name does not match the file name")
-    for count in (run.repetitions, *run.most_trials.values()):
+    for count in (run.repetitions, run.look, *run.most_trials.values(), *run.stopped.values()):
         if not 0 <= count < 2**63:  # trial numbers are stored with 64 bits
             raise ValueError(f"{count} is not a number of trials")
     for setting in run.settings:
