@@ -20,8 +20,9 @@ from dpbench.sources import Source
 from dpbench.tasks import Task
 
 if TYPE_CHECKING:
+    from dpbench.api.audit import audit
     from dpbench.api.compare import compare
-    from dpbench.api.lookup import audit, dataset, task
+    from dpbench.api.lookup import dataset, task
     from dpbench.api.run import run
     from dpbench.model.run import load
 
@@ -54,7 +55,7 @@ __all__ = [
 
 # The engine is large; importing a mechanism does not need it, so it is imported on first use.
 _LAZY = {
-    "audit": ("dpbench.api.lookup", "audit"),
+    "audit": ("dpbench.api.audit", "audit"),
     "compare": ("dpbench.api.compare", "compare"),
     "dataset": ("dpbench.api.lookup", "dataset"),
     "load": ("dpbench.model.run", "load"),

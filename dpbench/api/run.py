@@ -57,9 +57,9 @@ def run(
     ...     trials=4, name="first", results=folder.name, jobs=1,
     ... )
     >>> run.summary()[["mechanism", "trials", "mae"]].round(2)
-      mechanism  trials    mae
-    0       lpa       4   3.04
-    1      zero       4  75.00
+      mechanism  trials   mae
+    0       lpa       4   3.0
+    1      zero       4  75.0
     >>> len(dpbench.load(folder.name, "first").trials())
     8
     >>> folder.cleanup()

@@ -195,17 +195,20 @@ def test_audit_by_the_name_of_a_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf/mechanism").mkdir(parents=True)
     (tmp_path / "conf/mechanism/few.yaml").write_text("few: {class: lpa, bound: 2}\n")
-    assert dpbench.audit("few", pairs=4)["verdict"].tolist() == ["holds"]
+    assert dpbench.audit("few", pairs=4).table()["verdict"].tolist() == ["holds"]
 
 
 def test_audit_of_an_object() -> None:
     import dpbench.auditing.judge  # the package is there under the same name, and can still be called
 
     found = dpbench.audit([dpbench.mechanism("lpa", bound=3), "zero"], pairs=8)
-    assert found["mechanism"].tolist()[0] == "lpa"
-    assert found["verdict"].unique().tolist() == ["holds"]
+    assert found.table()["mechanism"].tolist()[0] == "lpa"
+    assert (found.holds, found.violated, bool(found), len(found)) == (True, False, True, 2)
+    assert "holds on 8 pairs" in repr(found)
     broken = dpbench.audit(Odd(3), pairs=4, seconds=5)
-    assert broken["violated"].tolist() == [True]
+    assert broken.table()["violated"].tolist() == [True]
+    assert (broken.holds, broken.violated, bool(broken)) == (False, True, False)
+    assert "violated" in broken._repr_html_()
     with pytest.raises(UserError, match="mechanism=3 is not valid"):
         dpbench.audit(3)
 
