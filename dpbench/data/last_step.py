@@ -101,3 +101,19 @@ def after(law: NoiseLaw, stage: Stage[NDArray[Any]] | None = None, edges: LastSt
     if stage is None:
         return NoisyCounts((Case(law, key=law),), edges)
     return NoisyCounts((Case(law, lambda: stage.answers),), edges)
+
+
+@dataclass(frozen=True)
+class NoisyTable(LastStep):
+    """Two-sided geometric noise on every place of a table, independently, all published as they are."""
+
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class FairSigns(LastStep):
+    """The signs of the published entries whose true value is zero. Noise is symmetric, and whether it is published depends on
+    its size only; so these signs are fair and independent, given everything else."""
+
+    fair: Callable[[], NDArray[np.bool_]] = field(repr=False)
+    """Which of the entries have a true value of zero."""

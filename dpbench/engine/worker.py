@@ -115,7 +115,7 @@ class Bench:
             # Text in the scores, such as titles of items, is not a metric.
             row |= {f"diagnostic.{name}": value} if isinstance(value, str) else {f"metric.{name}": _real(value)}
         if hasattr(self.task, "expected"):  # a user's own class may lack it
-            expected = self.task.expected(self.data, release)
+            expected = self.task.expected(self.data, release, task_rng)
             row |= {f"expected.{name}": _real(value) for name, value in expected.items()}
         row |= _plain_values("chosen", getattr(release, "chosen", None))
         row |= _plain_values("diagnostic", getattr(release, "diagnostics", None))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import Contingency, Data
+from dpbench.data.last_step import FairSigns
 from dpbench.data.stages import Part, Stage
 from dpbench.data.summary import PRODUCT, TRANSFORMS, Entries, Sketched, Summary
 from dpbench.errors import one_of
@@ -132,9 +133,15 @@ def too_many(expected: float, hint: str) -> str:
 # The stages of a release list what is published: nothing is as large as the domain.
 
 
-def with_true_values(release: Entries, table: SparseTable, part: Part, *before: Stage[Summary]) -> Entries:
-    """The release with its last stage: the published places with their true values, weighted like their noisy ones."""
-    return replace(release, stages=(*before, Stage(part, partial(_listed, release, table))))
+def with_true_values(
+    release: Entries, table: SparseTable, part: Part, *before: Stage[Summary], symmetric: bool = False
+) -> Entries:
+    """The release with its last stage: the published places with their true values, weighted like their noisy ones.
+
+    symmetric: noise is symmetric, and whether a place is published depends on the size of its noisy value only.
+    """
+    last = FairSigns(partial(_true_zeros, release.cells, table)) if symmetric else None
+    return replace(release, stages=(*before, Stage(part, partial(_listed, release, table))), last_step=last)
 
 
 def passed_filter(release: Entries, table: SparseTable, places: np.ndarray) -> Stage[Summary]:
@@ -145,6 +152,10 @@ def passed_filter(release: Entries, table: SparseTable, places: np.ndarray) -> S
 def with_collisions(release: Sketched, table: SparseTable) -> Sketched:
     """The release of a sketch with its stage: the same buckets without noise. Places in the same bucket get one answer."""
     return replace(release, stages=(Stage("grouping", partial(_sketched, release, table)),))
+
+
+def _true_zeros(places: np.ndarray, table: SparseTable) -> np.ndarray:
+    return ~dyadic.contains(table.places, places)
 
 
 def _true_values(table: SparseTable, places: np.ndarray) -> np.ndarray:

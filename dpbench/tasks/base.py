@@ -90,8 +90,9 @@ class Task:
         """The metrics of one release. `rng` is separate from the mechanism's. Text is stored as diagnostics."""
         raise NotImplementedError
 
-    def expected(self, data: Any, release: Any) -> dict[str, float]:
-        """The expectation of metrics given all but the last noise of the release, where it has a closed form."""
+    def expected(self, data: Any, release: Any, rng: np.random.Generator) -> dict[str, float]:
+        """The expectation of metrics given all but the last noise of the release, where it has a closed form, or an unbiased
+        estimate of it, for which `rng` draws that noise again."""
         return {}
 
     def errors(self, data: Any, release: Any) -> NDArray[np.float64] | None:

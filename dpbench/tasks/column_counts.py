@@ -62,7 +62,7 @@ class ColumnCounts(Task, name="column_counts"):
             **count_shares(data.counts, error, release),
         }
 
-    def expected(self, data: Incidence | Records, release: Counts) -> dict[str, float]:
+    def expected(self, data: Incidence | Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         errors = expected_errors(data, last_step_of(release), data.counts, self._inverse_counts(data), self.sanity)
         if errors is None:
             return {}

@@ -42,7 +42,7 @@ class HighCounts(Task, name="high_counts"):
             "mae_others": float(others.mean()) if others.size else 0.0,
         }
 
-    def expected(self, data: Incidence, release: Counts) -> dict[str, float]:
+    def expected(self, data: Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         most = self._most(data)
         errors = expected_errors(data, last_step_of(release), data.counts, self._highest(data), ("high", most))
         if errors is None:

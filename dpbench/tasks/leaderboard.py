@@ -53,8 +53,8 @@ class Leaderboard(ColumnCounts, name="leaderboard"):
         kl = kl_divergence(distribution(release.counts, self.floor), true)
         return {**super().score(data, release, rng), "kl": kl, **scores}
 
-    def expected(self, data: Incidence, release: Counts | TopK) -> dict[str, float]:  # type: ignore[override]
-        return {} if isinstance(release, TopK) else super().expected(data, release)
+    def expected(self, data: Incidence, release: Counts | TopK, rng: np.random.Generator) -> dict[str, float]:  # type: ignore[override]
+        return {} if isinstance(release, TopK) else super().expected(data, release, rng)
 
     def errors(self, data: Incidence, release: Counts | TopK) -> np.ndarray | None:  # type: ignore[override]
         return None if isinstance(release, TopK) else super().errors(data, release)

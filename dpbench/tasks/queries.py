@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpbench.data import Contingency, Data, Summary
+from dpbench.data.last_step import FairSigns, NoisyTable
 from dpbench.data.summary import Dense, Entries
 from dpbench.errors import UserError, one_of, positive
 from dpbench.model.metric import Metric
-from dpbench.numerics import keyed
+from dpbench.numerics import geometric, keyed
 from dpbench.numerics.hashing import Shuffle
+from dpbench.tasks._expected import last_step_of
 from dpbench.tasks._split import SHARES, shares
 from dpbench.tasks.base import Task, once
 
 WEIGHTS = ("adjusted", "plain")
 EXPLICIT = 2**25
 """Most cells to which subset queries are expanded, if a release cannot be shuffled as a whole."""
+
+REDRAWS = 16
+"""How often the signs of published zeros are drawn again for one expected error."""
+MEANS = ("abs_error", "mean_relative_error")
+"""How the names of metrics begin that are means over queries of absolute errors."""
+NO_ERRORS = ("signed", "truth")
+Weighed = Callable[[np.ndarray], np.ndarray]
+"""The answers of all queries, by the weights of the entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +120,11 @@ class Queries(Task):
         return shares(self.truth(data), errors.ravel(), answers)
 
     def score(self, data: Contingency, release: Summary, rng: np.random.Generator) -> dict[str, float]:
-        errors = once(self.errors, data, release).reshape(-1, self.queries)
+        errors = once(self.errors, data, release)
+        return self._scores(data, errors) | self._shares(data, errors, release)
+
+    def _scores(self, data: Contingency, errors: np.ndarray) -> dict[str, float]:
+        errors = errors.reshape(-1, self.queries)
         truth = self.truth(data).reshape(-1, self.queries)
         size = np.abs(errors)
         relative = size / np.maximum(truth, 1.0)
@@ -126,7 +140,48 @@ class Queries(Task):
             for cells, error, ratio in zip(self.lengths(data), size, relative, strict=True):
                 scores[f"abs_error/{cells}"] = float(error.mean())
                 scores[f"median_relative_error/{cells}"] = float(np.median(ratio))
-        return scores | self._shares(data, errors, release)
+        return scores
+
+    def expected(self, data: Contingency, release: Any, rng: np.random.Generator) -> dict[str, float]:
+        """Exact for noise on a whole table; for summaries, means over several draws of the signs of published zeros."""
+        last = last_step_of(release)
+        if isinstance(last, NoisyTable) and release.transform != "haar":
+            key = (self._key("expected"), release.transform, last.alpha)
+            return data.memo(key, lambda: self._of_table(data, release, last.alpha))
+        if isinstance(last, FairSigns):
+            return self._of_signs(data, release, last.fair(), rng)
+        return {}
+
+    def _of_table(self, data: Contingency, release: Dense, alpha: float) -> dict[str, float]:
+        """The error of a query is the sum of as many draws as places answer it."""
+        ones = replace(release, weights=np.ones(release.weights.size), stages=None, last_step=None)
+        places = np.rint(self.answers(data, ones)).astype(np.int64)
+        number, where = np.unique(places, return_inverse=True)
+        size = np.array([geometric.mean_abs_sum(alpha, int(n)) for n in number])[where]
+        means = {name: mean for name, mean in self._scores(data, size).items() if name.startswith(MEANS)}
+        return means | {"mse": float(places.mean()) * geometric.variance(alpha)}
+
+    def _of_signs(
+        self, data: Contingency, release: Entries, fair: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, float]:
+        listed = release if self.weights == "adjusted" else release.plain
+        known = self.answers(data, replace(listed, weights=np.where(fair, 0.0, listed.weights))) - self.truth(data)
+        weights = listed.weights[fair]
+        weighed = self.weighed(
+            data, replace(listed, cells=listed.cells[fair], weights=weights, values=None, absent=0.0)
+        )
+        each = []
+        for _ in range(REDRAWS):
+            signs = 2.0 * rng.integers(0, 2, weights.size, dtype=np.int8) - 1.0
+            each.append(self._scores(data, known + weighed(signs * weights)))
+        means = {name: float(np.mean([scores[name] for scores in each])) for name in each[0] if name not in NO_ERRORS}
+        if release.transform == "haar":  # an entry is not counted as a whole
+            return means
+        return means | {"mse": float(np.mean(np.square(known) + weighed(np.square(weights))))}
+
+    def weighed(self, data: Contingency, release: Entries) -> Weighed:
+        """The answers from these entries with other weights."""
+        return lambda weights: self.answers(data, replace(release, weights=weights))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,10 +265,27 @@ class SubsetQueries(Queries, name="subset_queries"):
         shuffle = self.shuffle(data)
         return np.array([release.subset(shuffle.cells(np.arange(*ends))) for ends in zip(lo, hi, strict=True)])
 
+    def expected(self, data: Contingency, release: Any, rng: np.random.Generator) -> dict[str, float]:
+        # Over a transform every set is looked up cell by cell, which takes too long to be repeated.
+        return {} if release.transform != "none" else super().expected(data, release, rng)
+
+    def weighed(self, data: Contingency, release: Entries) -> Weighed:
+        return self._summing(self.shuffle(data).places(release.cells), *self.bounds(data))
+
+    @classmethod
+    def _sums(cls, places: np.ndarray, weights: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        """Sums of the weights whose place lies in [lo, hi)."""
+        return cls._summing(places, lo, hi)(weights)
+
     @staticmethod
-    def _sums(places: np.ndarray, weights: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-        """Sums of the weights whose place lies in [lo, hi). The ends cut the order into few parts, so nothing is sorted."""
+    def _summing(places: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Weighed:
+        """The same for any weights. The ends cut the order into few parts, so nothing is sorted."""
         ends = np.unique(np.concatenate([lo, hi]))
         part = np.searchsorted(ends, places, side="right")  # how many ends are not above the place
-        running = np.cumsum(np.bincount(part, weights, ends.size + 1))
-        return running[np.searchsorted(ends, hi)] - running[np.searchsorted(ends, lo)]
+        first, last = np.searchsorted(ends, lo), np.searchsorted(ends, hi)
+
+        def sums(weights: np.ndarray) -> np.ndarray:
+            running = np.cumsum(np.bincount(part, weights, ends.size + 1))
+            return running[last] - running[first]
+
+        return sums

@@ -76,7 +76,7 @@ class RecordAnalytics(Task, name="record_analytics"):
         scores["reduction"] = sample.records / max(1, records)
         return scores | count_shares(data.counts, once(self.errors, data, release), release)
 
-    def expected(self, data: Records | Incidence, release: Counts) -> dict[str, float]:
+    def expected(self, data: Records | Incidence, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         last = last_step_of(release)
         queries = {"mse": (last, data.counts)}
         if isinstance(data, Records):

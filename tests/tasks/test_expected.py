@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import dpbench
-from dpbench.data.last_step import Case, NoiseLaw, NoisyCounts, laplace_law, normal_law
+from dpbench.data.last_step import Case, FairSigns, NoiseLaw, NoisyCounts, NoisyTable, laplace_law, normal_law
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.numerics import geometric
 from dpbench.tasks.base import TASKS
 
 from support.examples import example_of
@@ -68,7 +69,7 @@ def differences(data, task, mechanism, trials, change=lambda release: release, e
     for _ in range(trials):
         release = change(mechanism.release(data, epsilon=epsilon, rng=rng))
         sampled = task.score(data, release, rng)
-        for name, value in task.expected(data, release).items():
+        for name, value in task.expected(data, release, rng).items():
             found.setdefault(name, []).append(sampled[name] - value)
     return {name: np.array(values) for name, values in found.items()}
 
@@ -170,7 +171,7 @@ def test_cases_are_weighted_by_their_probability(table):
     for name in ("dpsense", "dpsense_s"):
         mechanism = MECHANISMS.make(name)
         release = mechanism.release(table, epsilon=0.5, rng=np.random.default_rng(1))
-        expected = task.expected(table, release)["mae"]
+        expected = task.expected(table, release, np.random.default_rng())["mae"]
         assert expected == pytest.approx(mechanism.expected_error(table, 0.5), rel=1e-9)
 
 
@@ -195,4 +196,79 @@ def test_never_published(name, table):
     exact = mechanism.release(table, epsilon=1.0, rng=np.random.default_rng(0), noise="exact")
     assert secure.last_step is None
     assert exact.last_step is None
-    assert TASKS.make("column_counts").expected(table, exact) == {}
+    assert TASKS.make("column_counts").expected(table, exact, np.random.default_rng()) == {}
+
+
+def test_sums_of_geometric_noise_by_convolution():
+    for alpha in (0.05, 0.6, 0.95):
+        x = np.arange(-1500, 1501)
+        one = (1 - alpha) / (1 + alpha) * alpha ** np.abs(x)
+        law = one
+        for terms in range(1, 4):
+            reach = (law.size - 1) // 2
+            exact = float(np.sum(law * np.abs(np.arange(-reach, reach + 1))))
+            assert geometric.mean_abs_sum(alpha, terms) == pytest.approx(exact, rel=1e-11)
+            law = np.convolve(law, one)
+    assert geometric.mean_abs_sum(0.9, 0) == 0.0
+    many = 10**6  # nearly normal: E|S| = σ √(2/π)
+    normal = math.sqrt(2 / math.pi * many * geometric.variance(0.9))
+    assert geometric.mean_abs_sum(0.9, many) == pytest.approx(normal, rel=1e-6)
+
+
+QUERIES = {
+    "range": TASKS.make("range_queries", share=0.05, upto=0.5, steps=2, queries=20),
+    "subset": TASKS.make("subset_queries", share=0.05, upto=0.5, steps=2, queries=20),
+    "rectangle": TASKS.make("rectangle_queries", share=0.1, queries=20),
+}
+SUMMARIES = [
+    ("geometric", {}, "range"),
+    ("geometric", {}, "subset"),
+    ("geometric", {"transform": "dyadic"}, "range"),
+    ("geometric", {"transform": "dyadic_product"}, "rectangle"),
+    ("filter", {"theta": 3}, "range"),
+    ("filter", {"theta": 3, "impute": "half"}, "subset"),
+    ("filter", {"transform": "dyadic", "consistent": True}, "range"),
+    ("threshold", {}, "range"),
+    ("priority", {}, "subset"),
+    ("priority", {"transform": "haar"}, "range"),
+    ("priority", {"transform": "dyadic_product"}, "rectangle"),
+    ("filter_priority", {"theta": 3}, "range"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "task"), SUMMARIES)
+def test_queries_of_summaries(name, parameters, task):
+    data = example_of(name, "contingency").data()
+    found = differences(data, QUERIES[task], MECHANISMS.make(name, **parameters), 200)
+    assert {"abs_error", "mean_relative_error", "mse"} <= set(found)
+    assert ("median_relative_error" in found) == (name != "geometric")
+    assert {metric: distance(values) for metric, values in found.items() if distance(values) > LIMIT} == {}
+
+
+@pytest.mark.parametrize(("name", "parameters", "task"), [SUMMARIES[1], SUMMARIES[4]])
+def test_a_wrong_law_of_a_summary_is_seen(name, parameters, task):
+    data = example_of(name, "contingency").data()
+
+    def wrong(release):
+        if isinstance(release.last_step, NoisyTable):
+            return dataclasses.replace(release, last_step=NoisyTable(release.last_step.alpha**0.9))
+        return dataclasses.replace(release, last_step=FairSigns(lambda: np.ones(release.cells.size, dtype=bool)))
+
+    found = differences(data, QUERIES[task], MECHANISMS.make(name, **parameters), 1000, wrong)
+    assert distance(found["mse"]) > LIMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("geometric", {"negatives": "zero"}),
+        ("filter", {"two_sided": False, "theta": 3}),
+        ("priority", {"negatives": "zero"}),
+        ("synthesizer", {}),
+        ("sketch", {}),
+    ],
+)
+def test_no_expectation_without_a_known_law(name, parameters):
+    data = example_of(name, "contingency").data()
+    release = MECHANISMS.make(name, **parameters).release(data, epsilon=0.5, rng=np.random.default_rng(0))
+    assert QUERIES["range"].expected(data, release, np.random.default_rng(0)) == {}

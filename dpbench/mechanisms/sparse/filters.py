@@ -118,7 +118,7 @@ class Filter(Summarised, name="filter"):
             absent=absent,
             chosen=chosen,
         )
-        return with_true_values(release, table, "dropping")
+        return with_true_values(release, table, "dropping", symmetric=self.two_sided)
 
     def _imputed(self, alpha: float, theta: float) -> float:
         if self.impute == "calibrated":

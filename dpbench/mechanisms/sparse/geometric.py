@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbench.data import Contingency
+from dpbench.data.last_step import NoisyTable
 from dpbench.data.summary import Dense
 from dpbench.mechanisms.sparse.base import Sparse, check_negatives
 from dpbench.numerics import geometric
@@ -50,7 +51,13 @@ class Geometric(Sparse, name="geometric"):
             np.maximum(noisy, 0.0, out=noisy)
         chosen = {"alpha": alpha, "entries": table.size}
         return Dense(
-            size=data.size, shape=data.shape, transform=self.transform, weights=noisy, chosen=chosen, stages=()
+            size=data.size,
+            shape=data.shape,
+            transform=self.transform,
+            weights=noisy,
+            chosen=chosen,
+            stages=(),
+            last_step=NoisyTable(alpha) if self.negatives == "keep" else None,
         )
 
     def expected_error(self, data: Contingency, epsilon: float) -> float:

@@ -143,7 +143,7 @@ class Threshold(Sampled, name="threshold"):
             sample = chosen_nonzeros(table, keep, alpha, noise)
             places, values = merge(*sample, *noise.draw(SampledZeros(table, alpha, tau), step="zeros"))
         release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
-        return with_true_values(release, table, "sampling")
+        return with_true_values(release, table, "sampling", symmetric=self.negatives == "keep")
 
     def _tau(self, table: SparseTable, alpha: float, sizes: Sizes) -> float:
         # Every individual is in as many nodes as the sensitivity says; over wavelets that is an upper bound.
@@ -208,7 +208,7 @@ class Priority(Sampled, name="priority"):
             more = free(missing, places, table.size, noise.stream("filling"))
             places, values = merge(places, values, more, np.zeros(missing))
         release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
-        return with_true_values(release, table, "sampling")
+        return with_true_values(release, table, "sampling", symmetric=self.negatives == "keep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +261,8 @@ class FilterPriority(Sampled, name="filter_priority"):
             sample = priority_sample(table, alpha, theta, s, self.laborious, noise)
         chosen = {"alpha": alpha, "theta": theta, **sizes.published()}
         release = self.entries(data, sample.places, sample.values, sample.tau, **chosen)
-        return with_true_values(release, table, "sampling", passed_filter(release, table, sample.passed))
+        before, symmetric = passed_filter(release, table, sample.passed), self.negatives == "keep"
+        return with_true_values(release, table, "sampling", before, symmetric=symmetric)
 
     def _theta(self, sizes: Sizes, size: int, alpha: float, s: int) -> float:
         if self.transform == "none":
