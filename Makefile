@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 OPTIONS = --quiet $(if $(LOCK),--constraint $(LOCK)) --editable
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --compile-bytecode $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
 
-.PHONY: run test test-slow paper docs lint format check audit bench clean
+.PHONY: run test test-slow test-lowest test-newest paper docs lint format check audit bench clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -19,6 +19,10 @@ test: $(VENV)/.ready
 # Paper-size and minutes-long cases.
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -m slow
+
+# With the lowest declared versions on Python 3.11, and with the newest on Python 3.13; skipped where that Python is missing.
+test-lowest test-newest: test-%:
+	.ci/versions $*
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -60,4 +64,4 @@ $(VENV)/.docs: $(VENV)/.ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-lowest .venv-newest build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

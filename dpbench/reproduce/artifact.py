@@ -6,6 +6,11 @@ is run; claims that need none are decided by audit and computation.
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
+import tarfile
+import tempfile
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +25,7 @@ from dpbench.claims.ledger import ledger
 from dpbench.claims.recorded import is_current
 from dpbench.config import catalogue
 from dpbench.figures.draw import CannotDraw, Drawing, draw, draw_record
+from dpbench.model.claim import UNTESTABLE
 from dpbench.model.environment import Environment, differs, git
 from dpbench.model.record import Record
 from dpbench.model.run import Run
@@ -43,22 +49,23 @@ def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scal
     decided = list(_decided(experiments, results, scale))
     datasets = dict.fromkeys(dataset for name in experiments for dataset in catalogue.axes(name).datasets)
     source = write_source(folder)
+    wheel = write_wheel(folder, source) if source else None
     facts = {
         "version": __version__,
         "released": RELEASED,
         "scale": scale,
-        "experiments": [_experiment(name) for name in experiments],
+        "experiments": [_experiment(name, scale) for name in experiments],
         "claims": decided,
-        "untestable": [verdict.claim for verdict, _ in decided if verdict.claim.untestable],
+        "untestable": [verdict for verdict, _ in decided if verdict.verdict == UNTESTABLE],
         "cards": [load(name) for name in datasets],
         "machine": Environment.here().lines(),
         "papers": list(dict.fromkeys(name.partition("/")[0] for name in experiments)),
         "together": _together(experiments),
-        "install": f"./{source.name}" if source else f"{NAME}=={__version__}",
+        "install": f"./{(wheel or source).name}" if source else f"{NAME}=={__version__}",
         "source": source.name if source else "",
+        "wheel": wheel.name if wheel else "",
     }
-    if source:
-        yield source
+    yield from filter(None, (source, wheel))
     templates = _templates()
     for name in ("README.md", "APPENDIX.md", "DATA.md", "ENVIRONMENT.md", "CITATION.cff", "Dockerfile"):
         yield _write(folder / name, templates.get_template(f"{name}.j2").render(facts))
@@ -98,9 +105,11 @@ def _gigabytes(size: int | None) -> str:
     return "not measured" if size is None else f"{size / 1e9:.2f}"
 
 
-def _experiment(name: str) -> tuple[str, str, Record | None, bool]:
-    """A row of the appendix: name, title, record, and whether the recorded code is the current code."""
+def _experiment(name: str, scale: str) -> tuple[str, str, Record | None, bool]:
+    """A row of the appendix: name, title, record, and whether the recorded code is the current code. A record of another scale
+    says nothing about what this one costs."""
     record = read(name)
+    record = record if record is not None and record.scale == scale else None
     return name, catalogue.title(name) or name, record, record is not None and is_current(record)
 
 
@@ -180,6 +189,18 @@ def write_source(folder: Path) -> Path | None:
     target.parent.mkdir(parents=True, exist_ok=True)
     done = git("archive", f"--prefix={stem}/", f"--output={target}", "HEAD", seconds=120)
     return target if done is not None and done.returncode == 0 else None
+
+
+def write_wheel(folder: Path, source: Path) -> Path | None:
+    """Build a wheel from the archive of the source. None if hatchling, which builds it, is not here."""
+    if importlib.util.find_spec("hatchling") is None:
+        return None
+    with tempfile.TemporaryDirectory() as temporary, tarfile.open(source) as archive:
+        archive.extractall(temporary, filter="data")
+        (root,) = Path(temporary).iterdir()
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder.resolve())]
+        done = subprocess.run(build, cwd=root, capture_output=True)
+    return next(folder.glob("*.whl"), None) if done.returncode == 0 else None
 
 
 def lock_file(name: str = NAME) -> str:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 import pandas as pd
 import pytest
@@ -54,6 +55,7 @@ def test_the_bundle_has_what_a_reviewer_asks_for(done):
     appendix = (bundle / "APPENDIX.md").read_text()
     assert f"python -m dpbench reproduce {EXPERIMENT} --scale smoke" in appendix
     assert "epicrec/" in appendix
+    assert "not on record at this scale" in appendix, "what paper size costs says nothing about smoke scale"
     assert "numpy==" in (bundle / "requirements.lock").read_text()
     assert yaml.safe_load((bundle / "CITATION.cff").read_text())["cff-version"] == "1.2.0"
     pdf = (bundle / "figures" / "epicrec-example.pdf").read_bytes()
@@ -91,6 +93,17 @@ def test_the_source_is_that_of_the_commit(tmp_path, monkeypatch):
         names = archive.getnames()
     assert f"{path.name.removesuffix('.tar.gz')}/pyproject.toml" in names
     assert len(names) > 500
+    wheel = artifact.write_wheel(tmp_path, path)
+    assert wheel is not None
+    assert "dpbench/__init__.py" in zipfile.ZipFile(wheel).namelist()
+
+
+def test_what_cannot_be_reproduced_is_listed_with_its_reason(done):
+    folder, _ = done
+    claims, listed = (folder / "bundle" / "APPENDIX.md").read_text().split("## Not reproducible, and why")
+    untestable = [row.split(" | ")[0].strip("| ") for row in claims.splitlines() if row.endswith("| not testable |")]
+    assert [line.partition(":")[0].strip("- ") for line in listed.splitlines() if line.startswith("- ")] == untestable
+    assert untestable or "None." in listed
 
 
 def test_tables_of_the_appendix_have_as_many_cells_as_heads(done):
