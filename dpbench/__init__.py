@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpbench.api.lookup import dataset, task
     from dpbench.api.run import run
     from dpbench.model.run import load
+    from dpbench.storage.merge import merge
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ __all__ = [
     "dataset",
     "load",
     "mechanism",
+    "merge",
     "run",
     "task",
 ]
@@ -59,6 +61,7 @@ _LAZY = {
     "compare": ("dpbench.api.compare", "compare"),
     "dataset": ("dpbench.api.lookup", "dataset"),
     "load": ("dpbench.model.run", "load"),
+    "merge": ("dpbench.storage.merge", "merge"),
     "run": ("dpbench.api.run", "run"),
     "task": ("dpbench.api.lookup", "task"),
 }

@@ -70,7 +70,7 @@ class Store:
 
     def done(self, setting: str) -> set[int]:
         """The trials of a setting that are stored, every file checked against its checksum."""
-        return {trial for file, _ in self._whole_files(setting) for trial in file.trials()}
+        return {trial for file, _ in self.whole_files(setting) for trial in file.trials()}
 
     def named(self, setting: str) -> set[int]:
         """The trials according to the file names of a setting: fast, without opening any file."""
@@ -80,7 +80,7 @@ class Store:
     def read(self, setting: str, trials: int | None = None) -> pa.Table | None:
         """The stored rows of a setting (of its first `trials` trials), in order of trial; None if there are none."""
         parts = []
-        for file, content in self._whole_files(setting):
+        for file, content in self.whole_files(setting):
             if trials is None or file.first < trials:
                 table = _table(file, content)
                 if table is None:
@@ -130,7 +130,7 @@ class Store:
         inside(self.results, folder)
         return [folder / name for name in names if not name.startswith(".")]
 
-    def _whole_files(self, setting: str) -> Iterator[tuple[TrialFile, bytes]]:
+    def whole_files(self, setting: str) -> Iterator[tuple[TrialFile, bytes]]:
         """The files of a setting that hold what their names say, with their bytes. Others are reported and set aside."""
         for path in self._paths(setting):
             file, content = TrialFile.parse(path), b""
