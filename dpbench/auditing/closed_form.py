@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dpbench.auditing.losses import gaussian_delta
 from dpbench.auditing.neighbours import Neighbours
+from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step
-from dpbench.auditing.transcripts import DataRefused, Judged, Notes, published, record
+from dpbench.auditing.transcripts import DataRefused, Judged, Notes, record
 from dpbench.data import Data
 from dpbench.mechanisms.histograms.stable import Stable
 
@@ -46,6 +47,7 @@ class Shown:
     """The only step: noise on the non-zero counts."""
     thresholds: dict[int, float]
     """By place, in the order of the counts."""
+    form: str = "float"
 
     @property
     def scale(self) -> float:
@@ -56,30 +58,34 @@ class Shown:
         return dict(zip(self.thresholds, self.step.exact.astype(np.float64).tolist(), strict=True))
 
 
-def judge(mechanism: Any, pair: Neighbours, epsilon: float, delta: float, seed: int, notes: Notes) -> Judged:
+def judge(
+    mechanism: Any, pair: Neighbours, epsilon: float, delta: float, seed: int, notes: Notes, form: str = "float"
+) -> Judged:
     """The loss of a pair: the smallest ε at which its two distributions are (ε, δ)-close."""
     try:
-        before, after = (_tried(mechanism, data, epsilon, seed) for data in (pair.before, pair.after))
+        before, after = (_tried(mechanism, data, epsilon, seed, form) for data in (pair.before, pair.after))
         _agree(mechanism, before, after, epsilon, seed)
     except Differs as differs:
-        return Judged(math.inf, differs.step, pair.name, differs.what)
+        return Judged(math.inf, differs.step, pair.name, differs.what, epsilon=epsilon, form=form)
+    notes.keep([after.step])
     known, now = before.counts, after.counts
     new = [place for place in now if place not in known]
     moved = {place: abs(now[place] - known[place]) for place in known if now[place] != known[place]}
-    hidden = sum(_log_hidden(after.step.kind, after.thresholds[place] - now[place], after.scale) for place in new)
+    kind = "discrete" if form == "exact" and after.step.kind == "laplace" else after.step.kind
+    hidden = sum(_log_hidden(kind, after.thresholds[place] - now[place], after.scale) for place in new)
     apart = np.array(list(moved.values())) / after.scale if after.scale else np.full(len(moved), math.inf)
-    loss = least_epsilon(after.step.kind, apart, hidden, delta)
+    loss = least_epsilon(kind, apart, hidden, delta, after.scale)
     # Counts near the threshold are sometimes hidden, which reveals less than is computed here.
     far = OUT_OF_REACH[after.step.kind] * after.scale
     sure = all(known[place] > after.thresholds[place] + far for place in moved)
     if after.step.kind == "laplace" and len(moved) > 1:
         sure = sure and loss - 2 ** len(moved) * delta > epsilon
-    return Judged(loss, str(after.step), pair.name, sure=sure or math.isinf(loss))
+    return Judged(loss, str(after.step), pair.name, sure=sure or math.isinf(loss), epsilon=epsilon, form=form)
 
 
-def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: float) -> float:
+def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: float, scale: float = 1.0) -> float:
     """The smallest ε. `apart`: how far counts move, in standard deviations or scales; `hidden`: the logarithm of F, the
-    probability that no new count is shown."""
+    probability that no new count is shown; `scale`: of discrete noise, which has no other unit than 1."""
     from scipy.optimize import brentq
 
     def excess(e: float) -> float:
@@ -88,6 +94,8 @@ def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: f
             return max(0.0, -math.expm1(e))
         if kind == "gaussian":
             return gaussian_delta(e, float(apart @ apart))
+        if kind == "discrete" and apart.size == 1:
+            return discrete_excess(e, round(float(apart[0]) * scale), scale)
         # Exact for one count; for several an upper bound, as if each revealed the most at once.
         return max(0.0, -math.expm1((e - float(apart.sum())) / (2 if apart.size == 1 else 1)))
 
@@ -108,6 +116,17 @@ def least_epsilon(kind: str, apart: NDArray[np.float64], hidden: float, delta: f
     return float(brentq(spent, 0.0, high, xtol=1e-13))
 
 
+def discrete_excess(e: float, moved: int, scale: float) -> float:
+    """δ at e of two-sided geometric noise with a = exp(-1/scale), on a whole number that moves by `moved`.
+
+    The ratio is a^-moved for all x ≤ 0, a^(2x - moved) between, and a^moved from `moved` on.
+    """
+    a = math.exp(-1 / scale)
+    inner = np.arange(1, moved)
+    between = (1 - a) / (1 + a) * a**inner * np.maximum(0.0, -np.expm1(e - (moved - 2 * inner) / scale))
+    return max(0.0, -math.expm1(e - moved / scale)) / (1 + a) + float(between.sum())
+
+
 def _log_hidden(kind: str, above: float, scale: float) -> float:
     """The logarithm of the probability that noise does not exceed `above`."""
     from scipy.special import log_ndtr
@@ -116,13 +135,16 @@ def _log_hidden(kind: str, above: float, scale: float) -> float:
         return 0.0 if above >= 0 else -math.inf
     if kind == "gaussian":
         return float(log_ndtr(above / scale))
+    if kind == "discrete":
+        a, most = math.exp(-1 / scale), math.floor(above)
+        return math.log1p(-(a ** (most + 1)) / (1 + a)) if most >= 0 else -most * math.log(a) - math.log1p(a)
     tail = math.exp(-abs(above) / scale) / 2
     return math.log1p(-tail) if above >= 0 else math.log(tail)
 
 
-def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
+def _tried(mechanism: Any, data: Data, epsilon: float, seed: int, form: str) -> Shown:
     """Places and thresholds, found by supplying noisy counts."""
-    trace = record(mechanism, data, epsilon, seed)
+    trace = record(mechanism, data, epsilon, seed, form=form)
     if not trace.steps:
         raise Differs("published", "no value gets noise")
     step = trace.steps[0] if len(trace.steps) == 1 else None
@@ -130,7 +152,7 @@ def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
         raise DataRefused("it is not one step of noise and a threshold, for which the closed form is known")
 
     def shown(outputs: NDArray[np.float64]) -> NDArray[np.int64]:
-        return np.asarray(_handed(mechanism, data, epsilon, seed, step, outputs).cells)
+        return np.asarray(_handed(mechanism, data, epsilon, seed, step, outputs, form).cells)
 
     size = step.exact.size
     # Counts are numbered from 1; one run per bit of the numbers shows the counts whose number has that bit.
@@ -143,7 +165,7 @@ def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
     if sorted(numbers.values()) != list(range(1, size + 1)):
         raise Differs(str(step), "what is shown depends on more than the noisy counts")
     low, high = np.full(size, -HUGE), np.full(size, HUGE)
-    guess = _handed(mechanism, data, epsilon, seed, step, low).chosen.get("tau")
+    guess = _handed(mechanism, data, epsilon, seed, step, low, form).chosen.get("tau")
     if guess is not None and size:
         # A stated threshold is tried first; the bisection ends when both bounds are adjacent doubles.
         at = np.full(size, 1.0 + float(guess))
@@ -156,7 +178,7 @@ def _tried(mechanism: Any, data: Data, epsilon: float, seed: int) -> Shown:
         low, high = np.where(up | stuck, low, middle), np.where(up & ~stuck, middle, high)
         if np.all(stuck):
             break
-    return Shown(data, step, dict(zip(places, low.tolist(), strict=True)))
+    return Shown(data, step, dict(zip(places, low.tolist(), strict=True)), form)
 
 
 def _agree(mechanism: Any, before: Shown, after: Shown, epsilon: float, seed: int) -> None:
@@ -179,7 +201,15 @@ def _agree(mechanism: Any, before: Shown, after: Shown, epsilon: float, seed: in
             p: near[p] if p in before.thresholds else at - abs(at - near[p]) for p, at in after.thresholds.items()
         }
         releases = [
-            _handed(mechanism, each.data, epsilon, seed, each.step, np.array([handed[p] for p in each.thresholds]))
+            _handed(
+                mechanism,
+                each.data,
+                epsilon,
+                seed,
+                each.step,
+                np.array([handed[p] for p in each.thresholds]),
+                each.form,
+            )
             for each in (before, after)
         ]
         shown = [published(release) for release in releases]
@@ -188,7 +218,9 @@ def _agree(mechanism: Any, before: Shown, after: Shown, epsilon: float, seed: in
                 raise Differs("published", f"the published {name!r} differs though the noisy counts are the same")
 
 
-def _handed(mechanism: Any, data: Data, epsilon: float, seed: int, step: Step, outputs: NDArray[np.float64]) -> Any:
+def _handed(
+    mechanism: Any, data: Data, epsilon: float, seed: int, step: Step, outputs: NDArray[np.float64], form: str
+) -> Any:
     """The release made from these noisy counts."""
     given = dataclasses.replace(step, output=outputs.reshape(step.exact.shape))
-    return mechanism.publish(data, epsilon, RecordingNoise(np.random.default_rng(seed), given=(given,)))
+    return mechanism.publish(data, epsilon, RecordingNoise(np.random.default_rng(seed), given=(given,), form=form))

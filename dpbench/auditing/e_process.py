@@ -26,6 +26,29 @@ def grid(epsilon: float) -> NDArray[np.float64]:
     return np.concatenate([near, far[far > near[-1] * 1.1]])
 
 
+def smallest_factor(epsilon: float, delta: float, draws: int, alpha: float, ways: int) -> float:
+    """The smallest factor by which Laplace noise could be too small and still be expected to be found in so many draws of a
+    pair on which one number moves by the sensitivity. Infinite if no factor below a hundred would be."""
+    from scipy.optimize import brentq
+
+    shares = np.array([(a, b) for a in (0, 1) for b in (0, 1)])
+    stakes = np.array(STAKES) / (math.exp(epsilon) + delta)
+    needed = -math.log(alpha) + math.log(ways * len(STAKES))
+
+    def lacking(factor: float) -> float:
+        # The best event of a direction, and how likely it is without and with the row.
+        chances = np.array([0.5, 0.5 * math.exp(-factor * epsilon)])
+        weight = np.prod(np.where(shares == 1, chances, 1 - chances), axis=1)
+        one = (shares[:, 0] - math.exp(epsilon) * shares[:, 1] - delta) / 2
+        both = one[:, None] + one[None, :]
+        growth = np.log1p(np.maximum(stakes[:, None, None] * both, -1 + 1e-12)) * (weight[:, None] * weight)[None]
+        return needed - draws * float(growth.sum(axis=(1, 2)).max())
+
+    if lacking(100.0) > 0:
+        return math.inf
+    return float(brentq(lacking, 1.0, 100.0, xtol=1e-4)) if lacking(1.0) > 0 else 1.0
+
+
 class Wealth:
     """One wealth per ε of the grid: the mean over scoring methods and stakes."""
 

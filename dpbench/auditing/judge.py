@@ -12,10 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpbench.auditing.foreign import fit, is_foreign
+from dpbench.auditing.forms import COMPARED
 from dpbench.auditing.neighbours import Neighbours
-from dpbench.auditing.replay import audit_by_replay, cannot_replay, fitting_pairs
+from dpbench.auditing.replay import Depth, audit_by_replay, cannot_replay, fitting_pairs
 from dpbench.auditing.row_shapes import ROW_SHAPES
+from dpbench.auditing.samplers import DRAWS, SINGLE
 from dpbench.auditing.sequential import sequential_test
+from dpbench.auditing.variants import further
 from dpbench.config import catalogue
 from dpbench.config.entries import axes
 from dpbench.data import KINDS
@@ -24,6 +28,7 @@ from dpbench.identity import parameters
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.finding import AuditVerdict, Finding
 from dpbench.model.setting import DECLARED, Variant
+from dpbench.privacy import FORMS
 
 PAIRS = 200
 """Pairs replayed per mechanism, shared by its choices of parameters."""
@@ -31,10 +36,16 @@ LEAST = 3 * len(ROW_SHAPES)
 """Least number of pairs per choice of parameters: all shapes of rows, three times."""
 TESTED = 24
 """Pairs per mechanism for the sequential test, if no number is given."""
-SECONDS = 20.0
-"""Seconds per mechanism for the sequential test, if no time is given ..."""
-TOTAL = 60.0
-"""... and for all of them together, in equal parts."""
+TEST_DRAWS = 20_000
+"""Draws of either neighbour in the sequential test, over all pairs of a mechanism."""
+SECONDS = 120.0
+"""The time limit of a sequential test, for releases that take long."""
+EPSILONS = (1.0, 0.1, 10.0)
+"""The budgets that are tried if none is given."""
+LAW_DRAWS = 100_000
+"""Draws of the distributions of a mechanism, shared by its choices of parameters."""
+SEVERAL = 20
+"""How many times as many pairs, draws and releases a thorough audit takes."""
 SMALL_ROWS = 3
 """The bound used for mechanisms that take the dataset's declared bound."""
 ALPHA = 0.01
@@ -46,13 +57,33 @@ class Options:
     """How to audit."""
 
     epsilon: float = 1.0
+    """The budget; the first of them if there are several."""
     delta: float | None = None
     """The δ for mechanisms that state no guarantee. None: 0."""
     pairs: int | None = None
     """Pairs per mechanism. None: 200 by replay, 24 by the sequential test."""
     seconds: float | None = None
-    """Most seconds per sequential test. None: 20, and 60 for all together."""
+    """The time limit of a sequential test. None: 120, which only very slow releases reach."""
     seed: int = 0
+    epsilons: tuple[float, ...] = ()
+    """Several budgets, tried in turn. Empty: only `epsilon`."""
+    thorough: bool = False
+    """Twenty times as many pairs, draws and releases."""
+
+    def depth(self, variant: AuditedVariant) -> Depth:
+        """How far the audit of one choice of parameters goes."""
+        times = SEVERAL if self.thorough else 1
+        return Depth(
+            epsilons=self.epsilons,
+            forms=FORMS,
+            climbs=(4 if variant.further else 12) * times,
+            draws=DRAWS if self.thorough or not variant.further else DRAWS // 5,
+            single=SINGLE * times // (5 if variant.further and not self.thorough else 1),
+            law_draws=LAW_DRAWS
+            if self.thorough
+            else LAW_DRAWS // (10 * variant.share if variant.further else variant.share),
+            compared=COMPARED * times // (2 if variant.further else 1),
+        )
 
 
 @dataclass(frozen=True)
@@ -63,6 +94,8 @@ class AuditedVariant:
     mechanism: Any
     share: int = 1
     """Number of choices of parameters that share its pairs."""
+    further: bool = False
+    """Whether it is a further choice of parameters, which the class does not list."""
 
     @property
     def guarantee(self) -> str:
@@ -87,6 +120,24 @@ def chosen(names: Sequence[str]) -> list[AuditedVariant]:
     for variant in variants:
         _check_kinds(variant)
     return variants
+
+
+def with_further(variants: Sequence[AuditedVariant]) -> list[AuditedVariant]:
+    """Also the further choices of parameters of the first private one of each mechanism."""
+    found: list[AuditedVariant] = []
+    seen: set[tuple[str, str]] = set()
+    for variant in variants:
+        first = variant.name not in {each.name for each in found if not each.declared}
+        found.append(variant)
+        seen.add((variant.name, repr(variant.mechanism)))
+        if variant.declared or not first or cannot_replay(variant.mechanism):
+            continue  # each choice of a class that must be tested would take as long as the first
+        for changed in further(variant.mechanism):
+            key = variant.name, repr(changed)
+            if key not in seen and repr(changed) not in {repr(each.mechanism) for each in variants}:
+                seen.add(key)
+                found.append(AuditedVariant(variant.name, changed, variant.share, further=True))
+    return found
 
 
 def named(text: str) -> list[AuditedVariant]:
@@ -146,44 +197,66 @@ def findings(
     own: the user's pairs, instead of random ones.
     """
     options = options or Options()
-    tested = sum(bool(cannot_replay(variant.mechanism)) for variant in asked)
-    seconds = options.seconds or min(SECONDS, TOTAL / max(1, tested))
     for variant in asked:
         finding, fitting = None, None
         if own is not None:
             fitting, refusal = _fitting(variant, own)
             if not fitting:
-                yield dataclasses.replace(by_test(variant, options, 1.0, []), reason=refusal)
+                yield dataclasses.replace(by_test(variant, options, []), reason=refusal)
                 continue
         if options.delta is None or variant.guarantee:
             finding = _by_replay(variant, options, fitting)
         if finding is None:
-            finding = by_test(variant, options, seconds, fitting)
+            why = cannot_replay(variant.mechanism) or "its noise bypasses `noise`"
+            finding = _with_reason(by_test(variant, options, fitting), why)
+        elif finding.verdict == "violated" and not finding.followed and is_foreign(type(variant.mechanism)):
+            finding = _confirmed(variant, options, finding, fitting)
         yield finding
+
+
+def _with_reason(tested: Finding, why: str) -> Finding:
+    """An inconclusive test says why nothing better was possible."""
+    return tested if tested.verdict != "inconclusive" else dataclasses.replace(tested, reason=f"{why}; {tested.reason}")
+
+
+def _confirmed(
+    variant: AuditedVariant, options: Options, replayed: Finding, own: Sequence[Neighbours] | None
+) -> Finding:
+    """A user's class may be private in a way that replay cannot follow: its releases decide."""
+    options = dataclasses.replace(options, epsilon=replayed.epsilon)
+    tested = by_test(variant, options, own)
+    if tested.verdict == "violated":
+        return dataclasses.replace(tested, reason=f"{replayed.reason}; {tested.reason}")
+    return _with_reason(tested, f"replay cannot follow it ({replayed.step}: {replayed.reason})")
 
 
 def _fitting(variant: AuditedVariant, own: Sequence[Neighbours]) -> tuple[list[Neighbours], str]:
     """The pairs that fit a mechanism, and why the last of the others does not."""
-    unfit, refusal = getattr(variant.mechanism, "unfit", lambda data: ""), ""
+    mechanism, refusal = variant.mechanism, ""
     fitting = []
     for pair in own:
-        if reason := unfit(pair.before) or unfit(pair.after):
-            refusal = str(reason)
-        else:
+        if fit(mechanism, pair.before) and fit(mechanism, pair.after):
             fitting.append(pair)
+        else:
+            refusal = mechanism.unfit(pair.before) or mechanism.unfit(pair.after)
     return fitting, refusal
 
 
 def _by_replay(variant: AuditedVariant, options: Options, own: Sequence[Neighbours] | None) -> Finding | None:
-    if own is not None:
-        return audit_by_replay(variant.mechanism, options.epsilon, 0, options.seed, name=variant.name, own=tuple(own))
-    count = options.pairs or max(LEAST, PAIRS // variant.share)
-    return audit_by_replay(variant.mechanism, options.epsilon, count, options.seed, name=variant.name)
+    count = options.pairs or (len(ROW_SHAPES) if variant.further else max(LEAST, PAIRS // variant.share))
+    count *= SEVERAL if options.thorough and not options.pairs else 1
+    return audit_by_replay(
+        variant.mechanism,
+        options.epsilon,
+        0 if own is not None else count,
+        options.seed,
+        name=variant.name,
+        own=tuple(own or ()),
+        depth=options.depth(variant),
+    )
 
 
-def by_test(
-    variant: AuditedVariant, options: Options, seconds: float, own: Sequence[Neighbours] | None = None
-) -> Finding:
+def by_test(variant: AuditedVariant, options: Options, own: Sequence[Neighbours] | None = None) -> Finding:
     """The finding of the sequential test, which sees only releases."""
     mechanism = variant.mechanism
     guarantee = variant.guarantee or ("(ε, δ)" if options.delta else "ε")
@@ -191,7 +264,14 @@ def by_test(
     delta = float(stated or 0.0)
     tried = own if own is not None else list(fitting_pairs(mechanism, options.pairs or TESTED, options.seed))
     tested = sequential_test(
-        mechanism, tried, epsilon=options.epsilon, delta=delta, alpha=ALPHA, seconds=seconds, seed=options.seed
+        mechanism,
+        tried,
+        epsilon=options.epsilon,
+        delta=delta,
+        alpha=ALPHA,
+        draws=TEST_DRAWS * (SEVERAL if options.thorough else 1),
+        seconds=options.seconds or SECONDS * (SEVERAL if options.thorough else 1),
+        seed=options.seed,
     )
     verdict: AuditVerdict = "inconclusive"
     reason = tested.reason

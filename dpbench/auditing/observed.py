@@ -16,12 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.auditing.foreign import is_foreign
+from dpbench.auditing.published import published
 from dpbench.data import History, Release, TopK
 from dpbench.data.summary import Entries, Projected, Sketched
 from dpbench.errors import UserError
 
 PLACES = 64
 """Most places of a sketch whose estimates are used."""
+LOW_BITS = 8
+"""Numbers of a part whose last bits are looked at."""
 DEPTH = 8
 """Deepest nesting of dicts, lists and objects."""
 
@@ -41,9 +45,20 @@ def observe(release: Any) -> Observed:
     found = Observed()
     if isinstance(release, Release):
         _own(release, found)
-    else:
-        _take(release, "", found, 0)
+        return found
+    _take(release, "", found, 0)
+    # The type and the last bits show something, too.
+    kind = f"{type(release).__name__} {getattr(release, 'dtype', '')}"
+    found.items["type"] = {kind: 1.0}
+    for name, part in [*found.numbers.items()]:
+        found.numbers[f"low bits of {name}"] = low_bits(part[:LOW_BITS])
     return found
+
+
+def low_bits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The last eight bits of each number, as a number: what is hidden there shows, ordinary rounding does not."""
+    mantissa, _ = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))
+    return ((np.abs(mantissa) * 2.0**53).astype(np.int64) & 255).astype(np.float64)
 
 
 def raised(error: Exception) -> Observed:
@@ -79,6 +94,16 @@ def _own(release: Release, found: Observed) -> None:
     for name, part in release.parts().items():
         if name not in listed:
             found.numbers[name] = part
+    known = {each.name for each in dataclasses.fields(Release)} | set(release.parts()) | set(release.numbers)
+    if dataclasses.fields(release) != dataclasses.fields(_known_base(release)):
+        for name, content in published(release).items():
+            if name not in known:
+                found.items[name] = {content: 1.0}
+
+
+def _known_base(release: Release) -> type[Release]:
+    """The nearest class of ours: what a user's own class adds is compared by its bytes."""
+    return next(cls for cls in type(release).__mro__ if not is_foreign(cls))
 
 
 def _take(value: Any, name: str, found: Observed, depth: int) -> None:
@@ -103,7 +128,7 @@ def _take(value: Any, name: str, found: Observed, depth: int) -> None:
     elif callable(getattr(value, "to_dict", None)):  # pandas
         _take(value.to_dict(), name, found, depth + 1)
     elif dataclasses.is_dataclass(value) or hasattr(value, "__dict__"):
-        fields = {key: part for key, part in vars(value).items() if not key.startswith("_")}
+        fields = dict(vars(value))  # also those that begin with an underscore: they can be read
         _take_mapping(fields, name, found, depth)
     else:
         kinds = "numbers, arrays, lists, dicts, sets or words"

@@ -15,17 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.errors import UserError
 from dpbench.privacy import Law, Noise, RandomStep
 from dpbench.privacy.choose import ChooseStep
 from dpbench.privacy.draw import DrawStep
 
 
 class Differs(Exception):
-    """Something that must be equal on both neighbours is not. `step` names where."""
+    """Something that must be equal on both neighbours is not. `step` names where.
 
-    def __init__(self, step: str, what: str) -> None:
+    followed: whether the steps themselves agree, so that the difference is one of a parameter. Otherwise a construction that
+    replay cannot follow may still be private.
+    """
+
+    def __init__(self, step: str, what: str, *, followed: bool = False) -> None:
         super().__init__(what)
-        self.step, self.what = step, what
+        self.step, self.what, self.followed = step, what, followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,8 @@ class Step:
     """Parameters that must be equal, bit for bit: scale, alpha, epsilon ..."""
     output: Any
     law: Law[Any] | None = None
+    taken: RandomStep | None = None
+    """The step itself, by which its sampler can be tested."""
 
     def __str__(self) -> str:
         return self.kind if self.name == self.kind else f"{self.kind} {self.name!r}"
@@ -55,7 +62,7 @@ class Trace:
 
 
 class RecordingNoise(Noise):
-    """Noise that records its steps.
+    """Noise that records its steps, in the form in which it is drawn.
 
     given: a transcript whose outputs are returned instead of fresh noise. A step that does not agree with it raises
     `Differs`.
@@ -72,8 +79,9 @@ class RecordingNoise(Noise):
         forced: Mapping[int, int] | None = None,
         newcomers: Collection[int] = (),
         low: bool = False,
+        form: str = "float",
     ) -> None:
-        super().__init__(rng)
+        super().__init__(rng, form)
         self.low = low
         self.given, self.forced, self.newcomers = given, forced or {}, newcomers
         self.steps: list[Step] = []
@@ -82,7 +90,9 @@ class RecordingNoise(Noise):
         exact = np.array(step.values)
         parameters = {key: np.array(value) for key, value in step.parameters().items()}
         law = step.law if isinstance(step, DrawStep) else None
-        asked = Step(step.kind, name or step.kind, exact, parameters, None, law)
+        asked = Step(step.kind, name or step.kind, exact, parameters, None, law, step)
+        if self.form == "exact" and step.inexact:
+            raise UserError(f"{asked} has no exact noise: {step.inexact}")
         if self.given is not None:
             output = self._recorded(asked)
         elif isinstance(step, ChooseStep) and len(self.steps) in self.forced:
@@ -105,7 +115,8 @@ class RecordingNoise(Noise):
         for key, value in step.parameters.items():
             other = recorded.parameters.get(key)
             if other is None or value.shape != other.shape or value.tobytes() != other.tobytes():
-                raise Differs(str(step), f"the {key} of {step} differs: {shown(other)} and {shown(value)}")
+                what = f"the {key} of {step} differs: {shown(other)} and {shown(value)}"
+                raise Differs(str(step), what, followed=True)
         if step.kind == "rows":
             return self._sampled(number, recorded, int(step.exact))
         if step.exact.shape != recorded.exact.shape:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 QUANTILES = 128
 """Most thresholds tried for one score."""
+EXTREME = 8
+"""Further thresholds at either end, for rare events."""
 BINS = 16
 """Most intervals of a number whose likelihood ratio is estimated."""
 COLUMNS = 12
@@ -171,8 +173,8 @@ def additive(first: Matrix, second: Matrix) -> Score | None:
     """The sum of each column's own log likelihood ratio: exact if the numbers have independent noise."""
     tables: list[tuple[int, Floats, Floats]] = []
     for column in range(first.shape[1]):
-        edges = _edges(np.concatenate([first[:, column], second[:, column]]))
-        counts = [np.bincount(_bin(side[:, column], edges), minlength=edges.size + 2) for side in (first, second)]
+        edges = edges_of(np.concatenate([first[:, column], second[:, column]]))
+        counts = [np.bincount(bin_of(side[:, column], edges), minlength=edges.size + 2) for side in (first, second)]
         total = counts[0] + counts[1]
         used = total > 0
         freedom = int(used.sum()) - 1
@@ -186,12 +188,12 @@ def additive(first: Matrix, second: Matrix) -> Score | None:
         return None
 
     def score(matrix: Matrix) -> Floats:
-        return np.sum([ratio[_bin(matrix[:, column], edges)] for column, edges, ratio in tables], axis=0)
+        return np.sum([ratio[bin_of(matrix[:, column], edges)] for column, edges, ratio in tables], axis=0)
 
     return score
 
 
-def _edges(values: Floats) -> Floats:
+def edges_of(values: Floats) -> Floats:
     """Where the intervals of a number begin: at each value if there are few, otherwise at quantiles."""
     there = values[~np.isnan(values)]
     different = np.unique(there)
@@ -200,7 +202,7 @@ def _edges(values: Floats) -> Floats:
     return np.unique(np.quantile(there, np.linspace(0, 1, BINS + 1)[1:-1], method="nearest"))
 
 
-def _bin(values: Floats, edges: Floats) -> NDArray[np.int64]:
+def bin_of(values: Floats, edges: Floats) -> NDArray[np.int64]:
     """0: below the first edge; i: from edge i on; the last: missing."""
     return np.where(np.isnan(values), edges.size + 1, np.searchsorted(edges, values, side="right"))
 
@@ -259,7 +261,10 @@ def _with_thresholds(
     """The threshold of each direction and level with the most significant gain: p - e^ε q - δ over its standard error."""
     tried = np.unique(np.concatenate([first, second]))
     if tried.size > QUANTILES:
-        tried = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, QUANTILES), method="nearest"))
+        # Rare events show up at the ends only: there, thresholds are closer.
+        ends = np.geomspace(1 / tried.size, 0.5 / QUANTILES, EXTREME) if tried.size > 2 * QUANTILES else np.empty(0)
+        shares = np.concatenate([np.linspace(0, 1, QUANTILES), ends, 1 - ends])
+        tried = np.unique(np.quantile(np.concatenate([first, second]), np.sort(shares), method="nearest"))
     a, b = np.sort(first), np.sort(second)
     n, m = a.size, b.size
     factor = np.exp(levels)[:, None]

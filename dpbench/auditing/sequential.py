@@ -2,7 +2,7 @@
 
 Draw a batch of releases of both neighbours, bet on scores that were learned from earlier batches, then learn again. Pairs,
 scores and directions may change from batch to batch, because all of them are fixed before the draws they are used on. There
-is one wealth per mechanism; when it reaches 1/α, privacy is rejected, at any time (wealth.py). The test never proves privacy.
+is one wealth per mechanism; when it reaches 1/α, privacy is rejected, at any time (e_process.py). The test never proves privacy.
 Imported by `audit` and by claims of losses; imports data kinds only.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.auditing.e_process import Wealth, grid
+from dpbench.auditing.e_process import Wealth, grid, smallest_factor
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.observed import Observed, observe, raised
 from dpbench.auditing.scores import Learned, learn, promise, values_of
@@ -64,6 +64,8 @@ class SequentialResult:
     seconds: float
     reason: str
     """Why it stopped, or why nothing was measured."""
+    factor: float = math.inf
+    """If nothing was found: noise that is too small by this factor would probably have been."""
 
 
 @dataclass
@@ -74,6 +76,8 @@ class Candidate:
     before: list[Observed] = field(default_factory=list)
     after: list[Observed] = field(default_factory=list)
     drawn: int = 0
+    bet: int = 0
+    """Draws that were bet on."""
     learned: Learned | None = None
     learned_at: int = 0
 
@@ -83,8 +87,8 @@ class Candidate:
 
     @property
     def refused(self) -> bool:
-        """Whether all releases of one side have ended with an error so far."""
-        return any(side and all("raised" in draw.items for draw in side) for side in (self.before, self.after))
+        """Whether all releases of both sides have ended with an error so far. An error on one side only is an output."""
+        return all(all("raised" in draw.items for draw in side) for side in (self.before, self.after))
 
 
 class Test:
@@ -146,7 +150,7 @@ class Test:
         size = int(min(EXPLORED, max(10, self.most // (4 * max(1, len(self.candidates))))))
         for number, candidate in enumerate(self.candidates):
             if number and (self._over() or self._passed() > EXPLORING * self.seconds):
-                return self.candidates[:number]
+                return self.candidates[:number]  # out of time, which the reason states
             candidate.keep(*self._draw(candidate, size))
             if not candidate.refused:
                 self._learn(candidate)
@@ -161,6 +165,7 @@ class Test:
         if learned is not None and before:
             self.wealth.bet(self._terms(learned, before, after))
             winner = learned.events[self.wealth.winner(self.stated)]
+            candidate.bet += len(before)
             if winner is not None and (not self.shown[0] or self.wealth.most[self.stated] > 1):
                 self.shown = (candidate.pair.name, winner.said(self.stated))
         candidate.keep(before, after)
@@ -221,9 +226,18 @@ class Test:
     def _why(self) -> str:
         if self.wealth.rejects(self.stated, self.alpha):
             return f"sure after {self.draws} draws"
+        seen = (
+            f"would have found {self._factor():.3g} times ε"
+            if math.isfinite(self._factor())
+            else "too few to find much"
+        )
         if self.draws >= self.most:
-            return f"nothing found in {self.draws} draws"
-        return f"nothing found in {self.seconds:.3g} s ({self.draws} draws)"
+            return f"nothing found in {self.draws} draws, {seen}"
+        return f"nothing found in {self.draws} draws, ended by the limit of {self.seconds:.3g} s, {seen}"
+
+    def _factor(self) -> float:
+        most = max((candidate.bet for candidate in self.candidates), default=0)
+        return smallest_factor(self.epsilon, self.delta, most, self.alpha, WAYS)
 
     def _result(self, known: Sequence[Candidate], reason: str) -> SequentialResult:
         rejected = self.wealth.rejects(self.stated, self.alpha)
@@ -237,6 +251,7 @@ class Test:
             pairs=len(known),
             seconds=self._passed(),
             reason=reason,
+            factor=math.inf if rejected else self._factor(),
         )
 
 

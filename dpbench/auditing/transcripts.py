@@ -5,15 +5,15 @@ Imported by the audit by replay, and by tests that look at one pair.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbench.auditing.enumeration import (
     Enumerated,
@@ -24,10 +24,12 @@ from dpbench.auditing.enumeration import (
     recorded_ratio,
     stated_bound,
 )
+from dpbench.auditing.foreign import is_foreign
 from dpbench.auditing.losses import amplified, cost, parts_ratio, total
 from dpbench.auditing.neighbours import Neighbours
+from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
-from dpbench.data import Data, Release
+from dpbench.data import Data
 from dpbench.privacy import Cost
 
 TOLERANCE = 1e-9
@@ -51,10 +53,21 @@ class Judged:
     """What differed, if the loss is infinite."""
     sure: bool = True
     """Whether the loss is exact; otherwise it is an upper bound."""
+    epsilon: float = 1.0
+    """The stated ε."""
+    form: str = "float"
+    """The form of the noise."""
+    followed: bool = True
+    """Whether replay could follow every step."""
 
-    def weight(self, epsilon: float) -> tuple[bool, float]:
+    @property
+    def exceeds(self) -> bool:
+        return self.loss > self.epsilon + TOLERANCE * max(1.0, self.epsilon)
+
+    @property
+    def weight(self) -> tuple[bool, float]:
         """Sort key, worse is larger: a certain violation is worse than a larger uncertain loss."""
-        return self.sure and self.loss > epsilon + TOLERANCE, self.loss
+        return self.sure and self.exceeds, round(self.loss / self.epsilon, 9)
 
 
 @dataclass
@@ -70,6 +83,18 @@ class Notes:
     looked_at: int = 0
     laws: dict[tuple[bytes, bytes], Enumerated] = field(default_factory=dict)
     """The enumerations of the current pair."""
+    steps: dict[tuple[str, str], Step] = field(default_factory=dict)
+    """The largest step of every name: their samplers are tested at the end."""
+    drawn: dict[str, tuple[Step, Any, Enumerated, NDArray[np.float64]]] = field(default_factory=dict)
+    """For every draw that was enumerated, its distribution with the most outcomes."""
+    foreign: dict[str, None] = field(default_factory=dict)
+    """What had to be believed because a class outside dpbench states it."""
+
+    def keep(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            known = self.steps.get((step.kind, step.name))
+            if known is None or np.size(known.exact) < np.size(step.exact):
+                self.steps[step.kind, step.name] = step
 
 
 class DataRefused(Exception):
@@ -77,7 +102,7 @@ class DataRefused(Exception):
 
 
 def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
-    """One run with the streams of a seed; `played`: options of `RecordingNoise`."""
+    """One run with the streams of a seed; `played`: options of `RecordingNoise`, among them the form of the noise."""
     noise = RecordingNoise(np.random.default_rng(seed), **played)
     release = mechanism.publish(data, epsilon, noise)
     if noise.given is not None and len(noise.steps) < len(noise.given):
@@ -87,22 +112,10 @@ def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) ->
     return Trace(tuple(noise.steps), published(release))
 
 
-def published(release: Any) -> Mapping[str, bytes]:
-    """Everything published, bit for bit: the parts, and what else can be read from the release."""
-    if not isinstance(release, Release):
-        return {"release": np.asarray(release.published(), dtype=np.float64).tobytes()}
-    shown = {name: part.tobytes() for name, part in release.parts().items()}
-    for each in dataclasses.fields(release):
-        if each.name not in (*release.numbers, "chosen", *release.private_fields()):
-            shown[each.name] = repr(getattr(release, each.name)).encode()
-    return shown
-
-
-def record(
-    mechanism: Any, data: Data, epsilon: float, seed: int, forced: Mapping[int, int] | None = None, low: bool = False
-) -> Trace:
+def record(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
+    """A run on one neighbour; `played`: the form, and outcomes of `choose` that are forced."""
     try:
-        return run(mechanism, data, epsilon, seed, forced=forced, low=low)
+        return run(mechanism, data, epsilon, seed, **played)
     except Exception as error:  # user's code may raise anything; then the pair gives no result
         raise DataRefused(f"it fails on a pair: {type(error).__name__}: {error}") from error
 
@@ -119,12 +132,15 @@ def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, 
     return trace
 
 
-def judge(mechanism: Any, pair: Neighbours, epsilon: float, delta: float, seed: int, notes: Notes) -> Judged:
+def judge(
+    mechanism: Any, pair: Neighbours, epsilon: float, delta: float, seed: int, notes: Notes, form: str = "float"
+) -> Judged:
     """The largest loss over several transcripts, from both neighbours, and over every outcome of `choose`."""
     notes.laws.clear()
-    worst = Judged(pair=pair.name)
+    worst = Judged(pair=pair.name, epsilon=epsilon, form=form)
     try:
-        first = _first(mechanism, pair, epsilon, seed)
+        first = _first(mechanism, pair, epsilon, seed, form)
+        notes.keep(first.steps)
         again = TRANSCRIPTS if len(first.steps) > 1 else 1
         plans: list[tuple[Data, int, dict[int, int]]] = [
             (data, seed + turn, {}) for turn in range(again) for data in (pair.before, pair.after)
@@ -132,25 +148,28 @@ def judge(mechanism: Any, pair: Neighbours, epsilon: float, delta: float, seed: 
         plans += [(pair.before, seed, outcomes) for outcomes in _forced(first)]
         for data, bits, outcomes in plans:
             recorded = first if (data, bits, outcomes) == (pair.before, seed, {}) else None
-            recorded = recorded or record(mechanism, data, epsilon, bits, outcomes)
-            result = _transcript(mechanism, pair, epsilon, delta, bits, data is pair.before, recorded, notes)
-            worst = max(worst, result, key=lambda judged: judged.weight(epsilon))
+            recorded = recorded or record(mechanism, data, epsilon, bits, forced=outcomes, form=form)
+            result = _transcript(mechanism, pair, epsilon, delta, bits, data is pair.before, recorded, notes, form)
+            worst = max(worst, result, key=lambda judged: judged.weight)
         if again > 1:
-            low = record(mechanism, pair.before, epsilon, seed, low=True)
-            result = _transcript(mechanism, pair, epsilon, delta, seed, True, low, notes)
-            worst = max(worst, result, key=lambda judged: judged.weight(epsilon))
+            low = record(mechanism, pair.before, epsilon, seed, low=True, form=form)
+            result = _transcript(mechanism, pair, epsilon, delta, seed, True, low, notes, form)
+            worst = max(worst, result, key=lambda judged: judged.weight)
     except Differs as differs:
-        return Judged(math.inf, differs.step, pair.name, differs.what)
+        return Judged(
+            math.inf, differs.step, pair.name, differs.what, epsilon=epsilon, form=form, followed=differs.followed
+        )
     return worst
 
 
-def _first(mechanism: Any, pair: Neighbours, epsilon: float, seed: int) -> Trace:
+def _first(mechanism: Any, pair: Neighbours, epsilon: float, seed: int, form: str) -> Trace:
     """The run on the smaller neighbour. Raises `Differs` if it fails where the same outputs do not on the larger one: a failure
     is an output, too."""
     try:
-        return record(mechanism, pair.before, epsilon, seed)
+        return record(mechanism, pair.before, epsilon, seed, form=form)
     except DataRefused:
-        replay(mechanism, pair.before, epsilon, seed, record(mechanism, pair.after, epsilon, seed))
+        given = record(mechanism, pair.after, epsilon, seed, form=form)
+        replay(mechanism, pair.before, epsilon, seed, given, form=form)
         raise
 
 
@@ -176,20 +195,21 @@ def _transcript(
     on_before: bool,
     recorded: Trace,
     notes: Notes,
+    form: str,
 ) -> Judged:
     """The loss of one transcript, recorded on one of the two."""
-    before = recorded if on_before else replay(mechanism, pair.before, epsilon, seed, recorded)
+    before = recorded if on_before else replay(mechanism, pair.before, epsilon, seed, recorded, form=form)
     samples = [at for at, step in enumerate(before.steps) if step.kind == "rows"]
     after = recorded
     if on_before or samples:
-        after = replay(mechanism, pair.after, epsilon, seed, before)
+        after = replay(mechanism, pair.after, epsilon, seed, before, form=form)
     costs = _costs(before, after, notes, drawn=before if on_before else after)
     # If the new row may be in a sample of rows, the cost of the steps that use the sample is amplified by sampling.
     taken: set[int] = set()
     for at in samples:
         if int(after.steps[at].exact) == int(before.steps[at].exact):
             continue
-        inside = replay(mechanism, pair.after, epsilon, seed, before, newcomers={at})
+        inside = replay(mechanism, pair.after, epsilon, seed, before, newcomers={at}, form=form)
         used = [n for n, step in enumerate(inside.steps) if step.exact.tobytes() != after.steps[n].exact.tobytes()]
         with_row = _costs(before, inside, notes, drawn=None)
         steps = [each[n] for each in (costs, with_row) for n in used]
@@ -207,7 +227,7 @@ def _transcript(
     loss = total(costs, delta)
     costliest = max(zip(costs, before.steps, strict=True), key=lambda both: total([both[0]], delta), default=None)
     step = str(costliest[1]) if costliest else ""
-    return Judged(loss, step, pair.name, sure=all(each.sure for each in costs))
+    return Judged(loss, step, pair.name, sure=all(each.sure for each in costs), epsilon=epsilon, form=form)
 
 
 def _larger(one: Cost, other: Cost) -> Cost:
@@ -249,6 +269,8 @@ def _draw_cost(step: Step, other: Step, notes: Notes, fresh: bool, from_before: 
         laws = _enumerated(step, other, notes)
     except NotEnumerable as error:
         if (bound := stated_bound(step.law, other.law)) is not None:
+            if is_foreign(type(step.law)):
+                notes.foreign[f"the bound of {step} is the one that {type(step.law).__name__} states itself"] = None
             return Cost(bound, sure=False)
         notes.unknown = str(error)
         try:
@@ -258,6 +280,9 @@ def _draw_cost(step: Step, other: Step, notes: Notes, fresh: bool, from_before: 
     notes.enumerated = True
     if fresh:
         law, stated = (step.law, laws.one) if from_before else (other.law, laws.other)
+        known = notes.drawn.get(str(step))
+        if known is None or known[3].size < stated.size:
+            notes.drawn[str(step)] = step, law, laws, stated
         drawn = [step.output, *(law.draw(notes.samplers.rng) for _ in range(MORE) if law is not None)]
         try:
             for outcome in drawn:

@@ -138,8 +138,9 @@ def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Q
 def _audited(
     choice: Choice, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str
 ) -> Replayed:
-    from dpbench.auditing.replay import TOLERANCE, audit_by_replay, cannot_replay
+    from dpbench.auditing.replay import audit_by_replay, cannot_replay
     from dpbench.auditing.steps import step_on_pairs
+    from dpbench.auditing.transcripts import TOLERANCE
 
     if reason := cannot_replay(mechanism):
         return Replayed(choice, 0.0, 0, "replay", undecided=reason)

@@ -1,5 +1,6 @@
 """`audit`: measures how much privacy each mechanism really loses. It computes the loss step by step if possible; otherwise it
-tests releases. Exit status 1 if a mechanism breaks the guarantee that it states, or if nothing was measured."""
+tests releases. Exit status 1 if a mechanism breaks the guarantee that it states, or if nothing was measured; with --strict also
+if a mechanism could not be shown to keep it."""
 
 from __future__ import annotations
 
@@ -28,18 +29,23 @@ COLUMNS = ("user", "item", "context")
 def main(argv: list[str]) -> int:
     args = _arguments(argv)
 
-    from dpbench.auditing.judge import Options, named
+    from dpbench.auditing.judge import EPSILONS, Options, named, with_further
     from dpbench.config.catalogue import options
     from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
     from dpbench.paths import CONF
 
-    chosen_options = Options(parse_epsilon(args.epsilon), args.delta, args.pairs, args.seconds, args.seed)
+    epsilons = EPSILONS if args.epsilon is None else (parse_epsilon(args.epsilon),)
+    chosen_options = Options(
+        epsilons[0], args.delta, args.pairs, args.seconds, args.seed, epsilons=epsilons, thorough=args.thorough
+    )
     _check(args)
     names = MECHANISMS.names()
     # Presets and mechanisms of other libraries are audited only if they are named.
     own = [name for name in options("mechanism") if name not in names]
     own = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
     subjects = [subject for text in args.mechanism or [*names, *own] for subject in named(text)]
+    if args.data is None and not any("(" in text for text in args.mechanism):
+        subjects = with_further(subjects)
     if args.delta is not None and all(subject.guarantee for subject in subjects):
         stated = ", ".join(dict.fromkeys(f"{subject.name} states {subject.guarantee}" for subject in subjects[:3]))
         raise UserError(f"--delta has no effect: {stated}")
@@ -48,18 +54,27 @@ def main(argv: list[str]) -> int:
         for finding in _findings(subjects, chosen_options, args):
             findings.append(finding)
             status.update(f"auditing ... {len(findings)} of {len(subjects)} done")
+    further = sum(subject.further for subject in subjects)
+    shown = [
+        finding
+        for subject, finding in zip(subjects, findings, strict=True)
+        if not subject.further or finding.verdict != "holds"
+    ]
     if args.json is not None:
         write_json(args.json, as_json(findings, args.seed))
     out = console(stderr=args.json == PRINTED)
-    out.print(_table(findings, chosen_options.epsilon))
+    out.print(_table(shown, epsilons))
     if args.data is None:
         from dpbench.auditing.cache import store
 
-        store(args.results or RESULTS, findings, args.seed, anew=not args.mechanism)
+        store(args.results or RESULTS, shown, args.seed, anew=not args.mechanism)
     verdicts = [finding.verdict for finding in findings]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    out.print(f"{len(findings)} audited: {counts}.")
-    return 1 if any(finding.verdict == "violated" or not finding.pairs for finding in findings) else 0
+    hidden = len(findings) - len(shown)
+    more = f" ({hidden} of {further} further choices of parameters hold and are not listed)" if further else ""
+    out.print(f"{len(findings)} audited: {counts}{more}.")
+    failing = ("violated", "inconclusive") if args.strict else ("violated",)
+    return 1 if any(finding.verdict in failing or not finding.pairs for finding in findings) else 0
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
@@ -67,12 +82,14 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add = parser.add_argument
     what = "names, or dotted paths of your own classes; parameters as in lpa(bound=3) (default: all)"
     add("mechanism", nargs="*", help=what)
-    add("--epsilon", default="1", help="the stated budget, such as 0.5 or ln2 (default: 1)")
+    add("--epsilon", help="the stated budget, such as 0.5 or ln2 (default: 0.1, 1 and 10 in turn)")
     add("--delta", type=float, help="the δ for classes that state no guarantee (default: 0)")
     pairs = "neighbouring pairs per mechanism (default: 200, or 24 for mechanisms whose releases are tested)"
     add("--pairs", type=int, help=pairs)
-    limit = "time limit per mechanism whose releases are tested (default: 20, and 60 for all together)"
+    limit = "time limit per mechanism whose releases are tested (default: 120; the test ends after 20,000 draws)"
     add("--seconds", type=float, help=limit)
+    add("--thorough", action="store_true", help="twenty times as many pairs, draws and releases: about an hour for all")
+    add("--strict", action="store_true", help="exit status 1 also if a finding is inconclusive")
     add("--seed", type=int, default=0)
     add_json(parser, "all findings")
     data = "make the pairs from this CSV, TSV or Parquet file, with columns for user, item and optionally context"
@@ -109,9 +126,10 @@ def _check(args: argparse.Namespace) -> None:
 def _findings(subjects: Sequence[Any], options: Any, args: argparse.Namespace) -> Iterator[Finding]:
     """The findings, on random pairs or on pairs from a file."""
     from dpbench.auditing.judge import findings
+    from dpbench.auditing.parallel import findings_of_all
 
     if args.data is None:
-        yield from findings(subjects, options)
+        yield from findings_of_all(subjects, options)
         return
     from dpbench.auditing.tables import read_table, table_pairs
 
@@ -137,8 +155,9 @@ def as_json(findings: Sequence[Finding], seed: int) -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _table(findings: Sequence[Finding], epsilon: float) -> Table:
-    table = Table(title=f"Privacy loss at a stated ε = {epsilon:.4g}", box=box.SIMPLE_HEAD, pad_edge=False)
+def _table(findings: Sequence[Finding], epsilons: Sequence[float]) -> Table:
+    stated = " and ".join(", ".join(f"{each:.4g}" for each in sorted(epsilons)).rsplit(", ", 1))
+    table = Table(title=f"Privacy loss at a stated ε = {stated}", box=box.SIMPLE_HEAD, pad_edge=False)
     # A dotted path may be as wide as the terminal and must wrap; short texts stay on one line.
     short = ["method", "states", "loss"]
     short += [] if any("." in finding.mechanism for finding in findings) else ["mechanism"]
@@ -148,6 +167,7 @@ def _table(findings: Sequence[Finding], epsilon: float) -> Table:
         states = f"(ε, {finding.delta:.3g})" if finding.delta else finding.guarantee
         sign = "≥ " if finding.method == "sequential test" else "≤ " if finding.at_most else ""
         loss = "∞" if math.isinf(finding.loss) else f"{sign}{finding.loss:.4g}"
+        loss += "" if finding.epsilon == epsilons[0] else f" at {finding.epsilon:.4g}"
         texts = (finding.mechanism, finding.parameters or "defaults", finding.method, states, loss)
         table.add_row(*map(escape, texts), _verdict(finding))
     return table
@@ -156,7 +176,7 @@ def _table(findings: Sequence[Finding], epsilon: float) -> Table:
 def _verdict(finding: Finding) -> str:
     """The verdict with its details: how many pairs, which pair and step, or the reason."""
     if finding.verdict == "holds":
-        return f"holds on {finding.pairs} pairs"
+        return f"holds on {finding.pairs} pairs" + (f" ({finding.forms})" if finding.forms != "float" else "")
     if finding.verdict == "violated":
         where = ": ".join(filter(None, [finding.pair, finding.step]))
         return f"[red]VIOLATED[/red] {escape('; '.join(filter(None, [where, finding.reason])))}"

@@ -38,4 +38,9 @@ class Finding:
     reason: str = ""
     at_most: bool = False
     """Whether the loss is only an upper bound: from a proof, or because a threshold hides part of it."""
+    forms: str = ""
+    """What was audited of what can be released: "float", "float, exact", or "shortcut, ..." for a summary whose shortcut was
+    compared with the form in steps."""
+    followed: bool = True
+    """Whether replay could follow every step. If not, an infinite loss says that the steps or what is published differ."""
     seconds: float = 0.0

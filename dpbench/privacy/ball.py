@@ -40,6 +40,13 @@ class BallStep(RandomStep, kind="ball"):
         noisy += self.values
         return noisy
 
+    def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats:
+        """In any norm, the norm of the noise has a Gamma distribution of shape d."""
+        from scipy.special import gammainc
+
+        noise = (np.asarray(output) - self.values).reshape(-1)
+        return np.array([gammainc(noise.size, self.epsilon * _norm(noise, self.norm))])[: noise.size]
+
     @classmethod
     def cost(cls, values: Floats, others: Floats, parameters: Mapping[str, NDArray[Any]]) -> Cost:
         """ε times the norm of the move."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpbench.errors import UserError
 from dpbench.numerics.arrays import Floats
 from dpbench.privacy._bounds import exp_minus, raised
+from dpbench.privacy._uniform import OFF, of_choice, tile
 from dpbench.privacy._words import Words
 from dpbench.privacy.exact import discrete_laplace, more_bits
 from dpbench.privacy.step import Cost, RandomStep
@@ -50,6 +51,33 @@ class GaussianStep(RandomStep, kind="gaussian"):
             raise UserError("exact Gaussian noise is for whole numbers: give integers")
         drawn = discrete_gaussian(self.values.size, raised(self.sigma) if self.sigma else Fraction(0), words)
         return (self.values.astype(np.int64, copy=False) + drawn.reshape(self.values.shape)).astype(np.float64)
+
+    def tiled(self, size: int) -> GaussianStep | None:
+        return None if self.shared else replace(self, values=tile(self.values, size))
+
+    def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats:
+        from scipy.special import ndtr
+
+        noise: Floats = (np.asarray(output, dtype=np.float64) - self.values).reshape(-1)
+        if self.shared:
+            # The sum of two numbers and their difference, which has nothing in common, are independent.
+            if noise.size < 2 or not self.sigma:
+                return np.asarray(ndtr(noise[:1] / math.hypot(self.sigma, self.shared)))
+            apart, both = (
+                (noise[1] - noise[0]) / self.sigma,
+                (noise[0] + noise[1]) / math.hypot(self.sigma, math.sqrt(2) * self.shared),
+            )
+            return np.asarray(ndtr(np.array([apart, both]) / math.sqrt(2)))
+        if not self.sigma:
+            return noise[:0]
+        if not exact:
+            return np.asarray(ndtr(noise / self.sigma))
+        most = math.ceil(12 * self.sigma) + 1
+        mass = np.exp(-(np.arange(-most, most + 1.0) ** 2) / (2 * self.sigma**2))
+        whole = np.rint(noise)
+        inside = (np.abs(whole) <= most) & (np.abs(noise - whole) < OFF)
+        at = of_choice((np.where(inside, whole, 0) + most).astype(np.int64), mass / mass.sum(), rng)
+        return np.asarray(np.where(inside, at, 0.0))
 
     @classmethod
     def cost(cls, values: Floats, others: Floats, parameters: Mapping[str, NDArray[Any]]) -> Cost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpbench.errors import UserError
 from dpbench.numerics.arrays import Floats
+from dpbench.privacy._uniform import of_discrete_laplace, tile
 from dpbench.privacy._words import Words
 from dpbench.privacy.exact import add_discrete_laplace, as_integers
 from dpbench.privacy.step import Cost, RandomStep
@@ -65,6 +66,13 @@ class GeometricStep(RandomStep, kind="geometric"):
             )
         noisy = add_discrete_laplace(as_integers(values), np.asarray(1 / rate), words)
         return noisy.astype(values.dtype)
+
+    def tiled(self, size: int) -> GeometricStep:
+        return replace(self, values=tile(self.values, size))
+
+    def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats:
+        noise = np.asarray(np.asarray(output) - self.given, dtype=np.float64)
+        return of_discrete_laplace(noise, np.full(noise.shape, float(self.alpha)), rng)
 
     @classmethod
     def cost(cls, values: Floats, others: Floats, parameters: Mapping[str, NDArray[Any]]) -> Cost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpbench.errors import UserError
 from dpbench.numerics.arrays import Floats
+from dpbench.privacy._uniform import of_discrete_laplace, tile
 from dpbench.privacy._words import Words
 from dpbench.privacy.exact import LARGEST_WHOLE, add_discrete_laplace, as_integers
 from dpbench.privacy.step import Cost, RandomStep
@@ -77,6 +78,27 @@ class LaplaceStep(RandomStep, kind="laplace"):
             raise ValueError("the values are not whole numbers divided by parts")
         noisy = add_discrete_laplace(as_integers(whole), np.broadcast_to(scales * divisors, values.shape), words)
         return np.asarray(noisy / divisors)
+
+    def tiled(self, size: int) -> LaplaceStep:
+        scale = tile(np.asarray(self.scale), size) if np.ndim(self.scale) else self.scale
+        parts = tile(np.asarray(self.parts), size) if self.parts is not None and np.ndim(self.parts) else self.parts
+        return replace(self, values=tile(self.values, size), scale=scale, parts=parts)
+
+    def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats:
+        values, scales = self.values, self.scales
+        unit: Any = 1.0
+        if exact and self.sensitivity is not None:
+            unit, scales = self._rounding(self.sensitivity)
+            values = np.rint(values / unit) * unit
+        elif exact and self.parts is not None:
+            unit = 1 / np.asarray(self.parts, dtype=np.float64)
+        scales, unit = (np.broadcast_to(each, values.shape) for each in (scales, unit))
+        noisy = scales > 0
+        noise, scales = (np.asarray(output) - values)[noisy], scales[noisy]
+        if exact:
+            return of_discrete_laplace(noise / unit[noisy], np.exp(-unit[noisy] / scales), rng)
+        tail = np.exp(-np.abs(noise) / scales) / 2
+        return np.asarray(np.where(noise < 0, tail, 1 - tail))
 
     def _rounding(self, sensitivity: float) -> tuple[float, Floats]:
         """The power of two that real values are rounded to, and the scales enlarged by what the rounding adds to the

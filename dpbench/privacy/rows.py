@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.numerics.arrays import Floats
 from dpbench.privacy._words import Words
 from dpbench.privacy.step import RandomStep
 
@@ -31,6 +32,16 @@ class RowsStep(RandomStep, kind="rows"):
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
         return poisson_rows(int(self.values), float(self.rate), rng)
+
+    def tiled(self, size: int) -> RowsStep:
+        return replace(self, values=max(size, int(self.values)))
+
+    def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats:
+        """One number per row: below the rate if it is in the sample, and above otherwise."""
+        taken = np.zeros(int(self.values), dtype=bool)
+        taken[output] = True
+        rate, part = float(self.rate), rng.random(taken.size)
+        return np.where(taken, rate * part, rate + (1 - rate) * part) if 0 < rate < 1 else part[:0]
 
     def draw_exact(self, words: Words) -> NDArray[np.int64]:
         return below(int(self.values), float(self.rate), words)

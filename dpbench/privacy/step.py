@@ -64,6 +64,15 @@ class RandomStep:
         """The output, drawn with integers only. Every rounding of values and parameters is in favour of privacy."""
         raise NotImplementedError
 
+    def tiled(self, size: int) -> RandomStep | None:
+        """The same step on at least `size` values, to test its sampler by one draw; None if it must be drawn again and again."""
+        return None
+
+    def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats | None:
+        """Numbers that are independent and uniform on (0, 1) if an output has the stated distribution, to test the sampler. None:
+        the step does not say what its distribution is."""
+        return None
+
     @classmethod
     def cost(cls, values: Floats, others: Floats, parameters: Mapping[str, NDArray[Any]]) -> Cost:
         """The largest log ratio of the output's densities, given the values on two neighbours, which are finite."""

@@ -62,7 +62,8 @@ def test_what_follows_the_steps_is_replayed() -> None:
 def test_what_has_only_release_is_tested() -> None:
     found = only(Stranger(), pairs=4, seconds=1)
     assert (found.method, found.verdict, found.guarantee) == ("sequential test", "inconclusive", "ε")
-    assert found.reason.startswith("nothing found in 1 s")
+    assert found.reason.startswith("it has no method publish(data, epsilon, noise); nothing found in ")
+    assert "ended by the limit of 1 s" in found.reason
     assert found.loss <= 1
     wrong = only(Stranger(factor=3.0), pairs=4, seconds=20)
     assert (wrong.verdict, wrong.parameters) == ("violated", "factor=3")

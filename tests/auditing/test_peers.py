@@ -20,10 +20,10 @@ CASES = [pytest.param(library, peer, id=type(peer).__name__) for library, peers 
 def test_peers_raise_no_alarm(library: str, peer: Any) -> None:
     if reason := missing(library):
         pytest.skip(reason)
-    found = by_test(AuditedVariant("peer", peer), Options(pairs=6), seconds=2)
+    found = by_test(AuditedVariant("peer", peer), Options(pairs=6, seconds=2))
     assert (found.verdict, found.method) == ("inconclusive", "sequential test")
     assert found.pairs > 0
-    assert found.reason.startswith("nothing found in 2 s")
+    assert found.reason.startswith("nothing found in ")
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_peers_raise_no_alarm(library: str, peer: Any) -> None:
 def test_peers_raise_no_alarm_in_a_minute(library: str, peer: Any) -> None:
     if reason := missing(library):
         pytest.skip(reason)
-    assert by_test(AuditedVariant("peer", peer), Options(), seconds=60).verdict == "inconclusive"
+    assert by_test(AuditedVariant("peer", peer), Options(seconds=60)).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_peer_with_a_wrong_sensitivity_is_found(library: str, peer: Any) -> No
     class Wrong:
         release = staticmethod(peer.release)
 
-    found = by_test(AuditedVariant("peer", Wrong()), Options(pairs=6), seconds=30)
+    found = by_test(AuditedVariant("peer", Wrong()), Options(pairs=6, seconds=30))
     assert found.verdict == "violated"
     assert found.loss >= 1
     assert found.pair

@@ -154,10 +154,10 @@ def test_the_worst_of_many_pairs_gets_the_draws() -> None:
 def test_it_stops_and_says_why() -> None:
     by_draws = sequential_test(Response(), [ONE], epsilon=1.0, draws=300)
     assert (by_draws.rejected, by_draws.draws) == (False, 300)
-    assert by_draws.reason == "nothing found in 300 draws"
+    assert by_draws.reason == "nothing found in 300 draws, would have found 1.54 times ε"
     by_time = sequential_test(Response(), [ONE], epsilon=1.0, seconds=0.3)
     assert by_time.seconds < 5
-    assert by_time.reason.startswith("nothing found in 0.3 s (")
+    assert "draws, ended by the limit of 0.3 s" in by_time.reason
     with pytest.raises(UserError, match="seconds or draws"):
         sequential_test(Response(), [ONE], epsilon=1.0)
 
@@ -200,9 +200,9 @@ class Stumbles(Laplace):
 
 
 def test_errors() -> None:
-    """A pair that is always refused is left out; an error that comes up now and then is an output."""
+    """A pair of which both sides are always refused is left out; an error on one side only, or now and then, is an output."""
     refused = sequential_test(Refuses(), [ONE], epsilon=1.0, draws=300)
-    assert (refused.rejected, refused.reason) == (False, "every release raised ValueError: no data")
+    assert refused.rejected
     assert sequential_test(Stumbles(), [ONE], epsilon=1.0, draws=3000, boosting=False).rejected
     nothing = sequential_test(Laplace(), [], epsilon=1.0, draws=300)
     assert (nothing.pairs, nothing.reason) == (0, "there is no pair to test")

@@ -44,6 +44,7 @@ def test_ours(dpbench: Call, tmp_path: Path) -> None:
     assert "0.6931" in done.stdout
     found = json.loads((tmp_path / "out" / "audit.json").read_text())
     assert [one["mechanism"] for one in found] == ["lpa", "lpa", "lpa", "pf_peeling"]
+    assert {one["forms"] for one in found} == {"float", "float, exact"}
     assert not any(one["violated"] for one in found)
     reads = next(one for one in found if one["parameters"] == "" and one["mechanism"] == "lpa")
     assert (reads["verdict"], reads["loss"]) == ("declared not private", None)
@@ -54,7 +55,7 @@ def test_a_class_of_ones_own(dpbench: Call, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     done = dpbench("audit", "mine.Noisy", "mine.Broken", "--pairs", "4", "--seconds", "3", "--json", "a.json")
     assert done.returncode == 1, done.stderr
-    assert "inconclusive: nothing found in 3 s" in done.stdout
+    assert "inconclusive: it has no method publish(data, epsilon, noise)" in " ".join(done.stdout.split())
     assert "VIOLATED" in done.stdout
     good, bad = json.loads((tmp_path / "a.json").read_text())
     assert (good["method"], good["violated"], bad["violated"]) == ("sequential test", False, True)
@@ -66,7 +67,7 @@ def test_nothing_measured_is_no_success(dpbench: Call, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     done = dpbench("audit", "mine.Fails", "--pairs", "2", "--seconds", "2")
     assert done.returncode == 1
-    assert "inconclusive: every release raised ValueError: not today" in done.stdout
+    assert "every release raised ValueError: not today" in " ".join(done.stdout.split())
     assert "Traceback" not in done.stderr
 
 

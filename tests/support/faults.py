@@ -62,7 +62,9 @@ def audited(mechanism: Any, pairs: int = PAIRS) -> Finding:
     """What the audit says: by replay, or by its test of releases where there is nothing to replay."""
     finding = audit_by_replay(mechanism, EPSILON, pairs)
     if finding is None:
-        finding = by_test(AuditedVariant(type(mechanism).__name__, mechanism), Options(epsilon=EPSILON), SECONDS)
+        finding = by_test(
+            AuditedVariant(type(mechanism).__name__, mechanism), Options(epsilon=EPSILON, seconds=SECONDS)
+        )
     return finding
 
 
