@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpbench.config.catalogue import options
 from dpbench.errors import unknown
@@ -16,6 +18,10 @@ from dpbench.figures.metadata import EVERY_FORMAT, FORMATS
 from dpbench.model.run import Run
 from dpbench.storage import record
 from dpbench.storage.commands import RESULTS, not_run, run_command, stored
+from dpbench.storage.files import inside
+
+if TYPE_CHECKING:
+    from dpbench.figures.text_tables import TextTable
 
 
 def main(argv: list[str]) -> int:
@@ -29,13 +35,17 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--format", nargs="+", choices=EVERY_FORMAT, default=FORMATS, help="formats of the pictures (default: png pdf)"
     )
+    parser.add_argument("--tex", action="store_true", help="also write the numbers as a LaTeX table (booktabs)")
+    parser.add_argument("--markdown", action="store_true", help="also write the numbers as a Markdown table")
     args = parser.parse_args(argv)
+    texts = [kind for kind, asked in (("tex", args.tex), ("md", args.markdown)) if asked]
     runs = Run.each(args.results)
     known = [*options("experiment"), *(run.name for run in runs.values())]
     asked = _asked(args.experiment, list(dict.fromkeys([*known, *runs])))
     recorded = record.names()
     done = runs if recorded else stored(args.results)
     from dpbench.figures.draw import CannotDraw, save
+    from dpbench.figures.text_tables import table_of
 
     # A name means both the run on generated data and the run on original files.
     wanted = {label: run for label, run in done.items() if not asked or {label, run.name} & {*asked}}
@@ -45,6 +55,7 @@ def main(argv: list[str]) -> int:
     for label, run in wanted.items():
         try:
             files, remarks = save(run, formats=args.format)
+            files += _write_texts(texts, args.results, label, partial(table_of, run))
         except CannotDraw as problem:
             failed += 1
             print(f"dpbench: {label}: {problem}", file=sys.stderr)
@@ -54,7 +65,7 @@ def main(argv: list[str]) -> int:
         for remark in remarks:
             print(f"note: {label}: {remark}")
     for name in [name for name in missing if name in recorded]:
-        failed += not _draw_record(name, args.results, args.format)
+        failed += not _draw_record(name, args.results, args.format, texts)
         missing.remove(name)
     if asked:
         for name in missing:
@@ -77,16 +88,31 @@ def _asked(words: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _draw_record(name: str, results: Path, formats: Sequence[str]) -> bool:
+def _draw_record(name: str, results: Path, formats: Sequence[str], texts: Sequence[str]) -> bool:
     """Draw the recorded numbers of an experiment that was not run here. False if that fails."""
-    from dpbench.figures.draw import CannotDraw, save_record
+    from dpbench.figures.draw import CannotDraw, record_tables, save_record
+    from dpbench.figures.text_tables import table_of_record
 
     found = record.read(name)
     assert found is not None
     try:
-        for path in save_record(found, results, formats):
+        files = save_record(found, results, formats)
+        files += _write_texts(texts, results, f"{name}@record", lambda: table_of_record(found, record_tables(found)[0]))
+        for path in files:
             print(f"wrote {path} (not run here: recorded at {found.commit})")
     except CannotDraw as problem:
         print(f"dpbench: {name}: {problem}", file=sys.stderr)
         return False
     return True
+
+
+def _write_texts(kinds: Sequence[str], results: Path, name: str, make: Callable[[], TextTable]) -> list[Path]:
+    """Write a table as text, in these kinds."""
+    files = []
+    table = make() if kinds else None
+    for kind in kinds:
+        assert table is not None
+        path = inside(results, results / "figures" / f"{name}.{kind}")
+        path.write_text(table.latex() if kind == "tex" else table.markdown(), encoding="utf-8")
+        files.append(path)
+    return files

@@ -217,6 +217,18 @@ class Run:
 
         return closed(self)
 
+    def to_latex(self) -> str:
+        """A table for a paper (needs the package booktabs): best values are bold within their board, ± and † are kept."""
+        from dpbench.figures.text_tables import table_of
+
+        return table_of(self).latex()
+
+    def to_markdown(self) -> str:
+        """The same table for a README or an issue."""
+        from dpbench.figures.text_tables import table_of
+
+        return table_of(self).markdown()
+
     def __repr__(self) -> str:
         settings = f"{len(self.settings)} setting{'' if len(self.settings) == 1 else 's'}"
         return f"Run({self.name} at scale {self.scale}: {settings}, {self.repetitions} trials each, in {self.results})"
