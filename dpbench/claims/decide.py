@@ -13,7 +13,7 @@ import numpy as np
 
 from dpbench.claims.expression import ERROR, Interval, evaluate_at
 from dpbench.claims.formulas import COMPUTATIONS
-from dpbench.claims.laws import FEWEST
+from dpbench.claims.laws import FEWEST, fewest
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.verdicts import FIRM
 from dpbench.errors import UserError
@@ -53,7 +53,7 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = ()) -> Verdict:
         verdict = replace(verdict, error=min(firm))
     if verdict.verdict == OPEN and few:
         reason = f"too few trials: {min(few)}, and a rare bad trial may not have occurred yet"
-        return replace(verdict, reason=reason, needs=FEWEST)
+        return replace(verdict, reason=reason, needs=fewest(len(measured)))
     if verdict.verdict == OPEN:
         return replace(verdict, needs=needed(claim.region, verdict.groups, trials * seeds))
     return verdict
@@ -108,20 +108,26 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[Measured], list[str]]:
     if claim.exact:
         certain = frozenset(name for cell in scope.cells for name in cell.values)
     if not axes:
-        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain), scope.fewest)], []
+        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain), _too_few(scope, 1))], []
     measured: list[Measured] = []
     holes = []
     groups = list(scope.groups(axes))
     errors = [error / max(1, len(groups)) for error in ERRORS]
     for labels in groups:
         try:
-            group = replace(scope.where(labels), few={})
-            measured.append((labels, evaluate_at(claim.measure, group, errors, certain), group.fewest))
+            group = replace(scope.where(labels), noisy={})
+            measured.append((labels, evaluate_at(claim.measure, group, errors, certain), _too_few(group, len(groups))))
         except MissingResults as missing:
             holes.append(f"{describe(labels)}: {missing}")
     if not measured:
         raise MissingResults(holes[0].partition(": ")[2] if holes else f"no cell has {' and '.join(axes)}")
     return measured, holes
+
+
+def _too_few(scope: Scope, groups: int) -> int | None:
+    """The least number of trials of a used cell, if it is too small for this many groups."""
+    least = min(scope.noisy.values(), default=None)
+    return least if least is not None and least < fewest(groups) else None
 
 
 def _group(region: Region, labels: dict[str, Any], interval: Interval, few: int | None = None) -> Group:

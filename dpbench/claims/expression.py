@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dpbench.claims.cells import PART
-from dpbench.claims.laws import FEWEST
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.values import Spending, UncertainNumber, average, combine, extreme, folded, place
 from dpbench.errors import UserError, unknown
@@ -198,8 +197,8 @@ def _mean(metric: str, scope: Scope, reading: _Reading) -> UncertainNumber:
     law = cell.law(metric, metric in reading.certain)
     if law.certain:
         return UncertainNumber.of(law.mean)
-    if not law.exact and cell.total < FEWEST:
-        scope.few[cell.id] = cell.total
+    if not law.exact:
+        scope.noisy[cell.id] = cell.total
     if not reading.final:  # counting needs no draws
         row = law.points(2)
     else:

@@ -19,6 +19,13 @@ DRAWS = 9_999
 """Number of points that represent a mean when means are combined: enough for tails of 1 / DRAWS."""
 FEWEST = 20
 """A mean of fewer noisy trials decides nothing, unless its range is known: a bad trial in twenty may not have occurred yet."""
+
+
+def fewest(groups: int) -> int:
+    """The trials that several intervals need to hold together: each goes further into a tail that few trials do not show."""
+    return math.ceil(FEWEST * (1 + math.log10(max(1, groups))))
+
+
 SKEWNESS = 1.5
 """The skewness of a sample is too small by about this factor if the distribution has a long tail."""
 

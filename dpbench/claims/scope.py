@@ -32,8 +32,8 @@ class Scope:
     cells: list[CellTrials]
     numbers: Mapping[str, float] = field(default_factory=dict)
     used: dict[str, CellTrials] = field(default_factory=dict)
-    few: dict[str, int] = field(default_factory=dict)
-    """The used cells with noise and too few trials for any interval, with their number of trials."""
+    noisy: dict[str, int] = field(default_factory=dict)
+    """The number of trials of the used cells whose interval assumes that trials show what may happen."""
 
     def where(self, selectors: Mapping[str, Any]) -> Scope:
         """The same with fewer cells; the record of what was used is shared."""
@@ -47,12 +47,7 @@ class Scope:
                 if self.cells and all(_label(cell, key) is None for cell in self.cells):
                     raise MissingResults(f"no cell has a parameter {key!r}")
             raise MissingResults("no trials of " + " or ".join(map(_spelled, alternatives)))
-        return Scope(left, self.numbers, self.used, self.few)
-
-    @property
-    def fewest(self) -> int | None:
-        """The least number of trials of a used cell that has too few; None if there is none."""
-        return min(self.few.values(), default=None)
+        return Scope(left, self.numbers, self.used, self.noisy)
 
     def values(self, axis: str) -> list[Any]:
         """The distinct values of a label among the cells, in the plan's order; only numbers if there are any."""
