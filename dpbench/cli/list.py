@@ -142,8 +142,10 @@ def _readings() -> Iterator[tuple[str, ...]]:
         for unknown in known.unknowns:
             yield paper, unknown.name, unknown.says, ""
             for value in unknown.values:
-                sets = "the default" if value.name == unknown.default else _assignments(value.sets)
+                sets = "the default" if value.name == unknown.default else _assignments({**value.sets, **value.metrics})
                 yield paper, f"{unknown.name}.{value.name}", value.because, sets
+        for dataset, says in known.worlds.items():
+            yield paper, f"world of {dataset}", says, "world=all"
         for name in known.joint:
             yield paper, name, "joint reading", _assignments(known.named(name).sets)
 

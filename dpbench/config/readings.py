@@ -5,7 +5,9 @@ Imported by `checks`, the claims, the verbs and the plotting scripts of the expe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,23 @@ from dpbench.config.catalogue import ENTRIES
 from dpbench.config.overrides import key_of
 from dpbench.documents import Document, kind_of
 from dpbench.errors import UserError, nearest, placed, unknown
-from dpbench.model.reading import ALL, DEFAULT, EPSILON, AdmissibleValue, PaperReadings, Reading, Unknown
+from dpbench.model.reading import (
+    ALL,
+    DEFAULT,
+    EPSILON,
+    AdmissibleValue,
+    PaperReadings,
+    PrintedNumber,
+    Reading,
+    Unknown,
+)
 
 __all__ = ["PaperReadings", "chosen", "of_experiment", "papers", "readings"]
 
 GROUP = "readings"
-OWN_KEYS = ("joint", "grid", "printed")
+OWN_KEYS = ("joint", "grid", "worlds", "printed", "sentences")
 """Top-level keys that are not unknowns."""
+NUMBERS = ("value", "within", "low", "high", "least", "most")
 
 
 # The files.
@@ -57,7 +69,42 @@ def parsed(paper: str, document: Document) -> PaperReadings:
         for name in grid if isinstance(grid, list) else [grid]:
             _known("unknown", name, listed, document.place("grid"))
         grids.append(tuple(grid if isinstance(grid, list) else [grid]))
-    return PaperReadings(paper, unknowns, joint, tuple(grids))
+    worlds = {name: _text(document, "worlds", name) for name in _mapping(document, "worlds")}
+    for name in worlds:
+        _known("dataset", name, catalogue.options("dataset"), document.place("worlds", name))
+    printed = tuple(_printed(document, paper, str(name)) for name in _mapping(document, "printed"))
+    sentences = tuple(f"{paper}/{name}" for name in _list(document, "sentences"))
+    return PaperReadings(paper, unknowns, joint, tuple(grids), worlds, printed, sentences)
+
+
+def _printed(document: Document, paper: str, name: str) -> PrintedNumber:
+    """`{value: 0.7, within: 0.05}`, a printed range `{low: 1, high: 3.4}`, or a bound `{least: 5}` or `{most: 5}`.
+
+    `claim` is the claim with its measure, if the entry is not named after it; `where` selects what the number is about;
+    `run: true` is the result of one run.
+    """
+    body = _mapping(document, "printed", name)
+    _keys(document, body, (*NUMBERS, "run", "claim", "where"), "printed", name)
+    given = {key: body[key] for key in NUMBERS if key in body}
+    if any(isinstance(n, bool) or not isinstance(n, int | float) or n < 0 for n in given.values()):
+        raise placed(document.place("printed", name), f"{name}: expected numbers of 0 or more")
+    match given:
+        case {"value": value, **rest} if not set(rest) - {"within"}:
+            low, high = value - rest.get("within", 0), value + rest.get("within", 0)
+        case {"low": low, "high": high, **rest} if not rest:
+            value = (low * high) ** 0.5
+        case {"least": value, **rest} if not rest:
+            low, high = value, math.inf
+        case {"most": value, **rest} if not rest:
+            low, high = 0.0, value
+        case _:
+            forms = "`value` and `within`, `low` and `high`, `least`, or `most`"
+            raise placed(document.place("printed", name), f"{name}: expected {forms}")
+    claim = body.get("claim", name)
+    where = _mapping(document, "printed", name, "where")
+    return PrintedNumber(
+        name, f"{paper}/{claim}", float(value), float(low), float(high), bool(body.get("run", False)), where
+    )
 
 
 def _unknown(document: Document, name: str) -> Unknown:
@@ -69,10 +116,10 @@ def _unknown(document: Document, name: str) -> Unknown:
         raise placed(document.place(name), f"{name}: expected at least two admissible values in `values`")
     _known(f"default of {name}", body.get("default"), names, document.place(name, "default"))
     for value in values:
-        if value.name == body["default"] and value.sets:
+        if value.name == body["default"] and (value.sets or value.metrics):
             message = f"{name}.{value.name} is the default, which sets nothing: the parameters' own defaults are it"
             raise placed(document.place(name, "values", value.name, "set"), message)
-        if value.name != body["default"] and not value.sets:
+        if value.name != body["default"] and not (value.sets or value.metrics):
             message = f"{name}.{value.name} sets nothing: expected `set: {{mechanism.NAME.PARAMETER: VALUE}}`"
             raise placed(document.place(name, "values", value.name), message)
     experiments = body.get("experiments") or []
@@ -85,7 +132,7 @@ def _unknown(document: Document, name: str) -> Unknown:
 
 def _value(document: Document, name: str, value: str) -> AdmissibleValue:
     keys = (name, "values", value)
-    _keys(document, _mapping(document, *keys), ("because", "set"), *keys)
+    _keys(document, _mapping(document, *keys), ("because", "set", "metrics", "datasets"), *keys)
     sets = _mapping(document, *keys, "set")
     for path, given in sets.items():
         place = document.place(*keys, "set", path)
@@ -96,7 +143,11 @@ def _value(document: Document, name: str, value: str) -> AdmissibleValue:
             raise placed(place, message)
         if isinstance(given, list | Mapping):
             raise placed(place, f"{path}={given!r} is not valid: expected one value")
-    return AdmissibleValue(value, _text(document, *keys, "because"), sets)
+    metrics = {old: str(new) for old, new in _mapping(document, *keys, "metrics").items()}
+    datasets = _at(document, *keys, "datasets") or []
+    for one in datasets if isinstance(datasets, list) else [datasets]:
+        _known("dataset", one, catalogue.options("dataset"), document.place(*keys, "datasets"))
+    return AdmissibleValue(value, _text(document, *keys, "because"), sets, metrics, tuple(datasets))
 
 
 def _at(document: Document, *keys: str) -> Any:
@@ -185,16 +236,34 @@ def chosen(
     given = {key_of(word) for word in words}
     mine = known.within([path for path in known.paths if path not in given and _changes(path, cfg)], experiment)
     if inside == ALL:
-        return mine.all()[1:]
+        every = [_plannable(reading) for reading in mine.all()[1:]]
+        return [reading for reading in every if reading.sets]
     wanted = known.named(inside)  # UserError if there is none
     if not any(path in mine.paths for path in wanted.sets):
-        raise UserError(f"reading={name} has no effect: nothing of this run has {', '.join(wanted.sets)} to be set")
+        what = ", ".join(wanted.sets) or ", ".join(f"the metric {metric}" for metric in wanted.metrics)
+        raise UserError(f"reading={name} has no effect: nothing of this run has {what} to be set")
+    only, given_datasets = wanted.datasets, _datasets(cfg)
+    if only and set(given_datasets) - set(only):
+        expected = f"dataset=[{','.join(only)}], or reading=all"
+        raise UserError(f"reading={name} is not admissible on all datasets of this run: expected {expected}")
     return [_restricted(wanted, mine.paths)]
+
+
+def _plannable(reading: Reading) -> Reading:
+    """A joint reading without the parameters that it sets on some datasets only: these are run by a reading of their own."""
+    if reading.datasets:
+        return reading
+    return replace(reading, sets={path: value for path, value in reading.sets.items() if path not in reading.only})
 
 
 def _restricted(reading: Reading, paths: list[str]) -> Reading:
     sets = {path: value for path, value in reading.sets.items() if path in paths}
-    return Reading(reading.name, reading.choices, sets, reading.others)
+    return replace(reading, sets=sets)
+
+
+def _datasets(cfg: Mapping[str, Any]) -> list[str]:
+    marker = catalogue.MARKERS["dataset"]
+    return [name for name, body in (cfg.get("dataset") or {}).items() if isinstance(body, Mapping) and marker in body]
 
 
 def _changes(path: str, cfg: Mapping[str, Any]) -> bool:
@@ -212,6 +281,9 @@ def _changes(path: str, cfg: Mapping[str, Any]) -> bool:
 def applied(cfg: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """The composed configuration with the parameters of a reading."""
     changed = dict(cfg)
+    if reading.datasets:  # on the others it is the default reading
+        left_out = [name for name in _datasets(cfg) if name not in reading.datasets]
+        changed["dataset"] = {name: body for name, body in changed["dataset"].items() if name not in left_out}
     for path, value in reading.sets.items():
         if path == EPSILON:
             changed[EPSILON] = [value]

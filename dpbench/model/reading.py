@@ -27,6 +27,10 @@ class AdmissibleValue:
     because: str
     sets: Mapping[str, Value] = field(default_factory=dict)
     """Parameters, such as `mechanism.gs.scale_up`; the default value sets none."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """Metrics that are read in place of others, such as `kl_reverse` for `kl`. Both are stored, so nothing is run for it."""
+    datasets: tuple[str, ...] = ()
+    """The datasets on which it is admissible; empty: all. On the others the default stays."""
 
 
 @dataclass(frozen=True)
@@ -65,22 +69,52 @@ class Reading:
     """The parameters that differ from the default reading."""
     others: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     """What other readings set, by parameter."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """The metrics that are read in place of others."""
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The datasets on which a parameter is set, if not on all."""
 
     def fits(self, labels: Mapping[str, Any]) -> bool:
         """Whether a setting with these labels belongs to this reading. A label that is absent has its default value."""
-        for path, value in self.sets.items():
-            label = _label(path, labels)
-            if label and not _same(labels.get(label), value):
+        mine = {path: value for path, value in self.sets.items() if self._sets(path, labels)}
+        for path, value in mine.items():
+            if not _same(labels.get(_label(path, labels)), value):
                 return False
         for path, values in self.others.items():
             label = _label(path, labels)
-            if label and path not in self.sets and any(_same(labels.get(label), value) for value in values):
+            if label and path not in mine and any(_same(labels.get(label), value) for value in values):
                 return False
         return True
 
     def touches(self, labels: Mapping[str, Any]) -> bool:
         """Whether this reading sets a parameter of a setting with these labels. If not, other readings have it, too."""
-        return any(_label(path, labels) for path in self.sets)
+        return any(self._sets(path, labels) for path in self.sets)
+
+    def _sets(self, path: str, labels: Mapping[str, Any]) -> bool:
+        return bool(_label(path, labels)) and labels.get("dataset") in self.only.get(path, (labels.get("dataset"),))
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets that this reading changes, if not all."""
+        restricted = [self.only.get(path) for path in self.sets]
+        return tuple(dict.fromkeys(name for names in restricted if names for name in names)) if all(restricted) else ()
+
+
+@dataclass(frozen=True)
+class PrintedNumber:
+    """A number that a paper prints, or a border that it states, and the claim whose measure is ours."""
+
+    name: str
+    claim: str
+    """The id of the claim."""
+    value: float
+    low: float
+    """The smallest number that is printed so; the lower end of a printed range."""
+    high: float
+    run: bool = False
+    """Whether it comes from one run, not from an average: then it fits if a run at least as extreme is not unlikely."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """What it is about, in place of the claim's own cells; empty: as the claim."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +127,12 @@ class PaperReadings:
     """Readings with a name of their own that choose values of several unknowns."""
     grids: tuple[tuple[str, ...], ...] = ()
     """Unknowns that are combined with each other in every way."""
+    worlds: Mapping[str, str] = field(default_factory=dict)
+    """What the text says about a dataset whose worlds differ in what it leaves open. conf/dataset has the worlds."""
+    printed: tuple[PrintedNumber, ...] = ()
+    """The numbers that the paper prints and that a reading should give."""
+    sentences: tuple[str, ...] = ()
+    """Ids of further claims that a reading should satisfy together with these numbers."""
 
     def unknown(self, name: str) -> Unknown:
         """The unknown of this name; UserError if there is none."""
@@ -129,7 +169,10 @@ class PaperReadings:
             for value in one.others():
                 for path, given in value.sets.items():
                     others[path] = (*others.get(path, ()), given)
-        return Reading(name, choices, {path: given for value in values for path, given in value.sets.items()}, others)
+        sets = {path: given for value in values for path, given in value.sets.items()}
+        metrics = {old: new for value in values for old, new in value.metrics.items()}
+        only = {path: value.datasets for value in values for path in value.sets if value.datasets}
+        return Reading(name, choices, sets, others, metrics, only)
 
     def _choice(self, part: str, name: str) -> tuple[str, str]:
         """The unknown and its value, of `UNKNOWN.VALUE`."""
@@ -144,11 +187,8 @@ class PaperReadings:
         for one in self.unknowns:
             if experiment and one.experiments and experiment not in one.experiments:
                 continue
-            values = [
-                AdmissibleValue(value.name, value.because, {p: v for p, v in value.sets.items() if p in paths})
-                for value in one.values
-            ]
-            kept = tuple(value for value in values if value.sets or value.name == one.default)
+            values = [replace(value, sets={p: v for p, v in value.sets.items() if p in paths}) for value in one.values]
+            kept = tuple(value for value in values if value.sets or value.metrics or value.name == one.default)
             if len(kept) > 1:
                 unknowns.append(replace(one, values=kept))
         known = {one.name: {value.name for value in one.values} for one in unknowns}
@@ -157,8 +197,11 @@ class PaperReadings:
             for name, chosen in self.joint.items()
         }
         grids = tuple(tuple(name for name in grid if name in known) for grid in self.grids)
-        return PaperReadings(
-            self.paper, tuple(unknowns), {k: v for k, v in joint.items() if v}, tuple(filter(None, grids))
+        return replace(
+            self,
+            unknowns=tuple(unknowns),
+            joint={k: v for k, v in joint.items() if v},
+            grids=tuple(filter(None, grids)),
         )
 
     @property

@@ -35,12 +35,12 @@ def test_only_files_that_are_here_are_run_on(
 
     monkeypatch.setattr("dpbench.sources.cards.fetched", place)
     found = set(runs_on_files(ledger(["analytics"])))
-    assert {one for one in found if one[0] != "analytics/table5_readings"} == expected
+    assert found == expected
 
 
 def test_every_movielens_claim_can_be_decided_on_its_files() -> None:
     """By its experiment on the files, or by a panel of original files that it names."""
     about = [c for c in ledger(["analytics"]) if c.experiment and "movielens" in str(c.where)]
     assert len(about) > 20
-    tables = ("analytics/table4", "analytics/table5", "analytics/table5_readings", "analytics/fig10")
+    tables = ("analytics/table4", "analytics/table5", "analytics/fig10")
     assert {c.id for c in about if not c.also and c.experiment not in tables} == set()

@@ -13,7 +13,7 @@ from dpbench.figures.draw import load_script, script
 
 from support.runs import as_stored
 
-IDS = ("fig1", "table4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "table5", "table5_readings")
+IDS = ("fig1", "table4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "table5", "readings")
 
 
 @pytest.fixture(scope="module")
@@ -123,29 +123,3 @@ def test_table5_marks_the_tie_for_the_tenth_place() -> None:
     assert set(numbers["hpa_hits"]) == {8.0}
     assert numbers["hpa_right"].sum() == 9  # movie 12 is not among the eleven
     assert table5.draw(numbers) is not None
-
-
-def test_readings_stand_side_by_side() -> None:
-    """Of made trials: HPA finds 8 in half of the runs by one reading, and SRA is the same whatever the popularity's noise."""
-    path = script("analytics/table5_readings")
-    assert path is not None
-    readings = load_script(path)
-    rows = [
-        {"mechanism": m, "epsilon": e, "mechanism.per_query": q, "mechanism.popularity_noise": n, "trial": t}
-        | {
-            "right_first": (8.0 - 2 * t if q and n else 4.0) if m == "hpa" else 3.0 * q,
-            "precision_at_10": 0.5 + 0.1 * q,
-        }
-        for m in ("sra", "hpa")
-        for e in (1.0, 2.0)
-        for q in (False, True)
-        for n in ((None, 10.0) if m == "hpa" else (None,))
-        for t in (0, 1)
-    ]
-    numbers = readings.numbers(as_stored(pd.DataFrame(rows))).set_index(["reading", "mechanism"])
-    assert numbers.loc[("Lap(10), whole ε per query", "hpa"), ["right", "reaches"]].tolist() == [7.0, 0.5]
-    assert numbers.loc[("As printed", "hpa"), ["right", "reaches", "trials"]].tolist() == [4.0, 0.0, 2]
-    sra = numbers.xs("sra", level="mechanism")["right"]
-    assert sra["Popularity Lap(10)"] == sra["As printed"] == 0
-    assert sra["Lap(10), whole ε per query"] == sra["Whole ε per query"] == 3
-    assert readings.draw(numbers.reset_index()) is not None

@@ -39,27 +39,37 @@ class FPA(Bounded, name="fpa"):
     most 11 % above it (ρ = 2). Noise on magnitudes alone would publish phases.
     """
 
-    rho: int | str = "optimal"
-    """Number of coefficients kept; "optimal": the least expected error, found by looking at the data."""
+    rho: float | str = "optimal"
+    """Number of coefficients kept, or below 1 a share of the d columns; "optimal": the least expected error, found by looking
+    at the data."""
     criterion: str = "mae"
     """What the optimal ρ minimises: the expected "mae", which the paper reports, over values of ρ that grow by a quarter
     each; or the expected "mse", exactly and over all ρ."""
 
     most: float = 1.0
     """The largest share of the d columns that the optimal ρ may be: the text keeps "the first ρ ≪ d" coefficients."""
+    norm: str = "safe"
+    """Δ₂ where a row may hold a column more than once: "safe": Δ₁; "root": √Δ₁, which only covers rows without repeats."""
 
     paper, place = "gs", "Theorem 2, Appendix A"
     kinds = ("incidence", "records")
     reconstructed = "how noise enters complex coefficients: independently in real and imaginary parts"
     label, look = "FPA", 1
-    audited = ({"bound": 3, "rho": 1}, {"bound": 3, "rho": 2}, {"bound": 3}, {"rho": 1})
+    audited = (
+        {"bound": 3, "rho": 1},
+        {"bound": 3, "rho": 2},
+        {"bound": 3},
+        {"rho": 1},
+        {"bound": 3, "rho": 0.4, "norm": "root"},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.rho, str) and self.rho != "optimal":
             raise UserError(f"rho={self.rho!r} is not valid: expected 'optimal' or a positive whole number")
         if self.rho != "optimal":
-            positive("rho", self.rho, whole=True)
+            positive("rho", self.rho, whole=not (isinstance(self.rho, float) and self.rho < 1))
+        one_of("norm", self.norm, ("safe", "root"))
         one_of("criterion", self.criterion, ("mae", "mse"))
         positive("most", self.most)
         if self.most > 1 or (self.most < 1 and self.rho != "optimal"):
@@ -69,13 +79,15 @@ class FPA(Bounded, name="fpa"):
     def l2_sensitivity(self, columns: ColumnData) -> float:
         """Δ₂(Q): √Δ₁ if a row holds each column once (at most d ones), Δ₁ itself if it may hold repeats."""
         delta = self.sensitivity(columns)
-        return float(delta) if columns.repeats else min(delta, columns.columns) ** 0.5
+        if columns.repeats:
+            return float(delta) if self.norm == "safe" else delta**0.5
+        return min(delta, columns.columns) ** 0.5
 
     def unfit(self, data: Any) -> str:
         if reason := super().unfit(data):
             return reason
         d = data.columns
-        if self.rho != "optimal" and int(self.rho) > coefficients(d):
+        if self.rho != "optimal" and float(self.rho) > coefficients(d):
             return f"rho={self.rho} is above the {coefficients(d)} coefficients of {d} columns"
         return ""
 
@@ -83,6 +95,8 @@ class FPA(Bounded, name="fpa"):
         reasons = [super().not_private()]
         if self.rho == "optimal":
             reasons.append("the optimal ρ looks at the data: give `rho`")
+        if self.norm == "root":
+            reasons.append("√Δ does not cover a row that holds a column twice: leave out `norm`")
         return "; ".join(filter(None, reasons))
 
     def inexact(self) -> str:
@@ -120,7 +134,10 @@ class FPA(Bounded, name="fpa"):
 
     def _rho(self, columns: ColumnData, epsilon: float) -> int:
         if self.rho != "optimal":
-            return int(self.rho)
+            share = float(self.rho)
+            return (
+                int(share) if share >= 1 else min(coefficients(columns.columns), max(1, int(share * columns.columns)))
+            )
         key = (
             "fpa rho",
             self.criterion,

@@ -36,3 +36,8 @@ class ItemClasses:
             for k in np.flatnonzero(take)
         ]
         return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+
+    def round_evenly(self, relaxed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """d_p: the items of a class share its total evenly, and each is taken with probability equal to its share, at most 1."""
+        share = np.repeat(relaxed / self.sizes, self.sizes.astype(np.int64))
+        return np.sort(self.members[rng.random(share.size) < share])

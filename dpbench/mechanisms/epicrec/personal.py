@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpbench.data import Catalogue, History
-from dpbench.errors import UserError, positive
-from dpbench.mechanisms.base import Mechanism, parse_epsilon
+from dpbench.errors import UserError, one_of, positive
+from dpbench.mechanisms.base import Choices, Mechanism, parse_epsilon
 from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise, solved_once
 from dpbench.mechanisms.epicrec._classes import ItemClasses
 from dpbench.privacy import Noise
@@ -81,12 +81,28 @@ class SDPDP(Personal, name="s_dpdp"):
     place = "Section 4.3, Algorithm 1"
     reconstructed = "which of the equally good relaxed solutions is rounded"
     label, look = "S-DPDP", 0
-    audited = ({}, {"user": 0, "calibrated": False})
+    audited: ClassVar[Choices] = (
+        {},
+        {"user": 0, "calibrated": False},
+        {"relaxation": "nonnegative"},
+        {"rounding": "even"},
+    )
 
     calibrated: bool = True
     """Phase 1 as the paper has it; False: plain noise (the same for every category) and phase 2 only."""
+    relaxation: str = "box"
+    """What phase 2 solves: "box": entries between 0 and 1, as program (4.5) relaxed; "nonnegative": entries of 0 or more,
+    which the text calls equivalent, cut to 1 when they are rounded."""
+    rounding: str = "few"
+    """Which of the equally good relaxed solutions is rounded: "few": one with at most c fractional entries; "even": items with
+    the same categories share their total evenly, and each is rounded by itself."""
     solve_once: bool = True
     """Solve the convex program once per catalogue and scale it by 1/ε; False: solve it at every release, to measure the time."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("relaxation", self.relaxation, ("box", "nonnegative"))
+        one_of("rounding", self.rounding, ("few", "even"))
 
     def calibrate(self, catalogue: Catalogue, epsilon: float) -> np.ndarray:
         """z, the noise magnitude of each category: program (4.4), which scales as 1/ε."""
@@ -104,8 +120,12 @@ class SDPDP(Personal, name="s_dpdp"):
         noisy = noise.laplace(data.aggregates[user], scale=z)  # NA(j) = Σ_i c_ij d_r(i) + Lap(z(j))
         # Phase 2: data sanitisation
         classes = ItemClasses.of(data)
-        relaxed = box_least_squares(classes.rows, noisy, classes.sizes)
-        history = classes.round(relaxed, noise.stream("rounding"))
+        box = self.relaxation == "box"
+        relaxed = box_least_squares(classes.rows, noisy, classes.sizes if box else np.full(classes.sizes.size, np.inf))
+        if self.rounding == "even":
+            history = classes.round_evenly(relaxed, noise.stream("rounding"))
+        else:  # a vertex without upper bounds puts a class's total on one item, of which at most 1 is left
+            history = classes.round(relaxed if box else np.minimum(relaxed, 1.0), noise.stream("rounding"))
         chosen = {"noise": float(z.mean()), "items": history.size}
         return History(
             user=user, history=history, aggregates=data.aggregate(history).astype(np.float64), z=z, chosen=chosen

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpbench.data import Contingency, Data
 from dpbench.data.summary import Entries
+from dpbench.errors import UserError
 from dpbench.mechanisms.sparse import _zeros as zeros
 from dpbench.mechanisms.sparse._laws import PriorityZeros, SampledZeros, ZeroPlaces
 from dpbench.mechanisms.sparse._priority import priorities, top
@@ -108,6 +109,9 @@ class Threshold(Sampled, name="threshold"):
     """τ, the noisy count from which on an entry is always published. None: chosen for t."""
     t: int | None = None
     """Target size when τ is not given. None: `ratio` times n."""
+    refine: bool = False
+    """Draw a sample for twice the size, then raise τ until about t entries are left, as the text suggests. Otherwise τ is the
+    estimate, which leaves fewer than t: it counts a noisy value above τ as |v|/τ entries."""
 
     place = "Algorithm threshold"
     label, look = "Threshold sampling", 4
@@ -117,11 +121,14 @@ class Threshold(Sampled, name="threshold"):
         {"tau": 3, "transform": "haar"},
         {"private_size": 0.5, "transform": "haar"},
         {"t": 2},
+        {"t": 2, "private_size": 0.3, "refine": True},
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_optional(tau=self.tau, t=self.t)
+        if self.refine and self.tau is not None:
+            raise UserError("refine=True has no effect: tau is given, and only a τ chosen for a size can be refined")
         self.check_private_size()
 
     def told(self) -> dict[str, Any]:
@@ -142,19 +149,46 @@ class Threshold(Sampled, name="threshold"):
         else:
             sample = chosen_nonzeros(table, keep, alpha, noise)
             places, values = merge(*sample, *noise.draw(SampledZeros(table, alpha, tau), step="zeros"))
+        if self.refine:
+            tau, kept = refined(values, tau, self.target(sizes, self.t), noise.stream("refining").random(values.size))
+            places, values = places[kept], values[kept]
         release = self.entries(data, places, values, tau, alpha=alpha, **sizes.published())
         return with_true_values(release, table, "sampling", symmetric=self.negatives == "keep")
 
     def _tau(self, table: SparseTable, alpha: float, sizes: Sizes) -> float:
         # Every individual is in as many nodes as the sensitivity says; over wavelets that is an upper bound.
         total = sizes.total * table.sensitivity if sizes.public else float(np.abs(table.values).sum())
-        return zeros.tau_for(alpha, self.target(sizes, self.t), table.size, total)
+        return zeros.tau_for(alpha, self._drawn(self.target(sizes, self.t)), table.size, total)
+
+    def _drawn(self, t: int) -> int:
+        """The size that is drawn for t entries."""
+        return 2 * t if self.refine else t
 
     def too_large(self, data: Contingency, alpha: float) -> str:
         if self.tau is None:
-            return too_many(self.target(Sizes.of(data), self.t), "expected a smaller t or ratio")
+            return too_many(self._drawn(self.target(Sizes.of(data), self.t)), "expected a smaller t or ratio")
         expected = self.domain(data) * float(zeros.sample_probability(alpha, self.tau))
         return too_many(expected, f"tau={self.tau:g} samples so much noise, expected a larger one, or t instead")
+
+
+def refined(values: np.ndarray, tau: float, t: int, lots: np.ndarray) -> tuple[float, np.ndarray]:
+    """A higher τ for which about t entries of a threshold sample are left, and which: by thinning, it is one with that τ.
+
+    An entry is in the sample with probability min(|v|/τ, 1), and stays with the ratio of the new probability to that.
+    """
+    size = np.abs(values)
+    chance = np.minimum(size / tau, 1)
+
+    def left(higher: float) -> np.ndarray:
+        return np.minimum(size / higher, 1) / chance
+
+    if values.size <= t:
+        return tau, np.ones(values.size, dtype=bool)
+    low, high = tau, tau * values.size * max(1.0, float(size.max()) / tau) / t
+    for _ in range(60):  # the number left falls with τ
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(left(middle).sum()) > t else (low, middle)
+    return high, lots < left(high)
 
 
 @dataclass(frozen=True, kw_only=True)
