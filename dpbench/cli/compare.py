@@ -30,6 +30,7 @@ EXAMPLES = """examples:
   python -m dpbench compare 'mine.Rounded(step=5)' --scale laptop
   python -m dpbench compare mine.Rounded --dataset netflix movielens --epsilon 0.1 1
   python -m dpbench compare --dataset visits.csv --user who --item place --bound 50 --epsilon 0.5
+  python -m dpbench compare --dataset proxy.csv --bound 50 --target mae=5
   python -m dpbench compare --dataset jobs.csv --cell home,work --count jobs --epsilon 1
 """
 
@@ -48,6 +49,10 @@ def main(argv: list[str]) -> int:
     from dpbench.ranking.entry import Where, compare
 
     where = Where(args.scale, datasets, (), args.epsilon, args.experiment, args.results, args.jobs, overrides)
+    if args.target is not None:
+        from dpbench.cli import compare_target
+
+        return compare_target.main(args.mechanism, where, args.target)
     with display(console=notes()) as progress:
         comparison = compare(args.mechanism, where, audit=not args.no_audit, progress=progress)
     numbers = comparison.numbers()
@@ -75,6 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
     board = "the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)"
     add("--experiment", help=board)
+    target = "instead of ranks: the smallest ε with which each mechanism reaches this error, such as mae=5"
+    add("--target", metavar="METRIC=VALUE", help=target)
     add("--trials", type=int, help="trials per setting (default: by the scale)")
     add("--data-seeds", type=int, help="draws of generated data (default: by the scale)")
     add_results(parser, "folder of the trials (default: results)")

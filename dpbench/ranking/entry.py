@@ -162,9 +162,9 @@ def compare(
     variant = None if mechanism is None else newcomer(mechanism)
     if variant is None and where.datasets is None and not where.given:
         raise UserError("nothing to compare: give a mechanism, such as mine.Rounded, or a dataset")
-    experiment = where.experiment or (experiment_of(variant) if variant else _experiment_of_data(where))
+    experiment = where.experiment or (experiment_of(variant) if variant else experiment_of_data(where))
     progress = progress or Progress()
-    plan = make_plan(_joined(where.config(experiment), variant), say=progress.prepare)
+    plan = make_plan(joined(where.config(experiment), variant), say=progress.prepare)
     _require(plan, variant)
     findings = tuple(_audited(variant)) if audit and variant else ()
     if findings:  # boards of this folder mark a violation, also without another audit; a violator stops nobody
@@ -177,7 +177,7 @@ def compare(
     return Comparison(result.run, variant.name, board_of(variant), result, findings)
 
 
-def _experiment_of_data(where: Where) -> str:
+def experiment_of_data(where: Where) -> str:
     """The experiment for the kind of the first dataset. A name that is not known is refused later, with the nearest one."""
     kind = where.given[0].kind if where.given else ""
     for name in [*(where.datasets or ())][:1]:
@@ -188,7 +188,7 @@ def _experiment_of_data(where: Where) -> str:
     return EXPERIMENTS[kind or "incidence"]
 
 
-def _joined(config: RunConfig, variant: Variant | None) -> RunConfig:
+def joined(config: RunConfig, variant: Variant | None) -> RunConfig:
     """The run with only the newcomer and the mechanisms of its board, under its own name."""
     if variant is None:
         names = "-".join(dict.fromkeys(use.name for use in config.datasets))

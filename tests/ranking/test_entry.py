@@ -11,7 +11,7 @@ from dpbench import Counts, Incidence, Mechanism
 from dpbench.errors import UserError
 from dpbench.model.run import Dataset
 from dpbench.ranking.boards import Board
-from dpbench.ranking.entry import Where, _experiment_of_data, board_of, experiment_of, newcomer
+from dpbench.ranking.entry import Where, board_of, experiment_of, experiment_of_data, newcomer
 
 DATA = Incidence.from_rows([[i % 7, (i * i) % 11, 11 + i % 9] for i in range(300)], columns=20)
 
@@ -72,7 +72,7 @@ def test_an_object_on_data_of_the_program(tmp_path):
     ],
 )
 def test_without_a_mechanism_the_data_decides_the_board(where, experiment):
-    assert _experiment_of_data(where) == experiment
+    assert experiment_of_data(where) == experiment
 
 
 def test_nonsense_is_refused(tmp_path):
