@@ -96,11 +96,18 @@ class NoisyCounts(LastStep):
     """That of the edge counts, where there are any."""
 
 
-def after(law: NoiseLaw, stage: Stage[NDArray[Any]] | None = None, edges: LastStep | None = None) -> NoisyCounts:
-    """Noise on the answers of a stage; on the true counts if there is none."""
+def after(
+    law: NoiseLaw,
+    stage: Stage[NDArray[Any]] | None = None,
+    *,
+    edges: LastStep | None = None,
+    same: Hashable = None,
+) -> NoisyCounts:
+    """Noise on the answers of a stage; on the true counts if there is none. `same` names answers that are the same in every
+    release of these data."""
     if stage is None:
         return NoisyCounts((Case(law, key=law),), edges)
-    return NoisyCounts((Case(law, lambda: stage.answers),), edges)
+    return NoisyCounts((Case(law, lambda: stage.answers, key=None if same is None else (same, law)),), edges)
 
 
 @dataclass(frozen=True)

@@ -242,7 +242,7 @@ def _publish_sample(
         # The sample's distribution over the contexts is needed for Figures 10 and 11 only.
         sample=Sample(records=sample.size, contexts=q2.sum(axis=0), epsilon_1=epsilon_1, epsilon_2=epsilon_2),
         stages=stages,
-        last_step=after(laplace_law(most / epsilon_1), stages[-1], of_edges),
+        last_step=after(laplace_law(most / epsilon_1), stages[-1], edges=of_edges),
     )
 
 

@@ -119,7 +119,7 @@ class FPA(Bounded, name="fpa"):
             chosen={"rho": rho, "scale": scale},
             diagnostics={"dropped": dropped},
             stages=(kept,),
-            last_step=after(law, kept),
+            last_step=after(law, kept, same=("fpa", rho)),
         )
 
     def _deviation(self, columns: ColumnData, rho: int, epsilon: float) -> float:

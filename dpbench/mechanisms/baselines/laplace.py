@@ -68,7 +68,7 @@ class ALPA(Bounded, name="alpa"):
             counts=np.full(d, noisy),
             chosen={"scale": 1 / epsilon},
             stages=(one_group,),
-            last_step=after(laplace_law(1 / epsilon), one_group),
+            last_step=after(laplace_law(1 / epsilon), one_group, same="average"),
         )
 
     def columns_error(self, columns: ColumnData, epsilon: float) -> float:
