@@ -250,6 +250,10 @@ def _print_coverage(out: Console, comparison: Comparison, numbers: pd.DataFrame)
     about = covered(numbers, generated=bool(comparison.run.data_seeds))
     rare = "" if "precision" in numbers else f"; {unseen(numbers)}"
     out.print(f"Intervals and verdicts are about {about}{more}{rare}.")
+    if "epsilon" in numbers:
+        from dpbench.privacy.exchange import exchange
+
+        out.print(f"{exchange(float(numbers['epsilon'].max()))}.")
 
 
 def _save(comparison: Comparison) -> None:

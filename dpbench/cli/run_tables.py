@@ -29,7 +29,7 @@ NONE: Mapping[str, Sequence[Failure]] = {}
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 
-def results(run: Run, failures: Mapping[str, Sequence[Failure]]) -> Table:
+def results(run: Run, failures: Mapping[str, Sequence[Failure]], releases: int = 1) -> Table:
     """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why.
 
     A setting on several draws of the data has one row: the mean of the draws' means, and its standard error.
@@ -41,6 +41,9 @@ def results(run: Run, failures: Mapping[str, Sequence[Failure]]) -> Table:
         heads.remove("parameters")
     if len(run.data_seeds) < 2:
         heads.remove("draws")
+    several = f"ε of {releases} releases"
+    if releases > 1:
+        heads.insert(heads.index("trials"), several)
     if failures:
         heads.append("failed")
     table = Table(title=run.title or run.name)
@@ -58,6 +61,8 @@ def results(run: Run, failures: Mapping[str, Sequence[Failure]]) -> Table:
         values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in found))}
         values["draws"] = "" if setting.dataset.original else str(len(found))
         values |= {name: _mean(found, _column(found, name)) for name in metrics}
+        if releases > 1:
+            values[several] = _composed(setting, releases)
         values["failed"] = f"{len(failed)}: {failed[0].error}" if failed else ""
         table.add_row(*(escape(values[head]) for head in heads))
     if len(groups) > len(shown):
@@ -73,9 +78,11 @@ def _longest(column: Column) -> int:
     return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
 
 
-def print_results(console: Console, run: Run, failures: Mapping[str, Sequence[Failure]] = NONE) -> None:
+def print_results(
+    console: Console, run: Run, failures: Mapping[str, Sequence[Failure]] = NONE, releases: int = 1
+) -> None:
     """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
-    table = results(run, failures)
+    table = results(run, failures, releases)
     # Each column has a space on both sides and a line. Computed here, because rich reports the screen's width as the minimum.
     least = 1 + sum((column.min_width or _longest(column)) + 3 for column in table.columns)
     if least <= console.width:
@@ -94,6 +101,19 @@ def print_results(console: Console, run: Run, failures: Mapping[str, Sequence[Fa
 def marked(setting: Setting) -> str:
     """The mechanism's name, with a mark if it is not private as run."""
     return f"{setting.mechanism.name}{MARK if setting.caveat else ''}"
+
+
+def _composed(setting: Setting, releases: int) -> str:
+    """What several releases of a setting cost together, by their privacy loss distribution."""
+    if not setting.private:
+        return ""
+    from dpbench.mechanisms.base import MECHANISMS
+    from dpbench.privacy.exchange import composed
+
+    mechanism = setting.mechanism.make(MECHANISMS)
+    delta = 0.0 if setting.guarantee == "ε" else float(getattr(mechanism, "delta", 0.0))
+    epsilon, at = composed(setting.epsilon, delta, releases, bool(delta and getattr(mechanism, "only_gaussian", False)))
+    return f"{epsilon:.4g} (δ = {at:.2g})"
 
 
 def _metrics(run: Run, store: Store) -> list[str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NOTHING = Objects()
 SweepJob = Callable[[RunConfig | Exception, Sequence[str]], float]
 """One job of a sweep: its run, or why there is none, and its swept overrides. Returns what an optimising sweeper gets."""
-UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "runner", "tracking")
+UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "releases", "runner", "tracking")
 
 
 def compose(

@@ -250,6 +250,7 @@ class RunConfig:
     reading: str = setting(a_text("default, all or the name of a reading: see python -m dpbench list readings"))
     world: str = setting(a_text("default, all, or the name of a world"))
     noise: str = setting(choice(*FORMS))
+    releases: int = setting(whole(most=100_000))
     metrics: tuple[str, ...] = setting(several(lambda name: isinstance(name, str), "names of metrics"))
     results: Path = setting(_folder)  # noqa: RUF009 (it makes a field)
     figure: bool = setting(truth)

@@ -7,7 +7,6 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,8 @@ from dpbench.data.last_step import LastStep, NoisyCounts
 from dpbench.data.plain import as_data
 from dpbench.errors import UserError, positive, unknown, without_numbers
 from dpbench.privacy import INEXACT, Noise
+from dpbench.privacy.exchange import epsilon_of_rho, parse_rho, pure_rho
+from dpbench.privacy.exchange import parse_epsilon as parse_epsilon
 from dpbench.registry import Registry
 
 MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
@@ -29,8 +30,6 @@ Choices = tuple[Mapping[str, Any], ...]
 """Several choices of a mechanism's parameters."""
 
 FRESH = "fresh generator, not reproducible"
-SMALLEST, LARGEST = 1e-50, 1e50
-"""Limits of epsilon: beyond them noise, or the spread of its mean square over trials, leaves the range of doubles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +49,8 @@ class Mechanism:
     privacy: ClassVar[str] = "ε"
     """The guarantee: "ε", "(ε, δ)" or "none"."""
     neighbours: ClassVar[str] = ROW
+    only_gaussian: ClassVar[bool] = False
+    """Whether Gaussian noise, calibrated exactly to (ε, δ), is its only step that costs budget."""
     reconstructed: ClassVar[str] = ""
     """What we had to reconstruct because the paper does not give it; empty if nothing."""
     preset_of: ClassVar[type[Mechanism] | None] = None
@@ -90,6 +91,7 @@ class Mechanism:
     ) -> Release:
         """Publish `data` once under `epsilon`; all randomness comes from `rng`, and `data` is not changed.
 
+        epsilon: a number, "ln2", a pair (ε, δ), or a budget of zCDP such as "rho=0.1".
         data: one of the data kinds, or an array, a sparse matrix or a table that can be read in one way only
         (`dpbench.data.plain`). rng: a numpy Generator, a seed such as 7, "secure", or None for noise that cannot be drawn again.
 
@@ -104,6 +106,9 @@ class Mechanism:
         """
         if epsilon is MISSING:
             raise UserError("release needs `epsilon`, the budget, such as epsilon=0.5")
+        if isinstance(epsilon, tuple) or parse_rho(epsilon) is not None:
+            spent, epsilon = self._afford(as_data(data, self.kinds), epsilon)
+            return spent.release(data, epsilon, rng, noise, allow_not_private=allow_not_private)
         budget, steps = parse_epsilon(epsilon), Noise(_generator(rng), noise)
         who = self.name or type(self).__name__
         if noise == "exact" and (reason := self.inexact()):
@@ -160,6 +165,24 @@ class Mechanism:
     def expected_error(self, data: Any, epsilon: float) -> float:
         """The expected mean absolute error of a release, if a closed form is known, otherwise nan."""
         return math.nan
+
+    def zcdp(self, data: Any, epsilon: float) -> float:
+        """The ρ of zCDP that a release costs, at most; nan if none is known. A pure ε costs ε²/2 (Bun and Steinke, 2016)."""
+        return pure_rho(epsilon) if self.privacy == "ε" else math.nan
+
+    def _afford(self, data: Any, budget: Any) -> tuple[Self, float]:
+        """The mechanism and the ε that use up a budget (ε, δ), or ρ."""
+        who = self.name or type(self).__name__
+        if (rho := parse_rho(budget)) is not None:
+            epsilon = epsilon_of_rho(rho, lambda value: self.zcdp(data, value))
+            if math.isnan(epsilon):
+                raise UserError(f"{who} states {self.privacy}, and no ρ of zCDP is known for it: give (ε, δ)")
+            return self, epsilon
+        if len(budget) != 2:
+            raise UserError(f"epsilon={budget!r} is not valid: expected a number, (ε, δ) or 'rho=NUMBER'")
+        if self.privacy == "ε":  # a pure ε holds for every δ
+            return self, parse_epsilon(budget[0])
+        return self.set_params(delta=budget[1]), parse_epsilon(budget[0])
 
     def unfit(self, data: Data) -> str:
         """Why this mechanism cannot be used on `data`; empty if it can. The plan shows the reason and leaves the setting out."""
@@ -318,24 +341,3 @@ def mechanism(name: str, **parameters: Any) -> Any:
     'Δ is the largest observed row, which looks at the data: declare `bound`'
     """
     return MECHANISMS.make(name, **parameters)
-
-
-def parse_epsilon(value: object) -> float:
-    """A privacy budget as users write it: a positive number, or `ln2`, `ln3` ..."""
-    number = math.nan
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-    elif isinstance(value, str):
-        text = value.strip().lower()
-        logarithm = text.startswith("ln")
-        try:
-            number = float(text.removeprefix("ln").strip("() "))
-            number = math.log(number) if logarithm else number
-        except ValueError:
-            number = math.nan
-    if not 0 < number < math.inf:
-        raise UserError(f"epsilon={value!r} is not valid: expected a positive number, ln2 or ln3")
-    if not SMALLEST <= number <= LARGEST:
-        extreme = "small" if number < SMALLEST else "large"
-        raise UserError(f"epsilon={value!r} is too {extreme}: expected a number from {SMALLEST:g} to {LARGEST:g}")
-    return number

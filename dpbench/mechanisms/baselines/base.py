@@ -10,6 +10,7 @@ from dpbench.errors import UserError, positive
 from dpbench.mechanisms.base import Bounded
 from dpbench.numerics.gaussian import analytic_sigma, discrete_sigma
 from dpbench.privacy import Noise
+from dpbench.privacy.exchange import gaussian_rho
 
 
 def check_delta(delta: float) -> None:
@@ -27,6 +28,7 @@ class GaussianNoise(Bounded):
     """
 
     privacy = "(ε, δ)"
+    only_gaussian = True
 
     delta: float = 1e-6
     """δ, the chance of an output that tells more than ε."""
@@ -46,6 +48,14 @@ class GaussianNoise(Bounded):
 
     def expected_error(self, data: Any, epsilon: float) -> float:
         return super(GaussianNoise, self._of_each(data)).expected_error(data, epsilon)
+
+    def zcdp(self, data: Any, epsilon: float) -> float:
+        """That of the noise, which is calibrated to (ε, δ): much less than that of a pure ε."""
+        if not self.only_gaussian:
+            return super().zcdp(data, epsilon)
+        each = self._of_each(data)
+        parts = 1 if each is self else 2
+        return parts * gaussian_rho(epsilon / parts, each.delta)
 
     def _of_each(self, data: Any) -> Self:
         """The mechanism for one of the sets of counts of the data, with its part of δ."""

@@ -81,6 +81,7 @@ class ClippedGaussian(Clipped, GaussianNoise, name="clipped_gaussian"):
     """
 
     label, look = "Clipped Gaussian", 16
+    only_gaussian = False  # m is chosen by another step
     audited = ({"bound": 3}, {"bound": 60, "share": 0.5}, {"m": 2, "delta": 0.01}, {})
 
     def inexact(self) -> str:
