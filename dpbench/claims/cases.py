@@ -7,6 +7,7 @@ at a time: a case has one reading, and at most one dataset in another world than
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -100,6 +101,19 @@ def untried(experiment: str, about: Sequence[CellTrials]) -> tuple[str, ...]:
         and any(reading.touches(cell.labels) for cell in about)
         and not any(_held(reading, cell) for cell in about)
     )
+
+
+def unread(claim: Claim) -> tuple[str, ...]:
+    """The admissible readings beside the default one that change something which a claim names: for a record of one reading."""
+    words = f"{claim.measure} {claim.where}"
+
+    def named(path: str) -> bool:
+        group, _, rest = path.partition(".")
+        name = rest.partition(".")[0]
+        return not name or group not in words or re.search(rf"\b{re.escape(name)}\b", words) is not None
+
+    found = readings_of(claim.experiment).all()
+    return tuple(reading.name for reading in found if any(map(named, reading.sets)))
 
 
 def _held(reading: Reading, cell: CellTrials) -> bool:

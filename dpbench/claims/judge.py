@@ -29,7 +29,8 @@ from dpbench.model.verdict import Case, Evidence, Verdict
 from dpbench.paths import RECORD
 from dpbench.storage import commands, frame
 
-UNDECIDED = (OPEN, UNTESTABLE)
+DECIDED = {UNTESTABLE: 0, OPEN: 1}
+"""How much a verdict decides; any other verdict decides more."""
 
 
 class Judge:
@@ -112,8 +113,7 @@ class Judge:
         if kept is not None:
             strongest, *beside_it = (replace(v, results=self.results, others=()) for v in (kept, *kept.others))
             # The user's own run comes first if it decides as much. A small run does not replace a record that does.
-            decides_less = verdict.verdict in UNDECIDED and strongest.verdict not in UNDECIDED
-            if decides_less or (verdict.verdict == UNTESTABLE and claim.experiment not in self.runs):
+            if DECIDED.get(verdict.verdict, 2) < DECIDED.get(strongest.verdict, 2):
                 others += [verdict] if claim.experiment in self.runs else []
                 verdict = strongest
             else:

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import identity
-from dpbench.claims.cases import ALONE, FITTED, can_contradict, evidence_of
+from dpbench.claims.cases import ALONE, FITTED, can_contradict, evidence_of, unread
 from dpbench.config import catalogue
 from dpbench.errors import UserError
 from dpbench.identity import digest
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.claim import BY_CONSTRUCTION, CONTRADICTED, OPEN, Claim
+from dpbench.model.reading import DEFAULT
 from dpbench.model.record import Record, RecordedVerdict
-from dpbench.model.verdict import Evidence, Group, Verdict
+from dpbench.model.verdict import Case, Evidence, Group, Verdict
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.storage.record import read
@@ -96,8 +97,9 @@ def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) ->
         error=kept.error,
         recorded=where,
         evidence=_evidence(claim, kept),
-        cases=kept.cases,
-        untried=kept.untried,
+        cases=kept.cases
+        or (Case(DEFAULT, DEFAULT, verdict, kept.value, kept.low, kept.high, kept.where, kept.trials),),
+        untried=kept.untried if kept.evidence else unread(claim),
         needs=kept.needs,
     )
 
@@ -140,7 +142,7 @@ def of(verdict: Verdict) -> RecordedVerdict:
         trials=verdict.trials,
         error=verdict.error,
         evidence=verdict.evidence.value if verdict.evidence else "",
-        cases=verdict.cases,
+        cases=verdict.cases if len(verdict.cases) > 1 else (),
         untried=verdict.untried,
         needs=verdict.needs,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,16 @@ def command(verdict: Verdict) -> str:
     if verdict.verdict != UNTESTABLE or not claim.experiment or claim.untestable:
         return ""
     return run_command(claim.experiment, verdict.results, claim.scale if claim.scale != "smoke" else None)
+
+
+def repeat(verdict: Verdict) -> str:
+    """The command that computes again what a verdict rests on."""
+    claim = verdict.claim
+    if not claim.experiment or claim.untestable:
+        return shlex.join(["python", "-m", "dpbench", "claims", "--id", claim.id])
+    words = run_command(claim.experiment, verdict.results, verdict.scale or claim.scale)
+    readings, worlds = ({getattr(case, what) for case in verdict.cases} for what in ("reading", "world"))
+    return words + " reading=all" * (len(readings) > 1) + " world=all" * (len(worlds) > 1)
 
 
 @dataclass(frozen=True)

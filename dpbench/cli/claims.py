@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +20,12 @@ from dpbench.claims.ledger import ledger
 from dpbench.claims.original_files import runs_on_files
 from dpbench.claims.verdicts import tally
 from dpbench.cli import common
-from dpbench.cli.claims_show import NARROW, WIDTH, as_json, line, listing, table
+from dpbench.cli.claims_show import NARROW, WIDTH, as_json, followed, line, listing, table
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
-from dpbench.errors import UserError, output_folder, unknown
+from dpbench.errors import UserError, nearest, output_folder, unknown
 from dpbench.model.claim import VERDICTS, Claim
-from dpbench.model.verdict import Verdict
+from dpbench.model.verdict import Case, Evidence, Group, Verdict
 from dpbench.storage.commands import RESULTS
 
 MOST_NAMED = 6
@@ -45,6 +46,21 @@ def main(argv: list[str]) -> int:
         default=[],
         help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated",
     )
+    parser.add_argument(
+        "--id",
+        action="append",
+        default=[],
+        metavar="CLAIM",
+        help="only this claim, with all that is needed to follow its verdict; may be repeated",
+    )
+    parser.add_argument(
+        "--evidence",
+        action="append",
+        default=[],
+        help=f"only claims whose verdict rests on this: {', '.join(Evidence)}; may be repeated",
+    )
+    parser.add_argument("--reading", help="only claims that were judged in this reading, with what came out in it")
+    parser.add_argument("--world", help="only claims that were judged in this world, with what came out in it")
     parser.add_argument("--find", metavar="WORD", help="only claims with this word in their name, text, place or note")
     parser.add_argument("--verbose", action="store_true", help="all details of every claim")
     common.add_json(parser, "claims and verdicts")
@@ -59,16 +75,20 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
     args = parser.parse_args(argv)
-    wanted = [_verdict(name) for name in args.verdict]
-    claims, named = chosen(args.name, args.paper, args.find)
+    wanted = [_word("verdict", name, VERDICTS) for name in args.verdict]
+    evidence = [_word("evidence", name, [*map(str, Evidence)]) for name in args.evidence]
+    claims, named = chosen([*args.name, *args.id], args.paper, args.find)
     output_folder("--results ", args.results)
     console = common.console(WIDTH, stderr=args.json == common.PRINTED)
     if args.run:
         _run_missing(claims, args.results, args.scale, args.jobs)
     judge = Judge(args.results, args.scale)
     verdicts = [judge.verdict(claim) for claim in claims]
-    shown = [v for v in verdicts if not wanted or v.verdict in wanted]
-    _print_claims(console, shown, detailed=args.verbose or named)
+    shown = [v for v in verdicts if not evidence or v.evidence in evidence]
+    if args.reading or args.world:
+        shown = _in_case(shown, args.reading, args.world)
+    shown = [v for v in shown if not wanted or v.verdict in wanted]
+    _print_claims(console, shown, named, args.verbose)
     _print_counts(console, verdicts, len(shown))
     _print_remarks(console, shown, judge)
     command = shlex.join(["python", "-m", "dpbench", "claims", *argv])
@@ -78,11 +98,43 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _verdict(name: str) -> str:
+def _word(what: str, name: str, valid: Iterable[str]) -> str:
+    """A verdict or an evidence by its name, in which signs may stand for spaces."""
+    words = {one.replace("-", " "): one for one in valid}
     found = name.replace("-", " ").replace("_", " ")
-    if found not in VERDICTS:
-        raise unknown("verdict", name, VERDICTS)
+    if found not in words:
+        raise unknown(what, name, list(words.values()))
+    return words[found]
+
+
+def _in_case(verdicts: list[Verdict], reading: str | None, world: str | None) -> list[Verdict]:
+    """The verdicts in one reading, world or both, of the claims that were judged in it. UserError if none was."""
+    for what, name in (("reading", reading), ("world", world)):
+        seen = {getattr(case, what) for v in verdicts for case in v.cases}
+        names = seen | {one.partition(": ")[2] for one in seen} - {""}
+        if name is not None and name not in names:
+            known = nearest(name, sorted(names)) if names else "the record holds one reading and one stand-in"
+            run = f"`python -m dpbench run experiment=... {what}=all` runs all of them"
+            raise UserError(f"--{what} {name}: no claim was judged in it: {known}. {run}")
+    found = []
+    for v in verdicts:
+        for case in v.cases:
+            worlds = (None, case.world, case.world.partition(": ")[2])
+            if reading in (None, case.reading) and world in worlds:
+                group = _group(case)
+                found.append(
+                    replace(
+                        v, verdict=case.verdict, reason="", cases=(case,), decider=group, groups=(), method=case.where
+                    )
+                )
     return found
+
+
+def _group(case: Case) -> Group | None:
+    if case.value is None:
+        return None
+    low, high = (case.value if end is None else end for end in (case.low, case.high))
+    return Group({}, case.value, low, high, case.verdict)
 
 
 def chosen(names: Sequence[str], papers: Sequence[str], word: str | None) -> tuple[list[Claim], bool]:
@@ -104,7 +156,11 @@ def chosen(names: Sequence[str], papers: Sequence[str], word: str | None) -> tup
     return found, bool(named) and not papers
 
 
-def _print_claims(console: Console, verdicts: list[Verdict], detailed: bool) -> None:
+def _print_claims(console: Console, verdicts: list[Verdict], named: bool, detailed: bool) -> None:
+    if named:
+        for verdict in verdicts:
+            console.print(followed(verdict))
+        return
     for paper in dict.fromkeys(v.claim.paper for v in verdicts):
         mine = [v for v in verdicts if v.claim.paper == paper]
         if detailed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group
@@ -11,7 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dpbench.claims.verdicts import command
+from dpbench.claims.cases import readings_of, worlds_of
+from dpbench.claims.verdicts import command, repeat
 from dpbench.model.claim import (
     BY_CONSTRUCTION,
     CONTRADICTED,
@@ -22,7 +24,8 @@ from dpbench.model.claim import (
     REPRODUCED,
     UNTESTABLE,
 )
-from dpbench.model.verdict import Verdict
+from dpbench.model.reading import JOINED
+from dpbench.model.verdict import Evidence, Verdict
 
 WIDTH = 170  # characters per line of output into a pipe
 NARROW = 130  # below this width a table would break every word: claims are listed one after the other
@@ -35,6 +38,9 @@ COLOURS = {
     **dict.fromkeys((ON_READING, ON_DATA, ON_BOTH), "cyan"),
 }
 NAMES = 44  # the width of most names of claims
+LONGEST = max(map(len, Evidence))
+SHORT = {ON_READING: "on reading", ON_DATA: "on data", ON_BOTH: "on both", BY_CONSTRUCTION: "constructed"}
+"""What a verdict is called in one line: what it depends on."""
 
 
 def line(v: Verdict, width: int) -> Text:
@@ -42,12 +48,15 @@ def line(v: Verdict, width: int) -> Text:
     name = v.claim.id + ("" if v.claim.counted else "*")
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured
     about = f"{numbers}; paper {v.claim.expect}" if v.decider else v.reason
+    about += f"; {v.sides}" if v.sides else ""
+    about += f"; needs about {v.needs:,} trials" if v.verdict == OPEN and v.needs else ""
     about += f" [{v.where}]" if v.decider and v.where else ""
     tested = [other for other in v.others if other.decider]
     about += "".join(f"; {other.source}: {other.verdict}, {other.measured}" for other in tested)
-    room = max(20, width - len(UNTESTABLE) - NAMES - 2)
+    word = Text(f"{SHORT.get(v.verdict, v.verdict):<{len(UNTESTABLE)}}", COLOURS[v.verdict])
+    room = max(20, width - len(UNTESTABLE) - LONGEST - NAMES - 3)
     about = about if len(about) <= room else f"{about[: room - 3]}..."
-    return Text.assemble((f"{v.verdict:<{len(UNTESTABLE)}}", COLOURS[v.verdict]), f" {name:<{NAMES}} ", about)
+    return Text.assemble(word, (f" {v.evidence or '':<{LONGEST}}", "dim"), f" {name:<{NAMES}} ", about)
 
 
 def table(title: str, verdicts: list[Verdict]) -> Table:
@@ -74,6 +83,86 @@ def listing(title: str, verdicts: list[Verdict]) -> Group:
     return Group(*parts)
 
 
+def followed(v: Verdict) -> Group:
+    """One claim for a reader who has only the paper: what it says and where, what was tried, what came out, how to repeat it."""
+    claim = v.claim
+    word = v.verdict + (f": {claim.by}" if claim.by and v.verdict == CONTRADICTED else "")
+    needs = f"needs about {v.needs:,} trials" if v.verdict == OPEN and v.needs else ""
+    interval = f"95 % interval {v.interval}" if v.interval else ""
+    trials = f"{v.trials} trials" if v.trials > 1 else ""
+    borders = _borders(v).removeprefix("Borders: ").rstrip(".")
+    facts = {
+        "the paper": f"“{claim.quote}” ({claim.place})" if claim.quote else "",
+        "claim": f"{claim.says} ({claim.place}; {claim.basis})",
+        "not counted": _uncounted(v),
+        "expected": f"{claim.expect} ({borders})" if borders else claim.expect,
+        "measure": claim.measure or claim.decided_by,
+        "measured": ", ".join(filter(None, (v.measured, interval, v.where, trials))) if v.decider else "",
+        "verdict": "; ".join(filter(None, (word, v.sides, v.reason, needs))),
+        "evidence": "; ".join(filter(None, (v.evidence, v.source or (claim.decided_by if v.evidence else "")))),
+        "not tried": _untried(v),
+        "other evidence": "; ".join(_other(other) for other in v.others),
+        "note": claim.note if v.verdict != UNTESTABLE else "",
+        "repeat": command(v) or repeat(v),
+    }
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for head, fact in facts.items():
+        if fact:
+            rows.add_row(head, Text(fact, COLOURS[v.verdict] if head == "verdict" else ""))
+    parts: list[Any] = [Text(claim.id, "bold"), Padding(rows, (0, 0, 0, 2))]
+    if len(v.cases) > 1:
+        parts.append(Padding(_cases(v), (0, 0, 0, 2)))
+        parts += [Padding(text, (0, 0, 0, 2)) for text in _assumed(v)]
+    return Group(*parts, Text(""))
+
+
+def _cases(v: Verdict) -> Table:
+    """What came out in every reading and world, with what each assumes."""
+    found = Table(title="Readings and worlds that were tried", title_justify="left")
+    for head in ("reading", "world", "verdict", "measured", "95 % interval"):
+        found.add_column(head, overflow="fold")
+    show = v.claim.region.show
+    for case in v.cases:
+        ends = [end for end in (case.low, case.high) if end is not None]
+        interval = " to ".join(map(show, ends)) if len(set(ends)) == 2 else ""
+        value = "" if case.value is None else show(case.value)
+        word = Text(case.verdict, COLOURS[case.verdict])
+        found.add_row(case.reading, case.world, word, value, interval)
+    return found
+
+
+def _assumed(v: Verdict) -> Iterator[Text]:
+    """What the text leaves open and why each reading is admissible, and what each world assumes."""
+    readings = {case.reading for case in v.cases}
+    for unknown in readings_of(v.claim.experiment).unknowns:
+        tried = [one for one in unknown.others() if any(f"{unknown.name}.{one.name}" in name for name in readings)]
+        if tried:
+            values = (f"{one.name}: {one.because}" for one in (unknown.value(unknown.default), *tried))
+            yield Text(f"{unknown.name}: {unknown.says} {'; '.join(values)}.", "dim")
+    for world in dict.fromkeys(case.world for case in v.cases):
+        dataset, _, name = world.partition(": ")
+        if name in worlds_of(dataset):
+            yield Text(f"{world}: {worlds_of(dataset)[name].says}.", "dim")
+
+
+def _untried(v: Verdict) -> str:
+    """The admissible readings that were not run; those that combine several choices are only counted."""
+    alone = [name for name in v.untried if JOINED not in name]
+    more = f" and {len(v.untried) - len(alone)} combinations" if len(alone) < len(v.untried) else ""
+    return f"admissible readings {', '.join(alone)}{more}" if v.untried else ""
+
+
+def _uncounted(v: Verdict) -> str:
+    """Why a claim is not counted."""
+    if v.claim.ours:
+        return "a note of ours, not a sentence of the paper"
+    if v.claim.same_as:
+        return f"the same fact as {v.claim.same_as}, which is"
+    return f"repeats {v.claim.copy_of} with a mechanism of ours" if v.claim.copy_of else ""
+
+
 def _about(v: Verdict) -> Text:
     """What is claimed and where, and remarks on the verdict."""
     claim = v.claim
@@ -81,13 +170,21 @@ def _about(v: Verdict) -> Text:
     lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
     behind = claim.note if v.verdict != UNTESTABLE else ""
     measure = f"Measure: {claim.measure}" if claim.measure else ""
-    texts = [v.reason, command(v), *(_other(other) for other in v.others), measure, _borders(v), behind]
-    if claim.copy_of:
-        texts.append(f"Repeats {claim.copy_of}; not counted.")
-    if claim.same_as:
-        texts.append(f"The same fact as {claim.same_as}; counted there.")
-    if claim.ours:
-        texts.append("A note of ours, not a sentence of the paper; not counted.")
+    evidence = f"Evidence: {v.evidence}." if v.evidence else ""
+    by = f"Contradicted: {claim.by}." if claim.by and v.verdict == CONTRADICTED else ""
+    texts = [
+        by,
+        v.sides,
+        v.reason,
+        evidence,
+        command(v),
+        *(_other(other) for other in v.others),
+        measure,
+        _borders(v),
+        behind,
+    ]
+    if not claim.counted:
+        texts.append(f"Not counted: {_uncounted(v)}.")
     lines += [Text(text, "dim") for text in texts if text]
     return Text("\n").join(lines)
 
@@ -127,6 +224,8 @@ def _entry(v: Verdict) -> dict[str, Any]:
         "same_as": claim.same_as,
         "ours": claim.ours,
         "made": claim.made,
+        "quote": claim.quote,
+        "by": claim.by,
         "note": claim.note,
     }
     return {**about, **_finding(v), "others": [_finding(other) for other in v.others]}
@@ -134,7 +233,8 @@ def _entry(v: Verdict) -> dict[str, Any]:
 
 def _finding(v: Verdict) -> dict[str, Any]:
     """The verdict of one kind of evidence; numbers that are not finite are null."""
-    found: dict[str, Any] = {"verdict": v.verdict, "reason": v.reason, "source": v.source}
+    found: dict[str, Any] = {"verdict": v.verdict, "reason": v.reason, "evidence": v.evidence, "source": v.source}
+    found |= {"needs": v.needs, "untried": list(v.untried), "cases": [_finite(vars(case)) for case in v.cases]}
     found |= {
         "files": list(v.files),
         "scale": v.scale,
@@ -144,6 +244,13 @@ def _finding(v: Verdict) -> dict[str, Any]:
     }
     if v.decider is not None:
         ends = {"value": v.decider.value, "low": v.decider.low, "high": v.decider.high}
-        found |= {name: end if abs(end) < float("inf") else None for name, end in ends.items()}
+        found |= _finite(ends)
         found |= {"where": dict(v.decider.labels), "groups": len(v.groups)}
     return found
+
+
+def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON knows: null for what is infinite or unknown."""
+    return {
+        name: None if isinstance(end, float) and not abs(end) < float("inf") else end for name, end in numbers.items()
+    }

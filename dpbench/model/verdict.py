@@ -4,7 +4,7 @@ everything that judges claims or shows verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, Claim
+from dpbench.model.claim import BY_CONSTRUCTION, CONTRADICTED, ON_DATA, ON_READING, OPEN, REPRODUCED, Claim
 
 # From worst to best: the worst group decides a claim with `each`, the best one a claim with `some`.
+MOST_NAMED = 4
 RANK = {CONTRADICTED: 0, OPEN: 1, REPRODUCED: 2}
 
 
@@ -59,9 +60,9 @@ class Case:
 
     @property
     def name(self) -> str:
-        """`reading, world`, without what is the default."""
+        """`reading with world`, without what is the default."""
         parts = [part for part in (self.reading, self.world) if part != "default"]
-        return ", ".join(parts) or "default"
+        return " with ".join(parts) or "default"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,23 @@ class Verdict:
             return f"at least {low}"
         return f"at most {high}" if np.isinf(self.decider.low) else f"{low} to {high}"
 
+    def named(self, verdict: str) -> list[str]:
+        """The cases with this outcome: only their readings or their worlds, if it depends on nothing else."""
+        mine = [case for case in self.cases if case.verdict == verdict]
+        what = {ON_READING: "reading", ON_DATA: "world"}.get(self.verdict, "name")
+        return list(dict.fromkeys(getattr(case, what) for case in mine))
+
+    @property
+    def sides(self) -> str:
+        """The readings and worlds for and against the claim, as text; empty if only one case was tried."""
+        if len(self.cases) < 2:
+            return ""
+        words = {REPRODUCED: "holds", CONTRADICTED: "fails", OPEN: "open", BY_CONSTRUCTION: "by construction"}
+        sides = {word: self.named(verdict) for verdict, word in words.items()}
+        if len(told := {word: names for word, names in sides.items() if names}) == 1:
+            return f"{next(iter(told))} in all {len(self.cases)} cases"
+        return "; ".join(f"{word} in {_some(names)}" for word, names in told.items())
+
     @property
     def where(self) -> str:
         """Which group decided, out of how many."""
@@ -137,6 +155,15 @@ class Verdict:
             return ""
         draws = "one draw" if self.data_seeds == 1 else f"{self.data_seeds} draws"
         return f"generated data, {self.scale} size, {draws}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of a list; the table of cases has all."""
+    return (
+        ", ".join(names)
+        if len(names) <= MOST_NAMED
+        else f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+    )
 
 
 def describe(labels: Mapping[str, Any]) -> str:
