@@ -1,7 +1,6 @@
 """The calibrated generators of binary data: margins against the papers' tables, exactness, determinism, cost.
 
-Counts and row sizes come from quantile functions, not from draws, so almost every number here is exact; only the test of
-inclusion probabilities is statistical, and says its false-alarm rate.
+Totals, largest values and given quantiles are exact for every seed; tests that are statistical say their false-alarm rate.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from dpbench.errors import UserError
 from dpbench.paths import CONF
 from dpbench.sources import SOURCES
 from dpbench.sources.generators import _margins as margins
+from dpbench.sources.generators._taste import LEVELS, Taste
 from dpbench.sources.generators.incidence import IncidenceGenerator, incidence
 from dpbench.sources.generators.shapes import whole_numbers
 
@@ -165,8 +165,11 @@ def test_same_seed_same_data_other_seed_other_data() -> None:
     assert np.array_equal(one.indices, same.indices)
     assert np.array_equal(one.indptr, same.indptr)
     assert not np.array_equal(one.counts, other.counts)
-    assert np.array_equal(np.sort(one.counts), np.sort(other.counts))
-    assert np.array_equal(np.sort(one.row_sizes), np.sort(other.row_sizes))
+    for values in ("counts", "row_sizes"):
+        first, second = (np.sort(getattr(data, values)) for data in (one, other))
+        assert first.sum() == second.sum()
+        assert first[-1] == second[-1]
+        assert not np.array_equal(first, second), f"another seed has the same {values}, only in another order"
 
 
 def test_columns_have_no_order() -> None:
@@ -231,6 +234,8 @@ def test_inclusion_probabilities_are_exact() -> None:
         np.array([0, rows]),
         np.ones(1),
         wanted / (1 - wanted),
+        np.zeros(1, dtype=np.int64),
+        np.ones((1, wanted.size)),
         columns,
         np.arange(wanted.size, dtype=np.int32),
         np.random.default_rng(2),
@@ -257,10 +262,12 @@ def test_equal_margins_make_equal_cells() -> None:
 
 def test_fit_meets_the_margins_in_expectation() -> None:
     sizes, counts = generator("netflix", "smoke").margins(np.random.default_rng(0))
-    r, x, c, y = margins.fit(sizes, counts)
-    odds = np.outer(x, y)
-    expected = np.bincount(np.searchsorted(r, sizes)) @ (odds / (1 + odds))
-    assert expected == pytest.approx(c, rel=0.02, abs=0.1)
+    for strength in (0.0, 0.5):
+        fitted = margins.fit(sizes, counts, Taste.drawn(strength, counts.size, np.random.default_rng(1)))
+        odds = np.outer(fitted.x, fitted.y) * fitted.factors[fitted.bands]
+        expected = np.bincount(np.searchsorted(fitted.sizes, sizes)) @ (odds / (1 + odds))
+        wanted = fitted.classes // LEVELS if strength else fitted.classes
+        assert expected == pytest.approx(wanted, rel=0.02, abs=0.1)
 
 
 def test_realisable_is_gale_and_ryser() -> None:
@@ -276,16 +283,22 @@ def test_realisable_is_gale_and_ryser() -> None:
 
 
 def test_whole_numbers_are_exact() -> None:
-    values = whole_numbers("sizes", 1001, 30_000, least=2, most=500, quartiles=(5.0, 12.0, 31.0), q95=100.0)
-    assert (values.size, values.sum(), values.max()) == (1001, 30_000, 500)
-    assert values.min() >= 2
-    assert quantiles(values, 0.25, 0.5, 0.75, 0.95) == pytest.approx([5, 12, 31, 100], abs=1)
-    assert np.all(np.diff(values) >= 0)
+    given = {0.1: 3.0, 0.25: 5.0, 0.5: 12.0, 0.75: 31.0, 0.95: 100.0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = whole_numbers("sizes", 1001, 30_000, least=2, most=500, quantiles=given, rng=rng)
+        assert (values.size, values.sum(), values.max()) == (1001, 30_000, 500)
+        assert values.min() >= 2
+        # The two values around a quantile are drawn; above it they may be some steps of the next piece away.
+        assert quantiles(values, *given) == pytest.approx([*given.values()], rel=0.08, abs=1)
+        assert np.all(np.diff(values) >= 0)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 7])
 def test_a_few_whole_numbers(number: int) -> None:
-    values = whole_numbers("sizes", number, 4 * number, least=4, most=4, quartiles=(1.0, 2.0, 3.0))
+    quartiles = {0.25: 1.0, 0.5: 2.0, 0.75: 3.0}
+    rng = np.random.default_rng(0)
+    values = whole_numbers("sizes", number, 4 * number, least=4, most=4, quantiles=quartiles, rng=rng)
     assert values.tolist() == [4] * number
 
 
@@ -309,6 +322,11 @@ GOOD = {"rows": 1000, "columns": 200, "largest": 50, "average": 30.0}
         ({"row_q50": 2.0}, "row_q25=0.3, row_q50=2.0, row_q75=1.2: expected quantiles that do not decrease"),
         ({"count_q95": 0.5}, "expected quantiles that do not decrease"),
         ({"count_q25": None}, "count_q25=None is not valid"),
+        ({"row_more": "0.5"}, "row_more='0.5' is not valid: expected pairs such as 0.034:0.045"),
+        ({"row_more": "1.5:3"}, "row_more='1.5:3' is not valid"),
+        ({"row_more": "0.1:0.4"}, "row_more=0.1:0.4: expected quantiles that do not decrease"),
+        ({"order": 1.0}, "order=1.0 is not valid: expected a number between -1 and 1"),
+        ({"taste": -0.1}, "taste=-0.1 is not valid: expected a number from 0 to 2"),
         ({"colums": 3}, "has no parameter 'colums': did you mean 'columns'?"),
     ],
 )

@@ -1,15 +1,19 @@
 """Random binary matrices with given row sums and column sums, both exact, at 10⁸ ones and more.
 
 Three steps, each O(ones) or less: `fit` finds the maximum-entropy probabilities p_ij = x_i y_j / (1 + x_i y_j) whose sums
-are the margins; `_fill` draws each row with exactly its size and each column with probability p_ij (Deville's systematic
-sampling); `_settle` moves the few ones by which the column sums still differ from the required ones.
+are the margins (with a taste, the odds x_i y_j f_ij); `_fill` draws each row with exactly its size and each column with
+probability p_ij (Deville's systematic sampling); `_settle` moves the few ones by which the column sums still differ from the
+required ones.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dpbench.numerics.compiled import kernel
+from dpbench.sources.generators._taste import LEVELS, Taste
 
 PASSES = 20
 """Passes of `_settle` before the remaining ones are moved one at a time. Typical datasets need about five."""
@@ -27,7 +31,9 @@ def realisable(row_sums: np.ndarray, column_sums: np.ndarray) -> bool:
     return bool(np.all(wanted <= np.cumsum(rows_of_at_least[: column_sums.size])))
 
 
-def matrix(row_sums: np.ndarray, column_sums: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def matrix(
+    row_sums: np.ndarray, column_sums: np.ndarray, rng: np.random.Generator, taste: Taste | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """CSR (indptr, indices) of a random binary matrix with exactly these margins, which must be realisable.
 
     int64 offsets, int32 columns ascending within each row. Besides the result, memory is needed only per row and per column.
@@ -37,12 +43,12 @@ def matrix(row_sums: np.ndarray, column_sums: np.ndarray, rng: np.random.Generat
     indices = np.empty(int(indptr[-1]), dtype=np.int32)
     if not indices.size:
         return indptr, indices
-    r, x, c, y = fit(row_sums, column_sums)
+    odds = fit(row_sums, column_sums, taste)
     names = np.flatnonzero(column_sums).astype(np.int32)
-    label = np.searchsorted(c, column_sums[names]).astype(np.int32)
+    label = np.searchsorted(odds.classes, _classes(column_sums, taste)[names]).astype(np.int32)
     order = np.argsort(row_sums, kind="stable")
-    bounds = np.append(np.searchsorted(row_sums[order], r), row_sums.size)
-    _fill(indptr, indices, order, bounds, x, y, label, names, rng)
+    bounds = np.append(np.searchsorted(row_sums[order], odds.sizes), row_sums.size)
+    _fill(indptr, indices, order, bounds, odds.x, odds.y, odds.bands, odds.factors, label, names, rng)
     del order
     surplus = _count(indices, column_sums.size) - column_sums
     for _ in range(PASSES):
@@ -58,35 +64,81 @@ def matrix(row_sums: np.ndarray, column_sums: np.ndarray, rng: np.random.Generat
     return indptr, indices
 
 
+class Odds(NamedTuple):
+    """The fitted odds of a one: x of its row's size times y of its column's class times their factor."""
+
+    sizes: np.ndarray
+    """Distinct row sums, ascending."""
+    x: np.ndarray
+    bands: np.ndarray
+    """The row of `factors` for each row sum."""
+    classes: np.ndarray
+    """Distinct classes of columns, ascending: equal sums and, with a taste, equal levels."""
+    y: np.ndarray
+    factors: np.ndarray
+
+
+def _classes(column_sums: np.ndarray, taste: Taste | None) -> np.ndarray:
+    return column_sums if taste is None else column_sums * LEVELS + taste.levels
+
+
 def fit(
-    row_sums: np.ndarray, column_sums: np.ndarray, *, sweeps: int = 60, tolerance: float = 0.05
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """x by distinct row sum and y by distinct column sum, so that the expected sums equal the required ones.
+    row_sums: np.ndarray,
+    column_sums: np.ndarray,
+    taste: Taste | None = None,
+    *,
+    sweeps: int = 60,
+    tolerance: float = 0.05,
+) -> Odds:
+    """x by distinct row sum and y by class of columns, so that the expected sums equal the required ones.
 
     Good enough when each expected column sum is off by less than `tolerance` of its standard deviation, about √c:
-    `_settle` has to correct random deviations anyway. Returns (row sums, x, column sums, y), distinct and ascending.
+    `_settle` has to correct random deviations anyway.
     """
     r, rows = np.unique(row_sums[row_sums > 0], return_counts=True)
-    c, columns = np.unique(column_sums[column_sums > 0], return_counts=True)
+    classes, columns = np.unique(_classes(column_sums, taste)[column_sums > 0], return_counts=True)
+    c, bands, factors = classes, np.zeros(r.size, dtype=np.int64), np.ones((1, classes.size))
+    if taste is not None:
+        c = classes // LEVELS
+        bands, factors = taste.factors(r, c, classes % LEVELS, int(rows.sum()))
     root = np.sqrt(float((r * rows).sum()))
     x, y = r / root, c / root
+    row_targets, column_targets = r.astype(np.float64), c.astype(np.float64)
     for _ in range(sweeps):
-        _balance(x, r.astype(np.float64), y, columns.astype(np.float64))
+        _balance_rows(x, row_targets, y, columns.astype(np.float64), bands, factors)
         old = y.copy()
-        _balance(y, c.astype(np.float64), x, rows.astype(np.float64))
+        _balance_columns(y, column_targets, x, rows.astype(np.float64), bands, factors)
         if np.all(np.abs(y / old - 1) * np.sqrt(c) < tolerance):
             break
-    return r, x, c, y
+    return Odds(r, x, bands, classes, y, factors)
 
 
 @kernel()
-def _balance(x: np.ndarray, target: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
-    """One sweep of x_i <- target_i / Σ_j weight_j y_j / (1 + x_i y_j)."""
+def _balance_rows(
+    x: np.ndarray, target: np.ndarray, y: np.ndarray, weight: np.ndarray, bands: np.ndarray, factors: np.ndarray
+) -> None:
+    """One sweep of x_i <- target_i / Σ_j weight_j f_ij y_j / (1 + x_i f_ij y_j)."""
     for i in range(x.size):
+        factor = factors[bands[i]]
         total = 0.0
         for j in range(y.size):
-            total += weight[j] * y[j] / (1.0 + x[i] * y[j])
+            odds = factor[j] * y[j]
+            total += weight[j] * odds / (1.0 + x[i] * odds)
         x[i] = target[i] / total
+
+
+@kernel()
+def _balance_columns(
+    y: np.ndarray, target: np.ndarray, x: np.ndarray, weight: np.ndarray, bands: np.ndarray, factors: np.ndarray
+) -> None:
+    """The same for the columns, row by row, because `factors` is stored by rows."""
+    total = np.zeros(y.size)
+    for i in range(x.size):
+        factor = factors[bands[i]]
+        for j in range(y.size):
+            odds = factor[j] * x[i]
+            total[j] += weight[i] * odds / (1.0 + y[j] * odds)
+    y[:] = target / total
 
 
 @kernel()
@@ -156,6 +208,8 @@ def _fill(
     bounds: np.ndarray,
     x: np.ndarray,
     y: np.ndarray,
+    bands: np.ndarray,
+    factors: np.ndarray,
     label: np.ndarray,
     names: np.ndarray,
     rng: np.random.Generator,
@@ -169,8 +223,10 @@ def _fill(
     for i in range(x.size):
         rows = order[bounds[i] : bounds[i + 1]]
         size = indptr[rows[0] + 1] - indptr[rows[0]]
+        factor = factors[bands[i]]
         for j in range(y.size):
-            weight[j] = x[i] * y[j] / (1.0 + x[i] * y[j])
+            odds = x[i] * y[j] * factor[j]
+            weight[j] = odds / (1.0 + odds)
         for j in range(units):
             cumulative[j + 1] = cumulative[j] + weight[label[j]]
         scale = size / cumulative[units]

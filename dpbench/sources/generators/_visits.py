@@ -12,22 +12,20 @@ _WEEKEND = (0.33, 0.69)
 
 
 @kernel()
-def visits(indptr, occasional, regular, turning, explore, fade, rng):  # type: ignore[no-untyped-def]
+def visits(indptr, popularity, bands, explore, fade, rng):  # type: ignore[no-untyped-def]
     """The place of every visit by exploration and preferential return (Song et al., Nature Physics 2010).
 
     A user who knows S places visits a new one, drawn by popularity, with probability explore * S^-fade. Otherwise the user
-    repeats one of the earlier visits, all equally likely. `occasional` and `regular` are cumulative popularities with last
-    entry 1; a user with n visits in total follows the second with probability n / (n + turning).
+    repeats one of the earlier visits, all equally likely. `popularity` has one row of cumulative popularities, with last entry
+    1, for each class of users; `bands` is the class of each user.
     """
     places = np.empty(indptr[-1], dtype=np.int32)
     for k in range(indptr.size - 1):
         known = 0
-        visited = indptr[k + 1] - indptr[k]
-        habit = visited / (visited + turning)
+        taste = popularity[bands[k]]
         for at in range(indptr[k], indptr[k + 1]):
             before = at - indptr[k]
             if before == 0 or rng.random() < explore * known**-fade:
-                taste = regular if rng.random() < habit else occasional
                 places[at] = np.searchsorted(taste, rng.random(), side="right")
                 known += 1
             else:

@@ -11,15 +11,17 @@ from dpbench.data import Incidence, Records
 from dpbench.errors import UserError, one_of, positive
 from dpbench.sources.base import Source
 from dpbench.sources.generators import _margins as margins
+from dpbench.sources.generators._taste import Taste
 from dpbench.sources.generators.records import on_days
-from dpbench.sources.generators.shapes import whole_numbers
+from dpbench.sources.generators.shapes import further_quantiles, whole_numbers
 
 
-def incidence(row_sizes: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Incidence:
+def incidence(row_sizes: np.ndarray, counts: np.ndarray, rng: np.random.Generator, taste: float = 0.0) -> Incidence:
     """Random binary data with exactly these row sizes and column counts, in this order; columns ascend within each row.
 
     Row i holds column j about as often as the margins imply: rows with many ones reach the rare columns, rows with few
-    ones mostly hold frequent columns. There is no other structure.
+    ones mostly hold frequent columns. `taste` (`_taste.py`) lets large and small rows prefer different columns. There is no
+    other structure.
     """
     sizes, sums = np.asarray(row_sizes, dtype=np.int64), np.asarray(counts, dtype=np.int64)
     for what, values in (("row sizes", sizes), ("counts", sums)):
@@ -30,7 +32,7 @@ def incidence(row_sizes: np.ndarray, counts: np.ndarray, rng: np.random.Generato
             f"no binary data has these row sizes (sum {sizes.sum()}, largest {sizes.max()} of {sums.size} columns) and "
             f"counts (sum {sums.sum()}, largest {sums.max()} of {sizes.size} rows)"
         )
-    indptr, indices = margins.matrix(sizes, sums, rng)
+    indptr, indices = margins.matrix(sizes, sums, rng, Taste.drawn(taste, sums.size, rng))
     return Incidence(indptr, indices, sums.size)
 
 
@@ -38,8 +40,9 @@ def incidence(row_sizes: np.ndarray, counts: np.ndarray, rng: np.random.Generato
 class IncidenceGenerator(Source, name="incidence"):
     """Binary data with the rows, columns, largest row and average count of a paper's table (gs, Table 2).
 
-    Row sizes and counts follow the given quantiles, the same for every seed. Which row has which size, which column which
-    count, and which row holds which column is random. Quantiles are multiples of the mean, so that they fit every size.
+    Row sizes and counts have the given quantiles, whatever the seed; the sizes and counts between them are drawn. Which row has
+    which size, which column which count, and which row holds which column is random. Quantiles are multiples of the mean, so
+    that they fit every size.
     """
 
     rows: int
@@ -60,6 +63,8 @@ class IncidenceGenerator(Source, name="incidence"):
     row_q75: float = 1.2
     row_q95: float | None = None
     """Quantiles of the sizes of non-empty rows, divided by their mean; None: determined by the total."""
+    row_more: str = ""
+    """Further quantiles: `0.034:0.045 0.6:0.7` gives those of 3.4 % and 60 %."""
 
     used: float = 1.0
     """Share of columns that are not empty."""
@@ -72,6 +77,12 @@ class IncidenceGenerator(Source, name="incidence"):
     count_q75: float = 1.0
     count_q95: float | None = None
     """Quantiles of the non-zero counts, divided by their mean; None: determined by the total."""
+    count_more: str = ""
+    """Further quantiles of the non-zero counts."""
+    order: float = 0.0
+    """Rank correlation of a column's count with its number: below 0 if the first columns have the largest counts."""
+    taste: float = 0.0
+    """How differently rows with many ones and rows with few choose their columns (`_taste.py`)."""
 
     kinds: ClassVar[tuple[str, ...]] = ("incidence", "records")
 
@@ -86,6 +97,10 @@ class IncidenceGenerator(Source, name="incidence"):
                 raise UserError(f"{name}={getattr(self, name)!r} is not valid: expected a share of at most 1")
         for side in ("row", "count"):
             self._check_quantiles(side)
+        if not -1 < self.order < 1:
+            raise UserError(f"order={self.order!r} is not valid: expected a number between -1 and 1")
+        if not 0 <= self.taste <= 2:
+            raise UserError(f"taste={self.taste!r} is not valid: expected a number from 0 to 2")
         if self.largest > self.used_columns:
             raise UserError(f"largest={self.largest} is above the {self.used_columns} columns that are not empty")
         if not self.largest <= self.ones <= self.active_rows * self.largest:
@@ -95,13 +110,26 @@ class IncidenceGenerator(Source, name="incidence"):
             )
 
     def _check_quantiles(self, side: str) -> None:
-        names = [f"{side}_{q}" for q in ("q25", "q50", "q75", "q95")]
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None or name[-2:] != "95"}
+        given = {
+            f"{side}_q{share}": getattr(self, f"{side}_q{share}")
+            for share in (25, 50, 75, 95)
+            if share != 95 or getattr(self, f"{side}_q95") is not None
+        }
         for name, value in given.items():
             positive(name, value)
-        if list(given.values()) != sorted(given.values()):
+        quantiles = self._quantiles(side)
+        if [quantiles[share] for share in sorted(quantiles)] != sorted(quantiles.values()):
             shown = ", ".join(f"{name}={value}" for name, value in given.items())
-            raise UserError(f"{shown}: expected quantiles that do not decrease")
+            more = getattr(self, f"{side}_more")
+            raise UserError(
+                f"{shown}{f', {side}_more={more}' if more else ''}: expected quantiles that do not decrease"
+            )
+
+    def _quantiles(self, side: str) -> dict[float, float]:
+        """Share -> multiple of the mean."""
+        given = {share / 100: getattr(self, f"{side}_q{share}") for share in (25, 50, 75, 95)}
+        more = further_quantiles(f"{side}_more", getattr(self, f"{side}_more"))
+        return {share: value for share, value in given.items() if value is not None} | more
 
     @property
     def ones(self) -> int:
@@ -116,27 +144,28 @@ class IncidenceGenerator(Source, name="incidence"):
         return max(1, round(self.used * self.columns))
 
     def margins(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Row sizes and column counts, each in random order: the papers' columns have no natural order."""
-        sizes = self._shape("row", self.active_rows, self.row_least, self.largest)
-        counts = self._shape("count", self.used_columns, self.count_least, max(1, round(self.top * self.active_rows)))
-        return (
-            rng.permutation(np.append(sizes, np.zeros(self.rows - sizes.size, dtype=np.int64))),
-            rng.permutation(np.append(counts, np.zeros(self.columns - counts.size, dtype=np.int64))),
-        )
+        """Row sizes, in random order, and column counts, in random order unless `order` says otherwise."""
+        sizes = self._shape("row", self.active_rows, self.row_least, self.largest, rng)
+        top = max(1, round(self.top * self.active_rows))
+        counts = self._shape("count", self.used_columns, self.count_least, top, rng)
+        if self.order:
+            from scipy.special import ndtri
 
-    def _shape(self, side: str, number: int, least: int, most: int) -> np.ndarray:
+            score = ndtri((np.arange(counts.size) + 0.5) / counts.size) * self.order
+            score += np.sqrt(1 - self.order**2) * rng.standard_normal(counts.size)
+            used = np.sort(rng.permutation(self.columns)[: counts.size])
+            placed = np.zeros(self.columns, dtype=np.int64)
+            placed[used[np.argsort(score)]] = counts
+        else:
+            placed = rng.permutation(np.append(counts, np.zeros(self.columns - counts.size, dtype=np.int64)))
+        return rng.permutation(np.append(sizes, np.zeros(self.rows - sizes.size, dtype=np.int64))), placed
+
+    def _shape(self, side: str, number: int, least: int, most: int, rng: np.random.Generator) -> np.ndarray:
         mean = self.ones / number
-        q25, q50, q75, q95 = (getattr(self, f"{side}_{q}") for q in ("q25", "q50", "q75", "q95"))
-        return whole_numbers(
-            f"{side}s" if side == "row" else "counts",
-            number,
-            self.ones,
-            least=least,
-            most=most,
-            quartiles=(q25 * mean, q50 * mean, q75 * mean),
-            q95=None if q95 is None else q95 * mean,
-        )
+        quantiles = {share: value * mean for share, value in self._quantiles(side).items()}
+        what = "rows" if side == "row" else "counts"
+        return whole_numbers(what, number, self.ones, least=least, most=most, quantiles=quantiles, rng=rng)
 
     def build(self, rng: np.random.Generator) -> Incidence | Records:
-        data = incidence(*self.margins(rng), rng)
+        data = incidence(*self.margins(rng), rng, self.taste)
         return on_days(data, rng) if self.kind == "records" else data

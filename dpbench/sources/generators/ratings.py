@@ -11,8 +11,9 @@ from dpbench.errors import UserError, one_of, positive
 from dpbench.sources.base import Source
 from dpbench.sources.contexts import GROUPS
 from dpbench.sources.generators._margins import matrix, realisable
+from dpbench.sources.generators._taste import Taste
 from dpbench.sources.generators.records import fill_unseen, user_sizes
-from dpbench.sources.generators.shapes import whole_numbers
+from dpbench.sources.generators.shapes import QUARTILES, whole_numbers
 
 GROUP_SHARES = (0.157, 0.255, 0.305, 0.062, 0.093, 0.128)
 """Shares of the groups among the users of MovieLens 1M."""
@@ -39,6 +40,8 @@ class Ratings(Source, name="ratings"):
     """Approximate share of users who rated the most popular movie."""
     taste: float = 0.35
     """How much the groups' popularity differs: standard deviation of its logarithm."""
+    size_taste: float = 0.3
+    """How differently users with many ratings and users with few choose (`_taste.py`). Calibrated on half of MovieLens 1M."""
     kind: str = "records"
     """`incidence`: which user rated which item, without contexts."""
 
@@ -56,15 +59,16 @@ class Ratings(Source, name="ratings"):
         sizes = user_sizes("ratings", self.users, self.records, median=self.median, rng=rng, **ends)
         group = np.sort(rng.choice(len(GROUPS), self.users, p=GROUP_SHARES))
         mean, most = self.records / self.items, round(self.favourite * self.users)
-        quartiles = tuple(q * mean for q in ITEM_QUARTILES)
-        counts = whole_numbers("ratings", self.items, self.records, least=1, most=most, quartiles=quartiles)  # type: ignore[arg-type]
+        quartiles = {share: q * mean for share, q in zip(QUARTILES, ITEM_QUARTILES, strict=True)}
+        counts = whole_numbers("ratings", self.items, self.records, least=1, most=most, quantiles=quartiles, rng=rng)
         counts = rng.permutation(counts)
+        size_taste = Taste.drawn(self.size_taste, self.items, rng)
         parts = []
         for j in range(len(GROUPS)):
             own = sizes[group == j]
             liked = counts * np.exp(self.taste * rng.standard_normal(self.items))
             if own.size:
-                parts.append(matrix(own, column_sums(own, liked, rng), rng)[1])
+                parts.append(matrix(own, column_sums(own, liked, rng), rng, size_taste)[1])
         items = np.concatenate(parts)
         fill_unseen(items, self.items, rng)
         items = items[np.lexsort((items, np.repeat(np.arange(self.users), sizes)))]

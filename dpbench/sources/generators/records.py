@@ -25,8 +25,8 @@ def user_sizes(
     from scipy.special import ndtri
 
     spread = math.sqrt(2 * math.log(max(records / users / median, 1.01)))
-    quartiles = tuple(float(median * math.exp(spread * ndtri(q))) for q in QUARTILES)
-    sizes = whole_numbers(what, users, records, least=smallest, most=largest, quartiles=quartiles)  # type: ignore[arg-type]
+    quartiles = {q: float(median * math.exp(spread * ndtri(q))) for q in QUARTILES}
+    sizes = whole_numbers(what, users, records, least=smallest, most=largest, quantiles=quartiles, rng=rng)
     if sizes[0] != smallest:
         sizes[-2] += sizes[0] - smallest
         sizes[0] = smallest
@@ -81,7 +81,8 @@ class CheckIns(Source, name="check_ins"):
     """Probability of a new place for a user who knows one; it decreases as places^-fade."""
     fade: float = 0.2
     taste: float = 0.0
-    """How much the popularity of places differs between regular and occasional users: standard deviation of its logarithm."""
+    """How differently users with many records and users with few choose: the standard deviation, over places, of the change of
+    a place's log-popularity when the user's number of records is multiplied by e."""
     kind: str = "records"
     """`incidence`: which user visited which place, without repeats and days."""
 
@@ -107,14 +108,27 @@ class CheckIns(Source, name="check_ins"):
             rng=rng,
         )
         indptr = np.concatenate([[0], np.cumsum(sizes)])
-        weight = (np.arange(1, self.items + 1) + self.shift) ** -self.skew
-        regular = weight * np.exp(self.taste * rng.standard_normal(self.items))
         names = rng.permutation(self.items).astype(np.int32)  # otherwise the most popular places would come first
-        items = names[visits(indptr, _cumulated(weight), _cumulated(regular), TURNING, self.explore, self.fade, rng)]
+        items = names[visits(indptr, *self._popularity(sizes, rng), self.explore, self.fade, rng)]
         counts = fill_unseen(items, self.items, rng)
         days = Week().days(indptr, items, counts, rng)
         data = Records(indptr, items, days, self.items, len(DAYS), context_labels=DAYS)
         return data.incidence() if self.kind == "incidence" else data
+
+    def _popularity(self, sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Cumulative popularity of the places by class of users, and the class of each user: by the logarithm of the size.
+
+        The popularity over all records stays as `skew` says: a class prefers some places as much as others avoid them.
+        """
+        bands = np.round(np.log(np.maximum(sizes, 1))).astype(np.int64)
+        records = np.bincount(bands, weights=sizes)
+        bands -= (low := int(np.flatnonzero(records)[0]))
+        records = records[low:] / sizes.sum()
+        levels = np.arange(records.size) - (np.arange(records.size) * records).sum()
+        weight = (np.arange(1, self.items + 1) + self.shift) ** -self.skew
+        liking = np.exp(self.taste * np.outer(levels, rng.standard_normal(self.items)))
+        popularity = weight * liking / (records @ liking)
+        return np.stack([_cumulated(row) for row in popularity]), bands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +140,7 @@ class Gowalla(CheckIns, name="gowalla"):
     shift: float = 2
     explore: float = 0.7
     fade: float = 0.1
-    taste: float = 0.5
+    taste: float = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +149,10 @@ class Foursquare(CheckIns, name="foursquare"):
     and the best l of Figure 6."""
 
     median: float = 9
-    skew: float = 0.72
-    shift: float = 2
+    skew: float = 0.69
+    shift: float = 0
     explore: float = 0.5
-    taste: float = 0.7
+    taste: float = 0.25
 
 
 def _cumulated(weight: np.ndarray) -> np.ndarray:

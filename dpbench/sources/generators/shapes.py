@@ -5,6 +5,8 @@ Imported by generators.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dpbench.errors import UserError
@@ -19,21 +21,22 @@ def whole_numbers(
     *,
     least: int,
     most: int,
-    quartiles: tuple[float, float, float],
-    q95: float | None = None,
+    quantiles: Mapping[float, float],
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """`number` integers, ascending, that sum to `total`, lie in least..most, reach `most`, and have these quantiles.
 
     On the scale of (normal score, logarithm), the quantile function is linear between the given quantiles and continues
     linearly below them: pieces of log-normals. Above the last quantile it is a power curve up to `most`, whose exponent is
-    chosen to give the total.
+    chosen to give the total. The given quantiles hold for every seed; the numbers between them are drawn.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
-    score = ndtri((np.arange(number) + 0.5) / number)
-    knots = ndtri(QUARTILES if q95 is None else (*QUARTILES, 0.95))
-    heights = np.log(np.clip(quartiles if q95 is None else (*quartiles, q95), least, most))
+    shares = sorted(quantiles)
+    score = ndtri(_drawn_shares(number, shares, rng))
+    knots = ndtri(shares)
+    heights = np.log(np.clip([quantiles[share] for share in shares], least, most))
     slope = (heights[1] - heights[0]) / (knots[1] - knots[0])
     body = np.interp(score, knots, heights) + slope * np.minimum(score - knots[0], 0.0)
     value = np.clip(np.exp(body), least, most)
@@ -60,3 +63,28 @@ def whole_numbers(
     running += (total - most - running[-1:]) * np.linspace(0, 1, number - 1)
     rounded = np.clip(np.diff(np.floor(running + 0.5).astype(np.int64), prepend=0), least, most)
     return np.append(np.sort(rounded), most)
+
+
+def _drawn_shares(number: int, shares: list[float], rng: np.random.Generator) -> np.ndarray:
+    """`number` shares from 0 to 1, ascending and uniform between the given ones, each of which keeps its rank."""
+    borders = np.array([0.0, *shares, 1.0])
+    ranks = np.round(borders * number).astype(np.int64)
+    between = np.repeat(np.arange(borders.size - 1), np.diff(ranks))
+    drawn = borders[between] + np.diff(borders)[between] * rng.random(number)
+    return np.clip(np.sort(drawn), 0.5 / number / 10, 1 - 0.5 / number / 10)
+
+
+def further_quantiles(name: str, text: str) -> dict[float, float]:
+    """`0.034:0.045 0.9:2.1`: shares and quantiles, as multiples of the mean."""
+    pairs = {}
+    for word in str(text).split():
+        try:
+            share, value = map(float, word.split(":"))
+        except ValueError:
+            share, value = -1.0, -1.0
+        if not (0 < share < 1 and 0 < value < np.inf):
+            raise UserError(
+                f"{name}={text!r} is not valid: expected pairs such as 0.034:0.045, share and multiple of the mean"
+            )
+        pairs[share] = value
+    return pairs

@@ -105,9 +105,9 @@ class HeavyTable(Source):
         """The table whose cells come from `draw`, each with an attraction: counts increase with it, up to noise."""
         n = nonzeros(math.prod(shape), self.density)
         cells, attraction = _different(n, draw, rng)
-        counts = whole_numbers(
-            "counts", n, round(self.mean * n), least=1, most=self.largest, quartiles=(1, self.median, self.upper)
-        )
+        quartiles = {0.25: 1.0, 0.5: self.median, 0.75: self.upper}
+        total = round(self.mean * n)
+        counts = whole_numbers("counts", n, total, least=1, most=self.largest, quantiles=quartiles, rng=rng)
         filled = np.empty(n, dtype=np.int64)
         filled[np.argsort(attraction + rng.normal(0, attraction.std(), n))] = np.sort(counts)
         return Contingency(cells, filled, math.prod(shape), shape)
