@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from dpbench.cli.common import add_jobs, add_results, console, notes, parser_of
+from dpbench.cli.recorded_boards import print_record
 from dpbench.config.catalogue import SCALES
 from dpbench.errors import Failed, UserError, one_of, output_folder, positive
 from dpbench.storage.numbers import plain, with_error
@@ -31,12 +32,22 @@ EXAMPLES = """examples:
   python -m dpbench compare mine.Rounded --dataset netflix movielens --epsilon 0.1 1
   python -m dpbench compare --dataset visits.csv --user who --item place --bound 50 --epsilon 0.5
   python -m dpbench compare --dataset proxy.csv --bound 50 --target mae=5
+  python -m dpbench compare --record
   python -m dpbench compare --dataset jobs.csv --cell home,work --count jobs --epsilon 1
 """
 
 
 def main(argv: list[str]) -> int:
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.record:
+        given = [
+            f"--{name.replace('_', '-')}" for name in vars(args) if getattr(args, name) != parser.get_default(name)
+        ]
+        if args.mechanism or {*given} - {"--record", "--experiment"}:
+            raise UserError("--record shows what is on record: expected no other option than --experiment")
+        print_record(console(), args.experiment)
+        return 0
     one_of("--scale", args.scale, SCALES)
     output_folder("--results ", args.results)
     datasets, overrides = _data(args)
@@ -86,6 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--data-seeds", type=int, help="draws of generated data (default: by the scale)")
     add_results(parser, "folder of the trials (default: results)")
     add_jobs(parser)
+    add(
+        "--record", action="store_true", help="show the boards of the record and run nothing; --experiment: one of them"
+    )
     add("--no-audit", action="store_true", help="skip the audit, which takes up to 15 seconds")
     return parser
 

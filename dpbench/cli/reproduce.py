@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -81,7 +81,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add = parser.add_argument
     papers = "gs, sparse, analytics, sensitivity, epicrec, cross, or ids (default: the five papers)"
     add("paper", nargs="*", help=papers)
-    add("--scale", choices=SCALES, default="paper", help="sizes and trials (default: paper)")
+    standard = "sizes and trials (default: the size of the paper; of a board, its standard one)"
+    add("--scale", choices=SCALES, help=standard)
+    files = "original files of a dataset, for the boards of real data, such as kos=FOLDER; may be repeated"
+    add("--path", action="append", default=[], metavar="DATASET=PATH", help=files)
     common.add_results(parser)
     common.add_jobs(parser)
     add("--seed", type=int, default=0, help="seed of the noise (default: 0)")
@@ -101,7 +104,7 @@ def _plans(
     from dpbench.reproduce.carry_out import plans_of, plans_on_files
 
     overrides: dict[str, OverrideValue] = {"seed": args.seed} if args.seed else {}
-    options = {"scale": args.scale, "results": args.results, "jobs": args.jobs, "overrides": overrides}
+    options: dict[str, Any] = {"scale": args.scale, "results": args.results, "jobs": args.jobs, "overrides": overrides}
 
     def possible(planned: Iterable[Plan | UserError]) -> Iterator[Plan]:
         for plan in planned:
@@ -112,10 +115,25 @@ def _plans(
 
     # On files first: then the newest run of an experiment is the one as it is defined, which decides its claims.
     on_files = list(possible(plans_on_files(experiments, **options, say=progress.prepare)))
-    plans = list(possible(plans_of(experiments, **options, say=progress.prepare)))
+    plans = list(possible(plans_of(experiments, _paths(args.path, experiments), **options, say=progress.prepare)))
     if not plans:
         raise UserError("nothing is left to run")
     return plans, on_files
+
+
+def _paths(given: Sequence[str], experiments: Sequence[str]) -> dict[str, str]:
+    """Where the files of datasets are, by dataset."""
+    from dpbench.reproduce.carry_out import reads
+
+    paths = {}
+    for word in given:
+        dataset, sign, path = word.partition("=")
+        if not sign or not path:
+            raise UserError(f"--path {word}: expected DATASET=PATH, such as kos=bagofwords")
+        if not any(reads(name, dataset) for name in experiments):
+            raise UserError(f"--path {word} has no effect: no experiment on original files reads {dataset}")
+        paths[dataset] = path
+    return paths
 
 
 def _record(finished: Sequence[Reproduced]) -> None:
@@ -153,7 +171,7 @@ def _documents(args: argparse.Namespace, experiments: list[str]) -> Iterator[Pat
     if args.artifact is not None:
         from dpbench.reproduce.artifact import write_artifact
 
-        yield from write_artifact(args.artifact, experiments, args.results, args.scale)
+        yield from write_artifact(args.artifact, experiments, args.results, args.scale or "paper")
 
 
 def _compare(console: Console, pairs: list[Pair], names: list[str]) -> bool:

@@ -338,6 +338,12 @@ def title(experiment: str, *folders: Path) -> str:
     return str(titles[-1] or "") if titles else ""
 
 
+def standard(experiment: str, *folders: Path) -> str:
+    """The scale at which `reproduce` runs an experiment: `standard` of its YAML, the size of the paper by default."""
+    scales = [document.mapping["standard"] for document in chain(experiment, *folders) if document.has("standard")]
+    return str(scales[-1]) if scales else "paper"
+
+
 def guarded(experiment: str, *folders: Path) -> bool:
     """Whether `check` guards an experiment. With `baseline: false` it does not, for example on files that others do not have."""
     baseline = True

@@ -279,10 +279,11 @@ def _check_world(chosen: str, cfg: Mapping[str, Any], used: tuple[Dataset, ...],
 
 def _check_effects(run: RunConfig, origins: Origins) -> None:
     """Raise for overrides of the whole run that have no effect."""
-    if word := origins.word("baseline"):
-        raise UserError(
-            f"{key_of(word)} has no effect on a run: it belongs in an experiment's YAML and is read by `check`"
-        )
+    for own, verb in (("baseline", "check"), ("standard", "reproduce")):
+        if word := origins.word(own):
+            raise UserError(
+                f"{key_of(word)} has no effect on a run: it belongs in an experiment's YAML and is read by `{verb}`"
+            )
     slurm = run.runner.backend == "slurm"
     bounded = any(mechanism.declared for mechanism in run.mechanisms)
     files = all(dataset.original for dataset in run.datasets)

@@ -255,6 +255,7 @@ class RunConfig:
     results: Path = setting(_folder)  # noqa: RUF009 (it makes a field)
     figure: bool = setting(truth)
     dry: bool = setting(truth)
+    standard: str = setting(choice(*SCALES))
     baseline: bool = setting(truth)
 
     @property

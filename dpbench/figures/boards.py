@@ -1,4 +1,4 @@
-"""The figure of one board: regret with intervals, ratios by dataset, and the causes of the error. One page wide.
+"""The figures of one board: regret with intervals, ratios by dataset and causes of the error; and error against time.
 
 Mechanisms of the five papers, modern ones and trivial ones differ in marker and font style, not only in colour.
 Imported by the scripts of cross and by the `compare` verb; reads tidy numbers only.
@@ -6,6 +6,7 @@ Imported by the scripts of cross and by the `compare` verb; reads tidy numbers o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from dpbench.figures import captions, style
 
@@ -159,7 +162,7 @@ def _rank(row: object) -> str:
         part.partition(":")[0].partition(" with ")[0] for part in getattr(row, "mark", "").split("; ") if part
     )
     if pd.isna(rank):
-        return mark or "–"
+        return mark or ("out of reach" if getattr(row, "out_of_reach", False) in (True,) else "–")
     shown = f"{rank:.0f}" if low == high else f"{rank:.0f} ({low:.0f}–{high:.0f})"
     return f"{shown}, {mark}" if mark else shown
 
@@ -204,6 +207,61 @@ def _number(value: float, share: bool) -> str:
     return (
         f"{value:.0f}" if value < 999.5 else "1k" if value < 1500 else f"{value / 1000:.0f}k" if value < 1e6 else ">1M"
     )
+
+
+def cost_figure(points: pd.DataFrame, *, title: str, highlight: str = "", share: bool = False) -> Figure:
+    """Error against time: who is on the line is not beaten in both by anybody.
+
+    points: one row per mechanism: `who`, `regret`, `seconds`.
+    """
+    figure, ax = style.plt.subplots(figsize=(WIDTH, 4.2), layout="constrained")
+    known = points[points["seconds"].gt(0) & points["regret"].notna()].sort_values(["seconds", "regret"], kind="stable")
+    regret = known["regret"].to_numpy(dtype=float)
+    front = known[regret <= np.minimum.accumulate(regret)] if len(known) else known
+    shown = 100 * known["regret"] if share else known["regret"]
+    line = 100 * front["regret"] if share else front["regret"]
+    ax.step(front["seconds"], line, where="post", color="#BBBBBB", linewidth=1.2, zorder=1)
+    texts = []
+    for who, seconds, value in zip(known["who"], known["seconds"], shown, strict=True):
+        kind = look(who)
+        edge = "#D55E00" if who == highlight else "#666666" if kind is BASIC else "#0072B2"
+        ax.plot(seconds, value, kind.marker, markerfacecolor=kind.face, markeredgecolor=edge, markersize=6, zorder=2)
+        weight = "bold" if who in {highlight, *front["who"]} else "normal"
+        texts.append(ax.text(seconds, value, label(who), fontsize=SMALL, fontweight=weight, zorder=3))
+    ax.set_xscale("log")
+    if not share and len(known) and regret.max() > 10:
+        ax.set_yscale("log")
+    ax.margins(x=0.16, y=0.08)
+    ax.set_xlabel("seconds per release")
+    ax.set_ylabel("regret, points" if share else "regret")
+    ax.set_title(title, fontsize=10, loc="left")
+    style.legend_below(figure, [_handle(kind) for kind in (PAPER, MODERN, BASIC)])
+    figure.draw_without_rendering()
+    _apart(ax, texts)
+    return figure
+
+
+def _apart(ax: Axes, texts: Sequence[Text]) -> None:
+    """Put each name at the first place around its point where it covers no other name, as far as there is one."""
+    taken: list[Bbox] = []
+    for text in texts:
+        best = None
+        for shift, side in itertools.product((0, 9, -9, 18, -18, 27, -27), ("left", "right")):
+            at = ax.transData.transform(text.get_position())
+            wide, high = text.get_window_extent().size
+            scale = ax.figure.dpi / 72
+            x = at[0] + 6 * scale if side == "left" else at[0] - 6 * scale - wide
+            box = Bbox.from_bounds(x, at[1] - high / 2 + shift * scale, wide, high)
+            if best is None:
+                best = box
+            inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1 and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
+            if inside and not any(box.overlaps(other) for other in taken):
+                best = box
+                break
+        assert best is not None
+        taken.append(best)
+        x, y = ax.transData.inverted().transform((best.x0, best.y0))
+        text.set_position((float(x), float(y)))
 
 
 def _split(ax: Axes, shares: pd.DataFrame, names: Sequence[str]) -> None:

@@ -54,7 +54,8 @@ class Measure:
 
     def shown(self, apart: Floats) -> Floats:
         """Distances between scores as readers see them: ratios of errors, or differences of shares."""
-        return apart if self.share else np.exp(apart)
+        with np.errstate(over="ignore"):  # two trials may allow any ratio
+            return apart if self.share else np.exp(apart)
 
     def least_variance(self, trials: int) -> float:
         """A lower bound of the variance of one trial: a change not seen in n trials may have probability up to 3/n."""

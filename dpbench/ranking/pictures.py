@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbench.figures import captions, style
-from dpbench.figures.boards import board_figure, label
+from dpbench.figures.boards import board_figure, cost_figure, label
 from dpbench.figures.shapes import ordered
 from dpbench.model.run import Run
 from dpbench.ranking import tables
@@ -16,13 +16,15 @@ from dpbench.ranking.boards import Board, present
 
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
-    "a 95 % interval if there is one, or – if it did not run in every setting; dots: certainly within a tenth of the best, by "
+    "a 95 % interval if there is one, or – if it did not run in every setting, or out of reach if it stopped in every setting "
+    "because it was certainly worse by more than a tenth; dots: certainly within a tenth of the best, by "
     "mean and by geometric mean, in all or in some settings of a cell; grey cells: the darker, the further from the best; empty "
     "cells: the mechanism does not run there"
 )
 SHARE_CAPTION = (
     "regret: distance below the best mechanism, as a mean over all settings; after each name: the rank, with a 95 % interval if "
-    "there is one; dots: certainly within 5 points of the best, in all or in some settings of a cell"
+    "there is one, or out of reach if it stopped in every setting because it was certainly worse by more than 5 "
+    "points; dots: certainly within 5 points of the best, in all or in some settings of a cell"
 )
 
 
@@ -56,6 +58,22 @@ def board_picture(
     captions.tell(figure, neighbours_line(numbers, board))
     if marks := marks_line(numbers, board):
         captions.tell(figure, marks)
+    captions.tell(figure, SHARE_CAPTION if share else CAPTION)
+    return figure
+
+
+def cost_picture(numbers: pd.DataFrame, board: Board, *, share: bool = False, highlight: str = "") -> Figure:
+    """One board as error against the time of a release."""
+    points = tables.ranking(numbers, board).drop(columns=["seconds", "memory"])
+    points = points[points["rank"].notna() | points["out_of_reach"].eq(True)]
+    cost = tables.mean_costs(numbers).loc[str(board)].reset_index()
+    figure = cost_figure(points.merge(cost, on="who"), title=f"Costs: {board.told}", share=share, highlight=highlight)
+    captions.tell(
+        figure,
+        "regret: as on the board; seconds: the median over trials, as a geometric mean over all settings, on the machine "
+        "that ran them; on the line: "
+        "nobody has both a lower regret and a lower time; only mechanisms that ran in every setting",
+    )
     return figure
 
 
@@ -91,6 +109,5 @@ def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None) -> F
     with style.paper_style():
         shown = board or present(numbers["board"])[0]
         figure = board_picture(numbers, shown, column, measured, share=share, highlight=who, generated=generated)
-        explained = [*captions.told(figure), SHARE_CAPTION if share else CAPTION]
-        captions.note(figure, [*notes(run, marked=False), *explained])
+        captions.note(figure, [*notes(run, marked=False), *captions.told(figure)])
     return figure

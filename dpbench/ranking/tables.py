@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpbench.model.run import Run
+from dpbench.ranking.audits import verdicts
 from dpbench.ranking.boards import Board, boarded, places, present
 from dpbench.ranking.entitled import among, entitled, violators
 from dpbench.ranking.look import Look, first_look, look_of
@@ -77,6 +78,7 @@ def numbers(
     neighbours = dict(zip(entrants["who"], entrants["neighbours"], strict=True))
     # Boards compare sampled errors, trial by trial, so their means are those of sampled errors, too.
     table = summarise(sampled(frame), ["board", *by, "who", "mechanism"])
+    table = table.drop(columns=[c for c in table.columns if c.startswith(SPLIT) and c.endswith(("_se", "_p95"))])
     table = table.merge(costs(frame, run, by), on=["board", *by, "who"], how="left")
     parts = []
     for board in present(frame["board"]):
@@ -95,7 +97,10 @@ def numbers(
                 )
         parts.append(own)
     found_all = allowed.marked(pd.concat(parts, ignore_index=True))
-    found_all = found_all.assign(neighbours=lambda f: f["who"].map(neighbours))
+    audited = {} if run is None else verdicts(run.results)
+    found_all = found_all.assign(
+        neighbours=found_all["who"].map(neighbours), audit=[audited.get(m, "") for m in found_all["mechanism"]]
+    )
     if "rank" in found_all:
         found_all = in_order(found_all)
     order = {str(board): at for at, board in enumerate(Board)}

@@ -19,7 +19,7 @@ from dpbench.model.world import LABEL
 from dpbench.ranking import tables
 from dpbench.ranking.boards import present
 from dpbench.ranking.pairwise import Measure
-from dpbench.ranking.pictures import board_picture
+from dpbench.ranking.pictures import board_picture, cost_picture
 from dpbench.ranking.standings import SETTING
 
 COLUMNS = {name: Measure(name) for name in ("mae", "mre", "mse", "kl")}
@@ -59,11 +59,11 @@ class View:
 def boards(
     numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False, generated: bool = True
 ) -> dict[str, Figure]:
-    """One figure per board, by its slug; the cells of each are mechanisms by the values of a column."""
+    """One figure per board, by its slug; the cells of each are mechanisms by the values of a column. And its costs."""
+    shown = present(numbers["board"])
     return {
-        board.slug: board_picture(numbers, board, column, measured, share=share, generated=generated)
-        for board in present(numbers["board"])
-    }
+        board.slug: board_picture(numbers, board, column, measured, share=share, generated=generated) for board in shown
+    } | {f"{board.slug}-costs": cost_picture(numbers, board, share=share) for board in shown}
 
 
 # Columns.
@@ -112,9 +112,7 @@ def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
 
     The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
     """
-    found = QUERY_BOARD.numbers(trials, run)
-    means_only = [c for c in found.columns if c.startswith(tables.SPLIT) and c.endswith(("_se", "_p95"))]
-    return found.drop(columns=means_only)
+    return QUERY_BOARD.numbers(trials, run)
 
 
 def place(labels: Mapping[str, Any]) -> str:

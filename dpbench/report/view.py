@@ -15,10 +15,12 @@ from functools import cached_property
 from dpbench.auditing.summary import ORDER, AuditSummary, by_mechanism, shown_loss
 from dpbench.claims.verdicts import Tally, tally
 from dpbench.config.schema import SCALES
+from dpbench.figures.style import epsilon_name
 from dpbench.model.claim import UNTESTABLE
 from dpbench.model.finding import Finding
 from dpbench.model.verdict import Verdict
 from dpbench.paths import EXPERIMENTS
+from dpbench.ranking.rows import BOARDS, NEEDED, PRIVATE, winners
 from dpbench.report.answer import Answer, answers
 from dpbench.report.experiment import Experiment
 from dpbench.report.gather import Facts
@@ -43,6 +45,7 @@ class Section:
 
 
 SECTIONS = (
+    Section("boards", "Who wins: the boards", "Boards"),
     Section("answer", "What holds and what does not", "Answer"),
     Section("claims", "Claims"),
     Section("figures", "Figures and tables", "Figures"),
@@ -135,6 +138,26 @@ class PageView:
         for e in self.facts.experiments:
             groups.setdefault(e.paper, []).append(e)
         return groups | {COMPARED: groups.get(COMPARED, [])}
+
+    @cached_property
+    def winners(self) -> Table | None:
+        """Who wins on each private board at each ε; None if no board was run or is on record."""
+        rows: list[list[object]] = []
+        for e in self.papers[COMPARED]:
+            name = e.run.name if e.run else e.id
+            if e.numbers is None or name not in BOARDS or not {*NEEDED} <= {*e.numbers.columns}:
+                continue
+            size = e.run.scale if e.run else e.record.scale if e.record else ""
+            for one in winners(name, e.numbers):
+                if one.board in PRIVATE:
+                    shown = Cell(BOARDS[name], BOARDS[name], href=f"#{anchor('exp', e.id)}")
+                    budget = Cell(epsilon_name(one.epsilon), f"{one.epsilon:.9g}", number=True)
+                    regret = Cell(one.regret_text, f"{one.regret:.9g}", number=True)
+                    in_all = f"{one.best} of {one.settings}"
+                    rows.append([shown, str(one.board), budget, one.who, regret, in_all, size])
+        names = ["what is published", "guarantee", "ε", "lowest regret", "regret (95 %)", "best in settings", "scale"]
+        caption = "The mechanism with the lowest regret over all datasets of a board"
+        return table(names, rows, id="winners", caption=caption) if rows else None
 
     # Mechanisms and the audit.
 

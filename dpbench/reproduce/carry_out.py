@@ -48,13 +48,22 @@ def experiments_of(asked: Sequence[str]) -> list[str]:
     return list(experiments)
 
 
-def plans_of(experiments: Sequence[str], **options: Any) -> Iterator[Plan | UserError]:
+def plans_of(
+    experiments: Sequence[str], paths: Mapping[str, str] | None = None, **options: Any
+) -> Iterator[Plan | UserError]:
     """The plan of each experiment, with its data built. UserError if there is nothing to run, for example for lack of files.
 
-    `options`: those of `plan_experiment`.
+    `options`: those of `plan_experiment`; without a scale, each experiment has its standard one. `paths`: where the original
+    files of datasets are, for the experiments that are about original files.
     """
     for name in experiments:
-        yield _plan(name, options)
+        own = {f"dataset.{dataset}.path": path for dataset, path in (paths or {}).items() if reads(name, dataset)}
+        yield _plan(name, {**options, "overrides": {**options.get("overrides", {}), **own}})
+
+
+def reads(experiment: str, dataset: str) -> bool:
+    """Whether an experiment is about original files, and a dataset one of its own. `check` does not guard such experiments."""
+    return not catalogue.guarded(experiment) and dataset in catalogue.axes(experiment).datasets
 
 
 def plans_on_files(experiments: Sequence[str], **options: Any) -> Iterator[Plan | UserError]:
@@ -67,6 +76,7 @@ def plans_on_files(experiments: Sequence[str], **options: Any) -> Iterator[Plan 
 
 
 def _plan(name: str, options: Mapping[str, Any]) -> Plan | UserError:
+    options = {**options, "scale": options.get("scale") or catalogue.standard(name)}
     try:
         plan = plan_experiment(name, **options)
         if not plan.run.settings:

@@ -2,13 +2,12 @@
 
 from functools import partial
 
-from dpbench.ranking.pictures import CAPTION
 from dpbench.ranking.views import QUERY_BOARD as BOARD
 from dpbench.ranking.views import query_figures
 from dpbench.ranking.views import query_numbers as numbers
 from dpbench.ranking.views import query_summary as summary
 
-__all__ = ["BOARD", "CAPTION", "WORLDS", "figures", "numbers", "summary"]
+__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
 
 WORLDS = True
 

@@ -2,13 +2,12 @@
 
 from functools import partial
 
-from dpbench.ranking.pictures import CAPTION
 from dpbench.ranking.views import COLUMN_BOARD as BOARD
 from dpbench.ranking.views import column_figures
 from dpbench.ranking.views import column_numbers as numbers
 from dpbench.ranking.views import column_summary as summary
 
-__all__ = ["BOARD", "CAPTION", "WORLDS", "figures", "numbers", "summary"]
+__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
 
 WORLDS = True
 

@@ -3,12 +3,11 @@
 Precision is a share: mechanisms are compared by differences, in percentage points.
 """
 
-from dpbench.ranking.pictures import SHARE_CAPTION as CAPTION
 from dpbench.ranking.views import RANKING_BOARD as BOARD
 from dpbench.ranking.views import ranking_figures as figures
 from dpbench.ranking.views import ranking_numbers as numbers
 from dpbench.ranking.views import ranking_summary as summary
 
-__all__ = ["BOARD", "CAPTION", "WORLDS", "figures", "numbers", "summary"]
+__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
 
 WORLDS = True

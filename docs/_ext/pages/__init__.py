@@ -1,6 +1,7 @@
-"""The pages that are made from the code, the cards, the ledger of claims and the record: one per mechanism, dataset and paper.
+"""The pages that are made from the code, the cards, the ledger of claims and the record: one per mechanism, dataset,
+paper and board.
 
-Written to docs/mechanisms, docs/datasets and docs/papers before Sphinx reads the sources.
+Written to docs/mechanisms, docs/datasets, docs/papers and docs/boards before Sphinx reads the sources.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pages import datasets, mechanisms, papers
+from pages import boards, datasets, mechanisms, papers
 
 DOCS = Path(__file__).resolve().parents[2]
-SECTIONS = {"mechanisms": mechanisms.pages, "datasets": datasets.pages, "papers": papers.pages}
+SECTIONS = {"mechanisms": mechanisms.pages, "datasets": datasets.pages, "papers": papers.pages, "boards": boards.pages}
 
 
 def setup(app: Any) -> dict[str, Any]:

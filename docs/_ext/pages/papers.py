@@ -12,10 +12,11 @@ from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
 from dpbench.claims.verdicts import tally
 from dpbench.config import catalogue
-from dpbench.figures.draw import CannotDraw, draw_record
+from dpbench.figures.draw import CannotDraw, Drawing, draw_record
 from dpbench.model.claim import UNTESTABLE
 from dpbench.model.verdict import Verdict
 from dpbench.paths import EXPERIMENTS, RECORD
+from dpbench.ranking.rows import BOARDS
 from dpbench.report.papers import COMPARED, PAPERS
 from dpbench.report.text import expected
 from dpbench.storage import record
@@ -102,25 +103,35 @@ def _on_record(paper: str) -> str:
     return f"{sum(record.read(name) is not None for name in own)} of {len(own)}"
 
 
-def _figure(name: str, folder: Path, records: Path) -> str:
-    """The figures of an experiment as they are on record, drawn into files beside the page."""
-    found = record.read(name, records)
-    assert found is not None
-    title = plain(found.title or catalogue.title(name))
-    parts = [f"### {title}"]
-    try:
-        drawing = draw_record(found)
-    except CannotDraw as problem:
-        return page(*parts, f"The record cannot be drawn: {plain(str(problem))}.")
+def record_figures(name: str, folder: Path, records: Path = RECORD, drawing: Drawing | None = None) -> dict[str, str]:
+    """The figures of an experiment as they are on record, drawn into files beside the page: how a page shows each, by name."""
     from dpbench.figures.style import paper_style, plt
 
-    for added, figure in drawing.figures.items():
+    found = record.read(name, records)
+    assert found is not None
+    title, shown = plain(found.title or catalogue.title(name)), {}
+    for added, figure in (drawing or draw_record(found)).figures.items():
         file = folder / "figures" / f"{name.replace('/', '-')}{f'-{added}' if added else ''}.png"
         file.parent.mkdir(parents=True, exist_ok=True)
         with paper_style():
             figure.savefig(file, dpi=110)
         plt.close(figure)
-        parts.append(f"```{{image}} figures/{file.name}\n:alt: {title}\n```")
+        shown[added] = f"```{{image}} figures/{file.name}\n:alt: {title}\n```"
+    return shown
+
+
+def _figure(name: str, folder: Path, records: Path) -> str:
+    """The figures of an experiment with its title; of a board, where its page is."""
+    found = record.read(name, records)
+    assert found is not None
+    parts = [f"### {plain(found.title or catalogue.title(name))}"]
+    if name in BOARDS:
+        return page(*parts, f"See [its page](../boards/{name.partition('/')[2]}.md).")
+    try:
+        drawing = draw_record(found)
+    except CannotDraw as problem:
+        return page(*parts, f"The record cannot be drawn: {plain(str(problem))}.")
+    parts += record_figures(name, folder, records, drawing).values()
     if drawing.figure is None and drawing.summary is not None:
         shown = drawing.summary.astype(str)
         parts.append(table([str(c) for c in shown.columns], shown.to_numpy().tolist()))
