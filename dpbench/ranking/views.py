@@ -63,7 +63,11 @@ def boards(
     shown = present(numbers["board"])
     return {
         board.slug: board_picture(numbers, board, column, measured, share=share, generated=generated) for board in shown
-    } | {f"{board.slug}-costs": cost_picture(numbers, board, share=share) for board in shown}
+    } | {
+        f"{board.slug}-costs": cost_picture(numbers, board, share=share)
+        for board in shown
+        if numbers.loc[numbers["board"] == str(board), "seconds"].gt(0).any()
+    }
 
 
 # Columns.
