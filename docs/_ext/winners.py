@@ -17,6 +17,8 @@ BEGIN, END = "<!-- winners: written by `python docs/_ext/winners.py` -->\n", "<!
 def winners_table(records: Path = RECORD, folder: str = "") -> str:
     """Who has the lowest regret, by what is published, guarantee and ε. `folder`: of the boards' pages, if they are linked."""
     found = list(recorded_winners(records))
+    if not found:
+        return "No board is on record yet: `python -m dpbench reproduce cross --record` makes them.\n"
     budgets = sorted({one.epsilon for one in found})
     places: dict[tuple[str, str], dict[float, Winner]] = {}
     for one in found:

@@ -93,7 +93,7 @@ def test_a_board_has_a_page_with_figures_winners_and_costs(tmp_path, records, nu
     assert "not audited" in page
     table = winners_table(records)
     assert all(f"`{one.who}` {one.regret_text}" in table for one in winners("cross/leaderboard", numbers)[:4])
-    assert boards.NOTHING in boards.pages(tmp_path, tmp_path / "empty")["index"]
+    assert "No board is on record yet" in boards.pages(tmp_path, tmp_path / "empty")["index"]
 
 
 def test_compare_prints_the_record(monkeypatch, numbers, records):

@@ -25,7 +25,6 @@ ABOUT = (
     "worse than another by more than a tenth (or 5 points) after ten trials stops there; if it stopped in every setting, it is "
     "out of reach and has no rank. Times were measured on the machine that made the record; compare them with each other only."
 )
-NOTHING = "No board is on record yet: `python -m dpbench reproduce cross --record` makes them."
 
 
 def pages(folder: Path, records: Path = RECORD) -> dict[str, str]:
@@ -39,7 +38,7 @@ def index_page(names: list[str], records: Path = RECORD) -> str:
         "# The boards",
         "Which mechanism publishes which counts best? Who has the lowest regret, with its 95 % interval, by what is published, "
         "guarantee and ε, over all datasets of a board:",
-        winners_table(records, "./") if names else NOTHING,
+        winners_table(records, "./"),
         ABOUT,
         "Compare your own mechanism with them: [Compare your mechanism](../tutorials/compare.md).",
         toctree(name.partition("/")[2] for name in names),
