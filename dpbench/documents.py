@@ -6,6 +6,8 @@ of datasets, which know what the files mean.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,9 @@ def nowhere(*keys: str) -> str:
     """The place of a key that is in no file."""
     return ""
 
+
+DEEPEST = 100  # levels of lists and mappings in each other
+MOST_VALUES = 1_000_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the safe loader, in C if available
 
@@ -92,6 +97,31 @@ def _child(node: Any, key: str) -> tuple[int, Any] | None:
     return None
 
 
+_DEEP = re.compile(rf"^[ \t?:-]{{{DEEPEST},}}", re.MULTILINE)
+
+
+def _refuse_depth(text: str) -> None:
+    """Raise for a text that is nested too deeply: the parser in C would end the process."""
+    if text.count("[") + text.count("{") < DEEPEST and not _DEEP.search(text):
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise yaml.constructor.ConstructorError(None, None, "it is nested too deeply", event.start_mark)
+
+
+def _size(node: Any, sizes: dict[int, int]) -> int:
+    """How many values a node holds where each alias (`*name`) counts as what it stands for: a few lines can hold billions."""
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) not in sizes:
+        sizes[id(node)] = MOST_VALUES + 1  # while it is counted: an alias in it that stands for itself has no end
+        parts = itertools.chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
+        sizes[id(node)] = 1 + sum(_size(part, sizes) for part in parts)
+    return sizes[id(node)]
+
+
 def _refuse_doubles(node: Any, seen: set[int]) -> None:
     """Raise for a duplicate key: YAML silently keeps only the last one."""
     if id(node) in seen:
@@ -129,8 +159,12 @@ def read(path: Path) -> Document:
 def parse(path: Path, text: str) -> Document:
     """The YAML of a file, given as text, from its first line on; UserError with file and line if it is not valid."""
     try:
+        _refuse_depth(text)
         loader = _LOADER(text)
         node = loader.get_single_node()
+        if _size(node, {}) > MOST_VALUES:
+            problem = f"it has more than {MOST_VALUES:,} values where its aliases are used"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         _refuse_doubles(node, set())
         body = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
@@ -146,6 +180,7 @@ def parse(path: Path, text: str) -> Document:
 def value(text: str) -> Any:
     """Parse one value as YAML: a number, a word, a list."""
     try:
+        _refuse_depth(text)
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or " ".join(str(error).split())

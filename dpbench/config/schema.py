@@ -17,7 +17,7 @@ from dpbench.config.catalogue import SCALES
 from dpbench.documents import Locate, nowhere
 from dpbench.errors import UserError, nearest, output_folder, placed
 from dpbench.mechanisms.base import parse_epsilon
-from dpbench.model.run import Dataset, Variant
+from dpbench.model.run import MOST_TRIALS, Dataset, Variant
 from dpbench.privacy import FORMS
 
 __all__ = ["SCALES", "RunConfig", "RunnerConfig", "Shard", "TrackingConfig", "checked", "known_metric"]
@@ -29,7 +29,6 @@ ADDRESS = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:.%]+\]):(\d{1,5})", re.
 WALLTIME = re.compile(r"(\d+-)?\d{1,3}:\d\d(:\d\d)?", re.ASCII)
 DIRECTIVE = re.compile(r"-[^\r\n]*")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})", re.ASCII)
-MOST_TRIALS = 10_000_000
 MOST_DRAWS = 1_000
 
 

@@ -91,7 +91,7 @@ def load_one(folder: Path, experiment: str) -> ExperimentNumbers:
             raise ValueError(f"trials is {trials!r}, not a number of trials")
         cells = {key: _cell(key, cell, trials) for key, cell in body["cells"].items()}
         data = dict(body["data"].items())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _no_baseline(path, error, experiment) from None
     return ExperimentNumbers(experiment, cells, data, _load_figure(folder, experiment), trials)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+MOST_TRIALS = 10_000_000  # of one setting
 VALID_NAME = "parts of letters, digits, `_`, `.` and `-`, separated by slashes"
 
 

@@ -6,8 +6,9 @@ part of the run, by whichever process.
 
 from __future__ import annotations
 
+import bisect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,29 +56,30 @@ def write(run: Run, problems: Iterable[Problem], finished: Callable[[str], set[i
     root, new = inside(run.results, run.results / FOLDER), [*problems]
     if not new and not root.is_dir():
         return
-    done = {setting.id: finished(setting.id) for setting in run.settings}
+    done, wanted = {setting.id: finished(setting.id) for setting in run.settings}, run.repetitions_by_id()
     for problem in new:  # a trial that now fails in another way no longer fails in the old one
         for name, trials in problem.trials.items():
             done[name] = done[name].union(trials)
     for problem in new:
         path = problem.path(run)
-        noted = _open_ones(_read(path), done)
+        noted = _open_ones(_read(path), done, wanted)
         failed = {name: {*noted.get(name, ()), *problem.trials.get(name, ())} for name in {*noted, *problem.trials}}
         write_atomic(inside(run.results, path), _text(run, problem, failed).encode(errors="backslashreplace"))
     for path in sorted({*root.glob("*.txt")} - {problem.path(run) for problem in new}):
         text = _read(path)
-        if text.partition("\n")[0] == _title(run) and LISTED.search(text) and not _open_ones(text, done):
+        if text.partition("\n")[0] == _title(run) and LISTED.search(text) and not _open_ones(text, done, wanted):
             path.unlink(missing_ok=True)
 
 
 def failed(run: Run, finished: Mapping[str, set[int]]) -> dict[str, int]:
     """How many trials of each setting have failed and were not finished later. `finished`: the stored trials by setting."""
-    done = {setting.id: finished.get(setting.id, set()) for setting in run.settings}
-    trials: dict[str, set[int]] = {}
+    wanted = run.repetitions_by_id()
+    listed: dict[str, list[range]] = {}
     for path in sorted((run.results / FOLDER).glob("*.txt")):
-        for name, listed in _open_ones(_read(path), done).items():
-            trials.setdefault(name, set()).update(listed)
-    return {name: len(listed) for name, listed in trials.items()}
+        for name, numbers in LISTED.findall(_read(path)):
+            listed.setdefault(name, []).extend(_ranges(numbers, wanted.get(name, 0)))
+    counts = {name: _count(parts, sorted(finished.get(name, ()))) for name, parts in listed.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _title(run: Run) -> str:
@@ -106,9 +108,13 @@ def _read(path: Path) -> str:
         return file.read(LONGEST)
 
 
-def _open_ones(text: str, done: Mapping[str, set[int]]) -> dict[str, set[int]]:
+def _open_ones(text: str, done: Mapping[str, set[int]], wanted: Mapping[str, int]) -> dict[str, set[int]]:
     """The trials that a file lists and that are still to be computed, by setting of this run."""
-    listed = {name: {*_numbers(numbers)} - done[name] for name, numbers in LISTED.findall(text) if name in done}
+    listed = {
+        name: {trial for part in _ranges(numbers, wanted[name]) for trial in part} - done[name]
+        for name, numbers in LISTED.findall(text)
+        if name in done
+    }
     return {name: trials for name, trials in listed.items() if trials}
 
 
@@ -123,8 +129,19 @@ def ranges(trials: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
 
 
-def _numbers(text: str) -> Iterator[int]:
+def _ranges(text: str, repetitions: int) -> Iterator[range]:
+    """What `ranges` wrote, as far as a setting with so many trials can have them: the file may be somebody else's."""
     for part in text.split(", "):
         first, _, last = part.partition("-")
-        if len(part) < 40 and int(last or first) - int(first) <= 10_000_000:
-            yield from range(int(first), int(last or first) + 1)
+        if len(part) < 40 and int(first) < repetitions:
+            yield range(int(first), min(int(last or first) + 1, repetitions))
+
+
+def _count(parts: Iterable[range], done: Sequence[int]) -> int:
+    """How many trials are in these ranges and not done, without listing them: there may be millions."""
+    count = end = 0
+    for part in sorted(parts, key=lambda part: part.start):
+        start, stop = max(part.start, end), max(part.stop, end)
+        count += stop - start - (bisect.bisect_left(done, stop) - bisect.bisect_left(done, start))
+        end = stop
+    return count

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.errors import Damaged
-from dpbench.model.run import Run, names, valid_name
+from dpbench.model.run import MOST_TRIALS, Run, names, valid_name
 from dpbench.model.setting import Dataset, Setting, Variant
 from dpbench.storage import seals
 from dpbench.storage.files import inside, is_inside, read_whole, set_aside, write_atomic
@@ -131,11 +131,11 @@ def _read(path: Path, results: Path) -> Run:
     run = replace(run, results=results)
     for what, name in names(run):
         if not valid_name(name):
-            raise ValueError(f"the {what} {name!r} is not valid")
+            raise ValueError(f"the {what} {name[:100]!r} is not valid")
     if run.path != path:
         raise ValueError("its name does not match the file name")
     for count in (run.repetitions, run.look, *run.most_trials.values(), *run.stopped.values()):
-        if not 0 <= count < 2**63:  # trial numbers are stored with 64 bits
+        if not 0 <= count <= MOST_TRIALS:
             raise ValueError(f"{count} is not a number of trials")
     for setting in run.settings:
         if not _ID.fullmatch(setting.id):

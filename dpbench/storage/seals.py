@@ -28,6 +28,8 @@ _CONTROL = re.compile(
     r"(\\\\|\\u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\[bfr]|\\u00(?:0[0-8b-fB-F]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\x7f"
 )
+# A number that is no float, or a text that no table or figure can show. JSON has no line breaks in texts.
+_EXCESS = re.compile(r'\d{300}|[^"\n]{20000}')
 
 
 class Broken(ValueError):
@@ -118,6 +120,8 @@ def decode(cls: type[T], text: str, *, defaults: bool = False) -> T:
     """
     from pydantic import ValidationError
 
+    if _EXCESS.search(text):
+        raise Broken("it holds a number or a text that is far too long")
     text = _CONTROL.sub(lambda match: match[1] or "?", text)
     try:
         instance: T = _validator(cast(Any, cls), defaults).validate_json(text, strict=True)

@@ -22,6 +22,7 @@ from dpbench.errors import Failed
 from dpbench.model.trial import TrialRow, TrialValue
 from dpbench.storage import columns
 from dpbench.storage.files import inside, read_whole, set_aside, write_atomic
+from dpbench.storage.pages import are_plain_pages
 
 NAME = re.compile(r"([0-9]{6,15})-([0-9]{6,15})\.([0-9a-f]{24})\.parquet")
 MOST = 100_000  # trials in one file
@@ -166,22 +167,29 @@ def _table(file: TrialFile, content: bytes) -> pa.Table | None:
     try:
         # Not `read_table`, which takes three times as long for a small file, mostly for thread overhead.
         opened = pq.ParquetFile(pa.BufferReader(content))
-        if not _as_written(opened.metadata, len(file.trials())):
+        if not columns.are_plain(opened.schema_arrow) or not _as_written(opened.metadata, content, len(file.trials())):
             return None
         table = opened.read(use_threads=False).replace_schema_metadata(None)
     except (pa.ArrowException, OSError):
         return None
-    held = columns.are_plain(table.schema) and table[TRIAL].to_pylist() == list(file.trials())
-    return table if held else None
+    return table if table[TRIAL].to_pylist() == list(file.trials()) else None
 
 
-def _as_written(footer: pq.FileMetaData, trials: int) -> bool:
-    """Whether a file is no larger in memory than on disk. A malicious one may unpack a few bytes to many gigabytes."""
+def _as_written(footer: pq.FileMetaData, content: bytes, trials: int) -> bool:
+    """Whether a file is hardly larger in memory than on disk. A malicious one may unpack a few bytes to many gigabytes.
+
+    A column of numbers has eight bytes per trial, whatever its form. A word may be of any length, so all pages of such a column
+    must hold the words as they are, each byte of them once.
+    """
     if footer.num_rows != trials or footer.num_rows * footer.num_columns > MOST_CELLS:
         return False
     groups = (footer.row_group(number) for number in range(footer.num_row_groups))
-    parts = (group.column(number) for group in groups for number in range(footer.num_columns))
-    return all(part.compression == "UNCOMPRESSED" and not part.has_dictionary_page for part in parts)
+    parts = [group.column(number) for group in groups for number in range(footer.num_columns)]
+    return (
+        sum(part.total_uncompressed_size for part in parts) <= len(content)
+        and all(part.compression == "UNCOMPRESSED" and not part.has_dictionary_page for part in parts)
+        and all(are_plain_pages(content, part) for part in parts if part.physical_type == "BYTE_ARRAY")
+    )
 
 
 def _checksum(setting: str, first: int, last: int, content: bytes) -> str:

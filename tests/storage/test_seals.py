@@ -229,5 +229,5 @@ def test_control_characters_are_replaced() -> None:
 
 def test_deep_nesting_is_refused() -> None:
     text = json.dumps(plain(WHOLE)).replace('"deep": [', '"deep": [' + "[" * 100_000 + "]" * 100_000 + ",")
-    with pytest.raises(Broken, match="recursion"):
+    with pytest.raises(Broken, match=r"recursion|too long"):
         decode(Whole, text)
