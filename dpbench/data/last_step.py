@@ -69,7 +69,8 @@ class Case:
     law: NoiseLaw
     before: Callable[[], NDArray[Any]] | None = field(default=None, repr=False)
     """The published numbers without that noise; None: the true ones. Draws no random numbers."""
-    probability: float = 1.0
+    weight: float = 1.0
+    """Its part in the expected errors: the weights of all cases add up to 1, and may be negative."""
     key: Hashable = None
     """Identifies the case for these data: equal keys mean equal numbers. None: every release has its own."""
 
@@ -89,7 +90,7 @@ class LastStep:
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts(LastStep):
-    """Noise on counts: one case or, if the choice before the noise is averaged too, all cases of that choice."""
+    """Noise on counts. Usually one case; others beside it may take out what a choice before the noise contributes by chance."""
 
     cases: tuple[Case, ...]
     edges: LastStep | None = None

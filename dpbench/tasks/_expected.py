@@ -31,11 +31,11 @@ def expected_errors(
             return case.errors(truth, given)
         return data.memo(("expected", key, case.key), lambda: case.errors(truth, given))
 
-    each = [(case.probability, errors(case)) for case in last.cases]
+    each = [(case.weight, errors(case)) for case in last.cases if case.weight]
     return ExpectedErrors(
-        absolute=sum(chance * one.absolute for chance, one in each),
-        weighted=sum(chance * one.weighted for chance, one in each),
-        squared=sum(chance * one.squared for chance, one in each),
+        absolute=sum(weight * one.absolute for weight, one in each),
+        weighted=sum(weight * one.weighted for weight, one in each),
+        squared=sum(weight * one.squared for weight, one in each),
     )
 
 

@@ -18,6 +18,7 @@ from dpbench.data.last_step import Case, NoisyCounts, after, laplace_law
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Mechanism
+from dpbench.mechanisms.sensitivity._anchors import Anchors
 from dpbench.mechanisms.sensitivity._limits import (
     PARTS,
     capped_total,
@@ -32,10 +33,10 @@ from dpbench.numerics.laplace import mean_abs
 from dpbench.privacy import Noise
 
 NEGLIGIBLE = 1e-12
+RARELY = 1e-9
+"""Outcomes of the choice that are less likely are no part of expected errors: a millionth of a percent of them."""
 LATEST = 8
 """Limited counts that are kept, each as large as the counts: trials often choose the same θ."""
-MOST_CASES = 64
-"""Up to so many likely values of θ, expected errors are averages over all of them; beyond, those of the chosen one."""
 
 Stages = tuple[Stage[np.ndarray], ...]
 
@@ -101,31 +102,25 @@ class SensitivityControl(Bounded):
     def last_step(
         self, columns: ColumnData, epsilon: float, theta: float, alpha: float, counts: Stage[np.ndarray]
     ) -> NoisyCounts:
-        """α (c^θ + Lap(θ/ε_p)), averaged over the choice of θ and α too if few values of θ are likely. Sampled rows are not
-        averaged over the choice."""
+        """α (c^θ + Lap(θ/ε_p)), and what takes out the chance of the choice of θ and α: see `_anchors`."""
         _, eps_p = self.split(epsilon)
-        if self.limit == "normalise":
-            cases = columns.memo(("cases", self, epsilon), lambda: self._cases(columns, epsilon))
-            if cases:
-                return NoisyCounts(cases)
-        return after(laplace_law(alpha * theta / eps_p), counts)
+        anchors = columns.memo(("anchors", self, epsilon), lambda: self._anchors(columns, epsilon))
+        weights, cases = dict(anchors.means), list[Case]()
+        if (
+            self.limit == "sample" or (theta, alpha) not in weights
+        ):  # otherwise the release itself is an anchor, and cancels
+            cases += after(laplace_law(alpha * theta / eps_p), counts).cases
+            for anchor, share in anchors.shares(theta, alpha).items():
+                weights[anchor] = weights.get(anchor, 0.0) - share
+        for (at, scale), weight in weights.items():
+            law, before = laplace_law(scale * at / eps_p), partial(_scaled, columns, at, scale)
+            cases.append(Case(law, before, weight, ("limited", at, scale, eps_p)))
+        return NoisyCounts(tuple(cases))
 
-    def _cases(self, columns: ColumnData, epsilon: float) -> tuple[Case, ...]:
-        """All likely outcomes of the private choice; none if they are too many."""
-        _, eps_p = self.split(epsilon)
-        likely = list(self.choices(columns, epsilon))
-        if len({theta for _, theta, _ in likely}) > MOST_CASES:
-            return ()
+    def _anchors(self, columns: ColumnData, epsilon: float) -> Anchors:
+        likely = [outcome for outcome in self.choices(columns, epsilon) if outcome[0] > RARELY]
         whole = sum(chance for chance, _, _ in likely)
-        return tuple(
-            Case(
-                laplace_law(alpha * theta / eps_p),
-                partial(_scaled, columns, theta, alpha),
-                chance / whole,
-                ("limited", theta, alpha, eps_p),
-            )
-            for chance, theta, alpha in likely
-        )
+        return Anchors.of([(chance / whole, theta, alpha) for chance, theta, alpha in likely])
 
     def quality_sensitivity(self, data: ColumnData) -> float:
         """Δq: the most by which one row moves the quality of an outcome."""
