@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from dpbench.cli import common
+from dpbench.cli import common, data_calibration
 from dpbench.config import catalogue
 from dpbench.config.catalogue import SCALES, DatasetEntry
 from dpbench.errors import UserError, one_of, unknown
@@ -36,7 +36,9 @@ MATCHED = "generator, files' sizes"
 
 def main(argv: list[str]) -> int:
     parser = common.parser_of("data", __doc__)
-    verbs = parser.add_subparsers(dest="what", required=True, metavar="list | show NAME | get NAME | where")
+    verbs = parser.add_subparsers(
+        dest="what", required=True, metavar="list | show NAME | calibration [NAME] | get NAME | where"
+    )
     verbs.add_parser("list", help="every dataset: its kind, and what is stored here")
     show = verbs.add_parser("show", help="card, statistics beside the paper's, shape, generator against original")
     add = show.add_argument
@@ -51,6 +53,9 @@ def main(argv: list[str]) -> int:
     add("--from", dest="mirror", help="another address of the same files")
     again = "fetch again; the old files are kept until the new ones are complete"
     add("--again", action="store_true", help=again)
+    data_calibration.add_arguments(
+        verbs.add_parser("calibration", help="statistics as printed, as published, and in each of our worlds")
+    )
     verbs.add_parser("where", help="the folders of downloads and of built data")
     args, rest = parser.parse_known_args(argv)
     if any(word.startswith("-") for word in rest) or (rest and args.what != "show"):
@@ -59,7 +64,9 @@ def main(argv: list[str]) -> int:
         args.parameters += rest
     if getattr(args, "name", None) and args.name not in catalogue.options("dataset"):
         raise unknown("dataset", args.name, catalogue.options("dataset"))
-    return {"list": _list, "show": _show, "get": _get, "where": _where}[args.what](args, common.console())
+    shown = data_calibration.show_calibration
+    doors = {"list": _list, "show": _show, "get": _get, "where": _where, "calibration": shown}
+    return doors[args.what](args, common.console())
 
 
 def _list(args: argparse.Namespace, console: Console) -> int:
@@ -247,7 +254,7 @@ def _side_by_side(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table
     """A table of numbers: one row for every key of any column."""
     table = Table("", *(Column(head, justify="right") for head in columns), title=title)
     for key in dict.fromkeys(key for values in columns.values() for key in values):
-        table.add_row(key.replace("_", " "), *(_number(values.get(key)) for values in columns.values()))
+        table.add_row(key.replace("_", " "), *(data_calibration.number(values.get(key)) for values in columns.values()))
     return table
 
 
@@ -309,9 +316,3 @@ def _measured(value: Measured, usual: str) -> str:
     """Mean and standard error, and the metric's name if it is not the one in the table's title."""
     other = "" if value.metric == usual else f"{value.metric.replace('_', ' ')}: "
     return f"{other}{with_error(value.mean, value.spread) if math.isfinite(value.spread) else plain(value.mean, 4)}"
-
-
-def _number(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"

@@ -10,6 +10,7 @@ The facts are YAML between two lines of `---`:
     open        which of the downloaded files the reader opens (default: the folder)
     paper       {table: where in the paper, and its statistics, named as in our data kinds}
     original    {of: which files were counted, and their statistics}
+    known       list of {statistic, printed, published, source}: further numbers, named as `data calibration` names them
     ratios      {mechanism: its error on generated data of the files' sizes over that on the files, at ε = ln 2}
 
 Imported by the `data` verb, by `fetch`, and by the configuration (where downloaded files are).
@@ -52,6 +53,16 @@ class Address:
 
 
 @dataclass(frozen=True)
+class Known:
+    """A number about the original: printed in a paper of ours, or published elsewhere."""
+
+    statistic: str
+    source: str
+    printed: float | str | None = None
+    published: float | str | None = None
+
+
+@dataclass(frozen=True)
 class Card:
     """What is known of a dataset's original."""
 
@@ -64,6 +75,7 @@ class Card:
     open: str = ""
     paper: Mapping[str, Any] = field(default_factory=dict)
     original: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[Known, ...] = ()
     ratios: Mapping[str, float] = field(default_factory=dict)
     text: str = ""
     """The card without its facts."""
@@ -104,7 +116,8 @@ def load(name: str, folder: Path = CARDS) -> Card:
         if key not in known:
             raise unknown("fact", key, known, document.place(key))
     files = tuple(Address(**entry) for entry in facts.pop("files", None) or ())
-    return Card(name, files=files, text=text.strip() + "\n", **facts)
+    known_facts = tuple(Known(**entry) for entry in facts.pop("known", None) or ())
+    return Card(name, files=files, known=known_facts, text=text.strip() + "\n", **facts)
 
 
 def downloads() -> Path:

@@ -56,8 +56,12 @@ def test_every_mechanism_has_its_facts() -> None:
 
 
 def test_every_dataset_has_its_card() -> None:
-    made = datasets.pages(Path())
+    made = datasets.pages(Path(), "smoke")
     assert {*made} == {"index", *catalogue.options("dataset")}
+    assert "| lpa mre percent | 3,187 |  |" in made["netflix"]
+    for world in catalogue.dataset("netflix").worlds:
+        assert f"| `{world}` | " in made["netflix"]
+    assert "## Worlds" not in made["kos"]
     for name, text in made.items():
         assert text.startswith("# "), name
         assert "Nobody has written" not in text, name
