@@ -41,7 +41,7 @@ check: $(VENV)/.ready
 
 # The privacy loss of every mechanism; fails if one breaks its stated guarantee.
 audit: $(VENV)/.ready
-	$(BIN)/python -m dpbench audit
+	$(BIN)/python -m dpbench audit --strict
 
 # All experiments of the five papers at paper size, compared with results/record.
 paper: $(VENV)/.ready

@@ -17,7 +17,7 @@ from dpbench.auditing.observed import Observed, observe
 from dpbench.auditing.scores import bin_of, edges_of
 from dpbench.data import Contingency, Data
 
-COMPARED = 1500
+COMPARED = 1000
 """Releases of either form, per table."""
 ALARM = 1e-9
 """The probability of a false alarm on one table, over all its numbers."""

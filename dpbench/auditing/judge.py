@@ -76,7 +76,7 @@ class Options:
         return Depth(
             epsilons=self.epsilons,
             forms=FORMS,
-            climbs=(4 if variant.further else 12) * times,
+            climbs=(3 if variant.further else 8) * times,
             draws=DRAWS if self.thorough or not variant.further else DRAWS // 5,
             single=SINGLE * times // (5 if variant.further and not self.thorough else 1),
             law_draws=LAW_DRAWS
@@ -107,6 +107,21 @@ class AuditedVariant:
         """Why it says that it is not private."""
         ask = getattr(self.mechanism, "not_private", None)
         return str(ask()) if callable(ask) else ""
+
+
+@dataclass(frozen=True)
+class InForm:
+    """A mechanism whose releases have one form of noise."""
+
+    mechanism: Any
+    form: str
+
+    def release(self, data: Any, epsilon: float, rng: Any) -> Any:
+        more = {"noise": self.form} if self.form == "exact" else {}
+        return self.mechanism.release(data, epsilon, rng, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.mechanism, name)
 
 
 def chosen(names: Sequence[str]) -> list[AuditedVariant]:
@@ -224,7 +239,11 @@ def _confirmed(
 ) -> Finding:
     """A user's class may be private in a way that replay cannot follow: its releases decide."""
     options = dataclasses.replace(options, epsilon=replayed.epsilon)
-    tested = by_test(variant, options, own)
+    released = dataclasses.replace(variant, mechanism=InForm(variant.mechanism, replayed.forms.split(", ")[-1]))
+    if own is None:
+        own = list(fitting_pairs(variant.mechanism, options.pairs or TESTED, options.seed))
+    tested = by_test(released, options, own)
+    tested = dataclasses.replace(tested, parameters=replayed.parameters)
     if tested.verdict == "violated":
         return dataclasses.replace(tested, reason=f"{replayed.reason}; {tested.reason}")
     return _with_reason(tested, f"replay cannot follow it ({replayed.step}: {replayed.reason})")

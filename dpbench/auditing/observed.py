@@ -94,15 +94,15 @@ def _own(release: Release, found: Observed) -> None:
     for name, part in release.parts().items():
         if name not in listed:
             found.numbers[name] = part
-    known = {each.name for each in dataclasses.fields(Release)} | set(release.parts()) | set(release.numbers)
-    if dataclasses.fields(release) != dataclasses.fields(_known_base(release)):
-        for name, content in published(release).items():
-            if name not in known:
-                found.items[name] = {content: 1.0}
+    # What a user's own class adds, or an attribute that no field declares, is compared by its bytes.
+    known = {each.name for each in dataclasses.fields(_known_base(release))}
+    if {*vars(release)} - known:
+        shown = published(release)
+        found.items |= {name: {shown[name].hex()[:12]: 1.0} for name in {*vars(release)} - known if name in shown}
 
 
 def _known_base(release: Release) -> type[Release]:
-    """The nearest class of ours: what a user's own class adds is compared by its bytes."""
+    """The nearest class of ours."""
     return next(cls for cls in type(release).__mro__ if not is_foreign(cls))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.pairs_of_tables import CONTINGENCY_SHAPES, MOVED_SHAPES, contingency_pair, moved_pair
-from dpbench.auditing.row_shapes import MANY, ROW_SHAPES
+from dpbench.auditing.row_shapes import HUNDREDS, MANY, ROW_SHAPES
 from dpbench.data import Catalogue, Incidence, Records
 from dpbench.mechanisms.sparse.synthesizer import MOVED
 
@@ -25,6 +25,10 @@ WIDEST = 500
 """Bounds above have data as wide as themselves in the first turn only: such pairs take long."""
 MANY_COLUMNS = 32
 """Columns of the first of these pairs: a choice among more columns costs more."""
+WIDER = 0.15
+"""The share of pairs with up to 40 columns or items."""
+HUGE = 700
+"""Columns of one pair with hundreds of rows."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 
@@ -50,7 +54,11 @@ def pairs(
 
 def _incidence(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Incidence, Incidence, str]:
     d = int(rng.integers(1, LARGEST + 1))
-    if wide:
+    if rng.random() < WIDER:
+        d = int(rng.integers(LARGEST + 1, MANY_COLUMNS + 9))
+    if shape == HUNDREDS and wide:
+        d = HUGE
+    elif wide:
         d = bound or (MANY_COLUMNS if shape == MANY else LARGEST)
     elif bound and bound <= WIDEST and rng.random() < 0.2:
         d = bound
@@ -66,6 +74,8 @@ def _incidence(rng: np.random.Generator, shape: str, bound: int | None, wide: bo
 
 def _records(rng: np.random.Generator, shape: str, bound: int | None, wide: bool) -> tuple[Records, Records, str]:
     items, contexts = (4 if wide else int(rng.integers(1, 6))), int(rng.integers(1, 4))
+    if rng.random() < WIDER:
+        items = int(rng.integers(6, MANY_COLUMNS + 9))
     repeats = bool(rng.random() < 0.75)
     most = LARGEST if bound is None else bound
     most = most if repeats else min(most, items)

@@ -14,6 +14,10 @@ from dpbench.data import Contingency
 
 MANY_CELLS = "many cells"
 CROWDED = "many in the other cell"
+EMPTY = "an empty table with many cells"
+ENORMOUS = "a count beyond 32 bits"
+WIDE = 600
+"""Cells of an empty table."""
 TREE = 50
 """Smallest number of cells for this shape: from here on a hierarchy has several levels."""
 LARGE = 1600
@@ -30,6 +34,8 @@ CONTINGENCY_SHAPES = (
     "large counts and a new one",
     MANY_CELLS,
     "the last cell",
+    EMPTY,
+    ENORMOUS,
 )
 
 MOVED_SHAPES = ("one attribute", "to an empty cell", "the cell holds others", "two attributes", CROWDED)
@@ -41,13 +47,17 @@ def contingency_pair(
     sides = tuple(int(side) for side in rng.integers(1, 5, 2)) if rng.random() < 0.3 else (int(rng.integers(1, 14)),)
     if shape == MANY_CELLS:
         sides = (int(rng.integers(TREE, 2 * TREE)),)
+    elif shape == EMPTY:
+        sides = (WIDE if wide else int(rng.integers(2 * TREE, 4 * TREE)),)
     size = int(np.prod(sides))
     counts = rng.integers(0, 4, size) * (rng.random(size) < 0.6)
     cell: Any = int(rng.integers(size))
     if bound is not None and bound > 1:
         # Usually an individual is in as many cells as allowed.
         cell = rng.permutation(size)[: bound if wide or rng.random() < 0.6 else int(rng.integers(1, bound + 1))]
-    if shape == "the first individual":
+    if shape == ENORMOUS:
+        counts[int(rng.integers(size))] = 2**33 + int(rng.integers(4))
+    elif shape in ("the first individual", EMPTY):
         counts[:] = 0
     elif shape == "the first of a cell":
         counts[cell] = 0

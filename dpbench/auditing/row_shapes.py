@@ -16,6 +16,7 @@ DrawRow = Callable[[int], list[int]]
 """A row of a given size."""
 
 MANY = "the new row lifts one of many equal counts and one that is low"
+HUNDREDS = "hundreds of rows"
 CROWD = 40
 """The count of a column that many rows have."""
 MOST_CELLS = 200_000
@@ -107,6 +108,12 @@ def _repeats(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> Neig
 @_shape(MANY)
 def _one_of_many(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> NeighbourRows:
     return [[column] for column in range(d - 1)] * (CROWD // 2), [0, d - 1][: min(d, most)]
+
+
+@_shape(HUNDREDS)
+def _hundreds(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> NeighbourRows:
+    # What acts only from a number of rows on shows here.
+    return [draw(int(size)) for size in rng.integers(0, min(most, 4) + 1, rng.integers(100, 400))], draw(most)
 
 
 @_shape("the new row is the smallest")

@@ -30,7 +30,7 @@ from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
 from dpbench.data import Data
-from dpbench.privacy import Cost
+from dpbench.privacy import STEPS, Cost
 
 TOLERANCE = 1e-9
 """Tolerance by which a computed loss may exceed ε."""
@@ -243,6 +243,8 @@ def _costs(before: Trace, after: Trace, notes: Notes, drawn: Trace | None) -> li
         elif step.kind == "draw":
             costs.append(_draw_cost(step, other, notes, drawn is not None, drawn is before))
         else:
+            if is_foreign(STEPS[step.kind]):
+                notes.foreign[f"the cost of {step}, which {STEPS[step.kind].__name__} states itself"] = None
             costs.append(cost(step, other))
     return costs
 
@@ -270,7 +272,7 @@ def _draw_cost(step: Step, other: Step, notes: Notes, fresh: bool, from_before: 
     except NotEnumerable as error:
         if (bound := stated_bound(step.law, other.law)) is not None:
             if is_foreign(type(step.law)):
-                notes.foreign[f"the bound of {step} is the one that {type(step.law).__name__} states itself"] = None
+                notes.foreign[f"the bound of {step}, which {type(step.law).__name__} states itself"] = None
             return Cost(bound, sure=False)
         notes.unknown = str(error)
         try:

@@ -38,8 +38,11 @@ def further(mechanism: Any) -> Iterator[Any]:
         for value in _values(field.name, getattr(mechanism, field.name)):
             with contextlib.suppress(UserError, ValueError, TypeError):
                 changed = dataclasses.replace(mechanism, **{field.name: value})
-                if not (hasattr(changed, "not_private") and changed.not_private()):
-                    yield changed
+                if hasattr(changed, "not_private") and changed.not_private():
+                    continue
+                yield changed
+                if field.name == "transform" and hasattr(mechanism, "k"):
+                    yield dataclasses.replace(changed, k=2)
 
 
 def _values(name: str, given: Any) -> list[Any]:

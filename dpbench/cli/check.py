@@ -23,7 +23,7 @@ from dpbench.config.catalogue import HERE
 from dpbench.config.overrides import OverrideValue
 from dpbench.engine.progress import display
 from dpbench.errors import UserError, output_file, output_folder, unknown
-from dpbench.gate import baselines
+from dpbench.gate import audits, baselines
 from dpbench.gate.baselines import ExperimentNumbers
 from dpbench.gate.closeness import TOLERANCE
 from dpbench.gate.comparison import compare
@@ -170,7 +170,24 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
     _print(console, outcome)
     status = _update(args, outcome, names, console) if args.update else _judge(args, outcome, console)
     _write(args, outcome, notes)
-    return status
+    return max(status, _audits(args, console))
+
+
+def _audits(args: argparse.Namespace, console: Console) -> int:
+    """Compare the verdicts of the audit, if all of dpbench is checked and the baselines have them; 1 if one fell."""
+    if args.experiment or args.fresh is not None or args.config_dir or args.baselines.resolve() != BASELINES.resolve():
+        return 0
+    if args.update:
+        written = audits.write_verdicts(args.baselines, audits.audit_findings())
+        console.print(f"Wrote the verdicts of the audit to {written}.")
+        return 0
+    if not audits.has_verdicts(args.baselines):
+        return 0
+    worse = audits.fallen(args.baselines, audits.audit_findings())
+    for line in worse:
+        console.print(f"[red]audit[/]: {escape(line)}")
+    console.print("The check fails: an audit is worse than before." if worse else "The audit's verdicts are as before.")
+    return 1 if worse else 0
 
 
 def guarded_names(args: argparse.Namespace) -> list[str]:
