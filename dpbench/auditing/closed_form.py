@@ -67,7 +67,7 @@ def judge(
         _agree(mechanism, before, after, epsilon, seed)
     except Differs as differs:
         return Judged(math.inf, differs.step, pair.name, differs.what, epsilon=epsilon, form=form)
-    notes.keep([after.step])
+    notes.keep([after.step], epsilon)
     known, now = before.counts, after.counts
     new = [place for place in now if place not in known]
     moved = {place: abs(now[place] - known[place]) for place in known if now[place] != known[place]}

@@ -83,18 +83,19 @@ class Notes:
     looked_at: int = 0
     laws: dict[tuple[bytes, bytes], Enumerated] = field(default_factory=dict)
     """The enumerations of the current pair."""
-    steps: dict[tuple[str, str], Step] = field(default_factory=dict)
-    """The largest step of every name: their samplers are tested at the end."""
+    steps: dict[tuple[str, str, float], Step] = field(default_factory=dict)
+    """The largest step of every kind, name and ε: their samplers are tested at the end. Little noise hides most faults."""
     drawn: dict[str, tuple[Step, Any, Enumerated, NDArray[np.float64]]] = field(default_factory=dict)
     """For every draw that was enumerated, its distribution with the most outcomes."""
     foreign: dict[str, None] = field(default_factory=dict)
     """What had to be believed because a class outside dpbench states it."""
 
-    def keep(self, steps: Iterable[Step]) -> None:
+    def keep(self, steps: Iterable[Step], epsilon: float) -> None:
         for step in steps:
-            known = self.steps.get((step.kind, step.name))
+            key = step.kind, step.name, epsilon
+            known = self.steps.get(key)
             if known is None or np.size(known.exact) < np.size(step.exact):
-                self.steps[step.kind, step.name] = step
+                self.steps[key] = step
 
 
 class DataRefused(Exception):
@@ -140,7 +141,7 @@ def judge(
     worst = Judged(pair=pair.name, epsilon=epsilon, form=form)
     try:
         first = _first(mechanism, pair, epsilon, seed, form)
-        notes.keep(first.steps)
+        notes.keep(first.steps, epsilon)
         again = TRANSCRIPTS if len(first.steps) > 1 else 1
         plans: list[tuple[Data, int, dict[int, int]]] = [
             (data, seed + turn, {}) for turn in range(again) for data in (pair.before, pair.after)

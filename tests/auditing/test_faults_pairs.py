@@ -62,7 +62,7 @@ ROWS: dict[str, Scale] = {
     "columns from 100 on": lambda data, e, b: columns(data, b / e, slice(100, None)),
     "more than 15 columns": lambda data, e, b: b / e / (3 if data.columns > 15 else 1),
     "more than 500 columns": lambda data, e, b: b / e / (3 if data.columns > 500 else 1),
-    "a single column": lambda data, e, b: b / e / (3 if data.columns == 1 else 1),
+    "a single column": lambda data, e, b: b / e / (5 if data.columns == 1 else 1),
     "from 50 rows on": lambda data, e, b: b / e / (2 if data.indptr.size > 51 else 1),
     "from 150 rows on": lambda data, e, b: b / e / (2 if data.indptr.size > 151 else 1),
     "as many rows as the data": lambda data, e, b: b / e * (1 + 1 / data.indptr.size),
@@ -131,7 +131,12 @@ def public_part(right: Any, self: Any, epsilon: float) -> float:
 
 FAULTS += [
     Planted("dpsense: shares above one half", method("dpsense", {"bound": 3, "share": 0.8}, split=whole_budget)),
-    Planted("dpsense: found from another share", method("dpsense", {"bound": 3}, split=whole_budget), further=True),
+    Planted(
+        "dpsense: found from another share",
+        method("dpsense", {"bound": 3}, split=whole_budget),
+        further=True,
+        thorough=True,
+    ),
     Planted("alp: k over a transform", method("alp", {"transform": "dyadic", "k": 2, "buckets": 6}, most=one_cell)),
     Planted(
         "geometric: found from another transform", method("geometric", {}, alpha=plain_table), further=True, quick=True
