@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from pages.markdown import table
 from pages.papers import verdicts
 
 from dpbench.claims.verdicts import tally
-from dpbench.model.claim import VERDICTS
 from dpbench.paths import RECORD
+from dpbench.report.answer import EVIDENCE_HEADS, answers, evidence_row
 from dpbench.report.papers import PAPERS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -17,11 +18,13 @@ BEGIN, END = "<!-- ledger: written by `python docs/_ext/ledger.py` -->\n", "<!--
 
 
 def ledger_table(records: Path = RECORD) -> str:
-    """How many claims of each paper have each verdict."""
-    counts = {paper: tally(found).counts for paper in PAPERS if (found := verdicts(paper, records))}
-    rows = [(paper, *(str(found[verdict]) for verdict in VERDICTS)) for paper, found in counts.items()]
-    total = ("all", *(str(sum(found[verdict] for found in counts.values())) for verdict in VERDICTS))
-    return table(("paper", *VERDICTS), [*rows, total])
+    """Per paper what holds, depends and cannot be, in words, and the number of claims by verdict and evidence."""
+    found = {paper: judged for paper in PAPERS if (judged := verdicts(paper, records))}
+    told = [f"- **{one.paper}**: {' '.join(one.sentences)}" for judged in found.values() for one in answers(judged)]
+    wrapped = "\n".join(textwrap.fill(text, 125, subsequent_indent="  ", break_on_hyphens=False) for text in told)
+    rows = [(paper, *evidence_row(tally(judged))) for paper, judged in found.items()]
+    total = ("all", *evidence_row(tally([verdict for judged in found.values() for verdict in judged])))
+    return f"{wrapped}\n\n{table(('paper', *EVIDENCE_HEADS), [*rows, total])}"
 
 
 def parts(text: str) -> tuple[str, str, str]:

@@ -8,22 +8,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpbench.claims.verdicts import tally
-from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
-from dpbench.model.verdict import Verdict
+from dpbench.claims.verdicts import Tally, tally
+from dpbench.model.claim import (
+    BY_CONSTRUCTION,
+    CONTRADICTED,
+    ERRATUM,
+    ON_BOTH,
+    ON_DATA,
+    ON_READING,
+    OPEN,
+    REPRODUCED,
+    UNTESTABLE,
+)
+from dpbench.model.verdict import Evidence, Verdict
 from dpbench.report.text import listed
+
+BY = {Evidence.PROOF: "by proof", Evidence.FILES: "on original files", Evidence.WORLDS: "in every world"}
+DEPENDS = {ON_READING: "on the reading", ON_DATA: "on the data", ON_BOTH: "on both"}
+MOST_NAMED = 3
+LEFT = {OPEN: ("is open", "are open"), BY_CONSTRUCTION: ("was given to the generator", "were given to the generator")}
+LEFT |= {UNTESTABLE: ("is not testable", "are not testable")}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result for one paper, in three sentences."""
+    """The result for one paper: what holds whatever one assumes, what depends on what, what cannot be."""
 
     paper: str
-    counts: str
-    """How many of its claims hold, and how many could not be tested."""
+    sentences: list[str]
+    """The same in words, with the numbers of claims."""
     holding: list[Verdict]
-    """The claims that hold, the most informative first."""
+    """The claims that hold, the firmest and most informative first."""
+    depending: list[Verdict]
     failing: list[Verdict]
+    """The claims that fail, the firmest first."""
     source: str
     """Where the verdicts come from: runs at a scale, or the record."""
 
@@ -35,21 +53,71 @@ def answers(verdicts: Sequence[Verdict]) -> list[Answer]:
 
 
 def _answer(paper: str, verdicts: Sequence[Verdict]) -> Answer:
-    own = [v for v in verdicts if not v.claim.copy_of]
-    holding, failing = (_telling([v for v in own if v.verdict == kind]) for kind in (REPRODUCED, CONTRADICTED))
-    return Answer(paper, _counts(verdicts), holding, failing, _source(own))
+    own = [v for v in verdicts if v.claim.counted and v.claim.basis != ERRATUM]
+    kinds = ((REPRODUCED,), tuple(DEPENDS), (CONTRADICTED,))
+    holding, depending, failing = (_telling([v for v in own if v.verdict in kind]) for kind in kinds)
+    return Answer(paper, sentences(own), holding, depending, failing, _source(own))
 
 
-def _counts(verdicts: Sequence[Verdict]) -> str:
-    counted = tally(verdicts)
-    count = counted.counts
-    tested = counted.claims - count[UNTESTABLE]
-    if not tested:
-        return f"None of its {counted.claims} claims was tested."
-    parts = [_verb(count[REPRODUCED], "holds", "hold"), _verb(count[CONTRADICTED], "does not", "do not")]
-    parts += [_verb(count[OPEN], "is open", "are open")] if count[OPEN] else []
-    rest = f"; {count[UNTESTABLE]} more could not be tested" if count[UNTESTABLE] else ""
-    return f"Of {_verb(tested, 'claim that was', 'claims that were')} tested, {listed(parts)}{rest}."
+def whatever(v: Verdict) -> bool:
+    """Whether a verdict holds whatever one assumes: it rests on no single stand-in, no admissible reading was left out, and it is
+    not about times, which another implementation changes."""
+    return v.evidence in BY and not v.untried and "seconds" not in v.claim.measure
+
+
+def sentences(counted: Sequence[Verdict]) -> list[str]:
+    """What holds whatever one assumes, what depends on what, what cannot be, and what is left, of the counted claims."""
+    found = tally(counted)
+    firm = {word: [v for v in counted if v.verdict == word and whatever(v)] for word in (REPRODUCED, CONTRADICTED)}
+    loose = {word: found.counts[word] - len(of) for word, of in firm.items()}
+    holds = firm[REPRODUCED]
+    told = [f"{_verb(len(holds), 'claim holds', 'claims hold')} whatever one assumes{_by(holds)}."]
+    depends = [f"{found.counts[word]} {on}" for word, on in DEPENDS.items() if found.counts[word]]
+    if depends:
+        told.append(f"What depends on what is not known: {listed(depends)}.")
+    if any(loose.values()):
+        parts = [_verb(loose[REPRODUCED], "more holds", "more hold"), _verb(loose[CONTRADICTED], "fails", "fail")]
+        tried = "With one reading, one stand-in or one implementation"
+        told.append(f"{tried}, {listed(parts)}; other choices may decide otherwise.")
+    fails = firm[CONTRADICTED]
+    if fails:
+        told.append(
+            f"{_verb(len(fails), 'claim fails', 'claims fail')} whatever one assumes{_by(fails)}: {_named(fails)}."
+        )
+    else:
+        told.append("None is shown to fail whatever one assumes.")
+    left = [_verb(found.counts[word], *words) for word, words in LEFT.items() if found.counts[word]]
+    return [*told, *([f"{listed(left)}."] if left else [])]
+
+
+def _named(verdicts: Sequence[Verdict]) -> str:
+    """The names of the first claims, with what contradicts each."""
+    names = [v.claim.id.partition("/")[2] + (f" ({v.claim.by})" if v.claim.by else "") for v in verdicts]
+    return listed([*names[:MOST_NAMED], *([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else [])])
+
+
+def _by(verdicts: Sequence[Verdict]) -> str:
+    """How many of some verdicts rest on what."""
+    counts = {words: sum(v.evidence is kind for v in verdicts) for kind, words in BY.items()}
+    parts = [f"{count} {words}" for words, count in counts.items() if count]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+EVIDENCE_HEADS = (*Evidence, OPEN, BY_CONSTRUCTION, UNTESTABLE, "errata")
+
+
+def evidence_row(counts: Tally) -> list[str]:
+    """One row of the table with evidence in the columns: reproduced / dependent / contradicted claims by evidence, then the
+    other verdicts, and the known errata that are contradicted."""
+
+    def cell(kind: Evidence) -> str:
+        groups = ((REPRODUCED,), tuple(DEPENDS), (CONTRADICTED,))
+        numbers = [sum(counts.by_evidence.get((word, kind), 0) for word in words) for words in groups]
+        return " / ".join(map(str, numbers)) if any(numbers) else "-"
+
+    left = [str(counts.counts[word]) for word in (OPEN, BY_CONSTRUCTION, UNTESTABLE)]
+    known = sum(counts.errata.values())
+    return [*map(cell, Evidence), *left, f"{counts.errata.get(CONTRADICTED, 0)} of {known}" if known else "-"]
 
 
 def _verb(count: int, singular: str, plural: str) -> str:
@@ -64,7 +132,7 @@ def _telling(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
     def weight(v: Verdict) -> tuple[bool, bool, bool]:
         claim = v.claim
-        return (claim.exact or claim.made or not claim.experiment, claim.basis != "text", v.verdict == UNTESTABLE)
+        return (not whatever(v), claim.exact or claim.made or not claim.experiment, claim.basis != "text")
 
     ordered = sorted(verdicts, key=weight)
     seen: dict[str, int] = {}

@@ -16,6 +16,8 @@ from markupsafe import Markup, escape
 
 from dpbench.auditing.summary import shown_loss
 from dpbench.model.claim import BASES, CONTRADICTED, REPRODUCED, VERDICTS
+from dpbench.model.verdict import Evidence
+from dpbench.report.answer import EVIDENCE_HEADS, evidence_row
 from dpbench.report.gather import Facts
 from dpbench.report.papers import COMPARED, title_of
 from dpbench.report.tables import Table
@@ -56,7 +58,8 @@ def environment() -> Environment:
     functions = (also, anchor, asset, border, plural, shown_loss, slug, states, title_of)
     jinja.globals |= {function.__name__: function for function in functions}
     jinja.globals |= {"BASES": BASES, "COMPARED": COMPARED, "CONTRADICTED": CONTRADICTED, "VERDICTS": VERDICTS}
-    jinja.globals["REPRODUCED"] = REPRODUCED
+    jinja.globals |= {"REPRODUCED": REPRODUCED, "EVIDENCE": [*Evidence], "EVIDENCE_HEADS": EVIDENCE_HEADS}
+    jinja.globals["evidence_row"] = evidence_row
     return jinja
 
 
