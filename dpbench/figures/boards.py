@@ -231,6 +231,8 @@ def cost_figure(points: pd.DataFrame, *, title: str, highlight: str = "", share:
     ax.set_xscale("log")
     if not share and len(known) and regret.max() > 10:
         ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     ax.margins(x=0.16, y=0.08)
     ax.set_xlabel("seconds per release")
     ax.set_ylabel("regret, points" if share else "regret")
