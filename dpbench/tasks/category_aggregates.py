@@ -8,6 +8,7 @@ import numpy as np
 
 from dpbench.data import Catalogue, History
 from dpbench.model.metric import Metric
+from dpbench.tasks._expected import expected_errors, last_step_of
 from dpbench.tasks.base import Task, once
 
 
@@ -33,6 +34,11 @@ class CategoryAggregates(Task, name="category_aggregates"):
             both = np.intersect1d(true, release.history, assume_unique=True).size
             scores["jaccard"] = both / max(1, true.size + release.history.size - both)
         return scores | {"items": float(data.items)}
+
+    def expected(self, data: Catalogue, release: History, rng: np.random.Generator) -> dict[str, float]:
+        truth = data.aggregates[release.user]
+        errors = expected_errors(data, last_step_of(release), truth, key=release.user)
+        return {} if errors is None else {"mae": errors.absolute / truth.size, "mse": errors.squared / truth.size}
 
     def errors(self, data: Catalogue, release: History) -> np.ndarray:
         return release.aggregates - data.aggregates[release.user]

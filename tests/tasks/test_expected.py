@@ -286,3 +286,14 @@ def test_no_expectation_without_a_known_law(name, parameters):
     data = example_of(name, "contingency").data()
     release = MECHANISMS.make(name, **parameters).release(data, epsilon=0.5, rng=np.random.default_rng(0))
     assert QUERIES["range"].expected(data, release, np.random.default_rng(0)) == {}
+
+
+def test_categories_of_one_user():
+    data = example_of("laplace_categories", "catalogue").data()
+    task, mechanism = TASKS.make("category_aggregates"), MECHANISMS.make("laplace_categories")
+    found = differences(data, task, mechanism, 500)
+    assert set(found) == {"mae", "mse"}
+    assert {metric: distance(values) for metric, values in found.items() if distance(values) > LIMIT} == {}
+    release = mechanism.release(data, epsilon=0.5, rng=np.random.default_rng(0))
+    expected = task.expected(data, release, np.random.default_rng(0))["mae"]
+    assert expected == pytest.approx(mechanism.expected_error(data, 0.5), rel=1e-12)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbench.data import Catalogue, History
+from dpbench.data.last_step import after, laplace_law
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Choices, Mechanism, parse_epsilon
 from dpbench.mechanisms.epicrec._calibration import box_least_squares, least_noise, solved_once
@@ -63,7 +64,8 @@ class LaplaceCategories(Personal, name="laplace_categories"):
     def publish(self, data: Catalogue, epsilon: float, noise: Noise) -> History:
         user, z = self.pick(data, noise), self.plain(data, epsilon)
         noisy = noise.laplace(data.aggregates[user], scale=z)
-        return History(user=user, aggregates=noisy, z=z, chosen={"noise": float(z.mean())})
+        last = after(laplace_law(float(z[0])))  # all categories have the same scale
+        return History(user=user, aggregates=noisy, z=z, chosen={"noise": float(z.mean())}, last_step=last)
 
     def expected_error(self, data: Catalogue, epsilon: float) -> float:
         """Expected mean absolute error: exactly Δ/ε."""
