@@ -20,6 +20,7 @@ from dpbench.sources import Source
 from dpbench.tasks import Task
 
 if TYPE_CHECKING:
+    from dpbench.api.advise import advise
     from dpbench.api.audit import audit
     from dpbench.api.compare import compare
     from dpbench.api.lookup import dataset, task
@@ -45,6 +46,7 @@ __all__ = [
     "Summary",
     "Task",
     "TopK",
+    "advise",
     "audit",
     "compare",
     "dataset",
@@ -57,6 +59,7 @@ __all__ = [
 
 # The engine is large; importing a mechanism does not need it, so it is imported on first use.
 _LAZY = {
+    "advise": ("dpbench.api.advise", "advise"),
     "audit": ("dpbench.api.audit", "audit"),
     "compare": ("dpbench.api.compare", "compare"),
     "dataset": ("dpbench.api.lookup", "dataset"),
