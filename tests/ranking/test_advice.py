@@ -27,7 +27,7 @@ def test_the_nearest_point_decides() -> None:
 
 
 def test_the_expected_ratio_is_the_weighted_geometric_mean() -> None:
-    halfway = Shape(1e4, 1e6 * 10**0.0, 10, 1.0)
+    halfway = Shape(1e4, 1e6, 10, 1.0)
     advice = {one.who: one.expected for one in advise(halfway, points=POINTS).recommendations}
     assert advice["a"] == pytest.approx(3**0.5)
     assert advice["b"] == pytest.approx(2.0)
