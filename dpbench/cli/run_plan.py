@@ -17,6 +17,7 @@ from dpbench.engine.shards import done, overview, stored_trials, trials_of
 from dpbench.storage.commands import RESULTS
 from dpbench.storage.store import Store
 
+MOST_SETTINGS = 2_000  # largest number of rows of a plan
 MOST_ROWS = 100  # largest number of rows of the overview of shards
 
 
@@ -45,13 +46,15 @@ def print_plan(console: Console, plan: Plan, store: Store) -> tuple[int, int]:
         missing[chunk.setting.id] = missing.get(chunk.setting.id, 0) + len(fresh)
     trials = trials_of(plan, shard)
     settings = [setting for setting in run.settings if trials[setting.key]]
-    for setting in settings:
+    for setting in settings[:MOST_SETTINGS]:
         wanted = len(trials[setting.key])
         stored = max(0, wanted - missing.get(setting.id, 0)) if setting.id else 0
         draw = "" if setting.dataset.original else str(setting.dataset.seed)
         row = (marked(setting), setting.parameters, f"{setting.epsilon:.4g}", setting.task.name)
         table.add_row(escape(setting.dataset.name), *([draw] * several), *map(escape, row), str(wanted), str(stored))
     console.print(table)
+    if len(settings) > MOST_SETTINGS:
+        console.print(f"and {len(settings) - MOST_SETTINGS} more settings")
     print_left_out(console, run)
     if plan.unbuilt:
         console.print(f"Not built yet: {', '.join(dict.fromkeys(plan.unbuilt))}")

@@ -281,13 +281,22 @@ def _by_scale(
     return chosen
 
 
+def _no_environment(name: str, *_: object) -> str:
+    """`${oc.env:NAME}`: a YAML of somebody else could put a password into results that are sent to others."""
+    raise UserError(f"${{oc.env:{name}}} is not read: a run is stored with its settings; give the value by an override")
+
+
 def _plain(cfg: DictConfig, origins: Origins) -> dict[str, Any]:
     from omegaconf import OmegaConf
+    from omegaconf.resolvers.oc import env as environment
 
     OmegaConf.register_new_resolver("by_scale", _by_scale, replace=True)
+    OmegaConf.register_new_resolver("oc.env", _no_environment, replace=True)
     try:
         body = {key: value for key, value in cfg.items() if key != "hydra"}
         plain: Any = OmegaConf.to_container(OmegaConf.create(body), resolve=True, throw_on_missing=True)
     except Exception as error:  # an interpolation that fails, or a missing value (???)
         raise translated(error, origins.words, origins.folders) from error
+    finally:
+        OmegaConf.register_new_resolver("oc.env", environment, replace=True)
     return {str(key): value for key, value in plain.items()}

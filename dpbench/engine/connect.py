@@ -53,7 +53,12 @@ def connect(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> tu
                 workers = (os.cpu_count() or 1) if config.jobs == -1 else config.jobs
                 # Dask's own memory limit would count the mapped data of every worker, so it is not set. Workers log at
                 # length when they are stopped.
-                options = {"memory_limit": 0, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+                options: dict[str, Any] = {
+                    "memory_limit": 0,
+                    "dashboard_address": None,
+                    "silence_logs": logging.CRITICAL,
+                    "host": "127.0.0.1",
+                }
                 target = stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, **options))
             return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False)), jobs
         except UserError:

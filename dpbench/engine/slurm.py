@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -39,6 +39,7 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
     try:
         import psutil
         from dask_jobqueue import SLURMCluster
+        from distributed.security import Security
     except ImportError:
         raise UserError(
             "runner=slurm needs dask-jobqueue, which is not installed: pip install 'dpbench-repro[slurm]'"
@@ -47,6 +48,10 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
         raise UserError(f"runner=slurm needs a machine with Slurm: the command {absent[0]} is missing")
     if config.interface is not None:
         one_of("runner.interface", config.interface, psutil.net_if_addrs())
+    # Dask sends pickles: whoever reaches the scheduler runs code as this user. So it listens only where it is asked to.
+    interface = config.interface or _loopback(psutil.net_if_addrs())
+    security = Security()
+    tls = security.get_connection_args("scheduler").get("ssl_context") is not None
     os.makedirs(config.logs, exist_ok=True)
     try:
         cluster = SLURMCluster(
@@ -59,7 +64,9 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
             job_mem=f"{math.ceil(1024 * ((config.memory or 0) + ROOM))}M",
             job_directives_skip=[] if config.memory else ["--mem="],
             worker_extra_args=["--memory-limit", "0", "--no-dashboard"],
-            interface=config.interface,
+            interface=interface,
+            protocol="tls://" if tls else "tcp://",
+            security=security if tls else None,
             job_extra_directives=list(config.directives),
             job_name="dpbench",
             python=shlex.quote(sys.executable),
@@ -77,7 +84,16 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
     jobs = Jobs(cluster, min(config.jobs, chunks), config.logs)
     what = "1 job is" if jobs.count == 1 else f"{jobs.count} jobs are"
     say(f"{what} submitted to Slurm; their output goes to {config.logs}/")
+    if not tls and config.interface is not None:
+        say(
+            f"the scheduler listens on {interface} without TLS: whoever reaches it can run code as you (docs: threat model)"
+        )
     return jobs
+
+
+def _loopback(interfaces: Mapping[str, Sequence[Any]]) -> str | None:
+    """The network interface that only this machine reaches."""
+    return next((name for name, found in interfaces.items() if any(a.address == "127.0.0.1" for a in found)), None)
 
 
 class Jobs:

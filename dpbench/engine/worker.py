@@ -228,10 +228,11 @@ def _parts(setting: Setting) -> tuple[Any, Any]:
 
 
 def _data(dataset: Dataset) -> Data:
+    key = json.dumps([dataset.name, dataset.source, dict(dataset.params), dataset.seed]), dataset.fingerprint
     try:
-        return _opened(
-            json.dumps([dataset.name, dataset.source, dict(dataset.params), dataset.seed]), dataset.fingerprint
-        ).data
+        if not _opened(*key).unchanged():
+            _opened.cache_clear()
+        return _opened(*key).data
     except OtherData:
         raise ChunkRefused(f"its data of {dataset.name} are not the data of this run") from None
 

@@ -49,6 +49,11 @@ class Opened:
     """Warnings about lines that were skipped when the files were read."""
     files: tuple[str, ...] = ()
     """Names of the files it was made from."""
+    folder: Path = Path()
+
+    def unchanged(self) -> bool:
+        """Whether its files were not overwritten since they were verified. Cheap: asked for every chunk."""
+        return stored.unchanged(self.folder)
 
 
 class OtherData(Exception):
@@ -178,7 +183,7 @@ def _built(dataset: Dataset, path: Path, verify: bool, say: Callable[[str], None
 def _opened(path: Path, meta: Meta, data: Data, verified: bool) -> Opened:
     data.store_facts(StoredFacts(path / facts.FOLDER, meta.fingerprint))
     files = tuple(dict.fromkeys(Path(file.path).name for file in meta.files))
-    return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped, files)
+    return Opened(data, meta.fingerprint, verified, meta.statistics, meta.skipped, files, path)
 
 
 def _build(dataset: Dataset) -> tuple[Data, dict[str, Any]]:

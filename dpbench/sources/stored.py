@@ -205,6 +205,19 @@ def _verify(folder: Path, meta: Meta) -> None:
         known[name] = seen
 
 
+def unchanged(folder: Path) -> bool:
+    """Whether the files that this process has verified are still the same, by size and times. A map of one that was overwritten
+    in place holds other data."""
+    try:
+        status = {name: (folder / f"{name}.npy").stat() for name in _verified.get(folder, {})}
+    except OSError:  # replaced or set aside: a map of the old files still holds their content
+        return True
+    return all(
+        found.st_ino != seen[1] or (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == seen[2:]
+        for found, seen in ((status[name], _verified[folder][name]) for name in status)
+    )
+
+
 def _seen(path: Path, stored: StoredArray) -> Seen:
     status = path.stat()
     return stored.checksum, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from dpbench.errors import UserError, nearest
 from dpbench.model.run import Run, Value
@@ -52,7 +52,10 @@ def own_command(run: Run, *, folder: bool = True) -> str:
     words += _parameters("dataset", [] if run.experiment else given)
     words += [f"dataset.{name}.world=[{','.join(worlds)}]" for name, worlds in run.worlds.items()]
     paths = {s.dataset.name: s.dataset.params.get("path") for s in settings if s.dataset.original}
-    words += [f"dataset.{name}.path={path}" for name, path in paths.items() if path]
+    # A command for the same folder is for its user; others see only the names of files.
+    words += [
+        f"dataset.{name}.path={path if folder else PurePath(str(path)).name}" for name, path in paths.items() if path
+    ]
     if run.name != run.experiment:
         words += [f"trials={run.repetitions}", *([f"seed={run.seed}"] if run.seed else [])]
         words += _data_seeds(run)

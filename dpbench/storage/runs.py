@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from dpbench.errors import Damaged
@@ -70,12 +70,26 @@ def write(run: Run) -> None:
     positions, tables = {}, {}
     for name in ("dataset", "mechanism", "task"):
         positions[name], tables[f"{name}s"] = _numbered(getattr(setting, name) for setting in run.settings)
+    _shorten_paths(tables["datasets"])
     settings = [
         vars(setting) | {name: each[number] for name, each in positions.items()}
         for number, setting in enumerate(run.settings)
     ]
     body = {"schema": SCHEMA, "run": seals.plain(replace(run, settings=())), **tables, "settings": settings}
     write_atomic(inside(run.results, run.path), seals.seal(body).encode())
+
+
+def _shorten_paths(datasets: Iterable[dict[str, Any]]) -> None:
+    """Leave only the names of the user's files: a run can be sent to others. Two files of one name keep their folders' names."""
+    named = [(each["params"], key, value) for each in datasets for key, value in each["params"].items()]
+    paths = [
+        (params, key, PurePath(value))
+        for params, key, value in named
+        if isinstance(value, str) and (key == "path" or PurePath(value).is_absolute()) and PurePath(value).name
+    ]
+    for params, key, path in paths:
+        alone = len({other for _, _, other in paths if other.name == path.name}) == 1
+        params[key] = path.name if alone else PurePath(*path.parts[-2:]).as_posix()
 
 
 def _numbered(values: Iterable[Any]) -> tuple[list[int], list[Any]]:
