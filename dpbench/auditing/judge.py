@@ -98,6 +98,11 @@ class AuditedVariant:
     """Whether it is a further choice of parameters, which the class does not list."""
 
     @property
+    def written(self) -> Any:
+        """The object of the user's class, also if its calls of numpy are recorded."""
+        return getattr(self.mechanism, "inner", self.mechanism)
+
+    @property
     def guarantee(self) -> str:
         """The guarantee that it states; empty if none."""
         return str(getattr(self.mechanism, "privacy", ""))
@@ -224,7 +229,7 @@ def findings(
         if finding is None:
             why = cannot_replay(variant.mechanism) or "its noise bypasses `noise`"
             finding = _with_reason(by_test(variant, options, fitting), why)
-        elif finding.verdict == "violated" and not finding.followed and is_foreign(type(variant.mechanism)):
+        elif finding.verdict == "violated" and not finding.followed and is_foreign(type(variant.written)):
             finding = _confirmed(variant, options, finding, fitting)
         yield finding
 

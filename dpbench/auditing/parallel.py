@@ -34,11 +34,18 @@ def findings_of_all(subjects: Sequence[AuditedVariant], options: Options) -> Ite
 def _finding(subject: AuditedVariant, options: Options) -> Finding:
     """From the cache, or computed."""
     given = dataclasses.asdict(options)
-    asked = [subject.name, class_path(type(subject.mechanism)), repr(parameters(subject.mechanism)), subject.share]
+    written = subject.written
+    asked = [
+        subject.name,
+        class_path(type(written)),
+        repr(parameters(written)),
+        subject.share,
+        written is not subject.mechanism,
+    ]
 
     def audit() -> dict[str, Any]:
         found = dataclasses.asdict(next(findings([subject], options)))
         return found | {"loss": None if math.isinf(found["loss"]) else found["loss"]}
 
-    found = cached(["finding", *asked, subject.further, given], subject.mechanism, audit)
+    found = cached(["finding", *asked, subject.further, given], written, audit)
     return Finding(**(found | {"loss": math.inf if found["loss"] is None else found["loss"]}))

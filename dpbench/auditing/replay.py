@@ -25,6 +25,7 @@ from dpbench.auditing.enumeration import Samplers, TooMany
 from dpbench.auditing.forms import differing_forms
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.pairs import pairs
+from dpbench.auditing.pairs_of_tables import ENORMOUS
 from dpbench.auditing.recording import Differs
 from dpbench.auditing.samplers import wrong_law, wrong_sampler
 from dpbench.auditing.search import climb
@@ -115,7 +116,9 @@ def audit_by_replay(
     verdict, reason = _verdict(worst, notes, declared, guarantee, foreign.believed(mechanism))
     return Finding(
         mechanism=name or getattr(mechanism, "name", "") or type(mechanism).__name__,
-        parameters=", ".join(f"{key}={value}" for key, value in parameters(mechanism).items()),
+        parameters=", ".join(
+            f"{key}={value}" for key, value in parameters(getattr(mechanism, "inner", mechanism)).items()
+        ),
         method="closed form" if closed else "enumeration" if notes.enumerated else "replay",
         guarantee=guarantee,
         epsilon=worst.epsilon,
@@ -159,8 +162,10 @@ def _on_pairs(
             notes.refused = "it refuses both neighbours"
             return None
         try:
+            if isinstance(mechanism, Mechanism) and (reason := _too_large(mechanism, pair, budget)):
+                raise DataRefused(reason)
             return look(mechanism, pair, budget, delta, seed + number, notes, noise)
-        except (DataRefused, TooMany) as error:
+        except (DataRefused, TooMany, MemoryError) as error:
             notes.refused = str(error)
             return None
 
@@ -188,6 +193,13 @@ def _on_pairs(
         for found in climb(fits, lambda pair, budget: examine(pair, budget, 0), depth.climbs, rng, mechanism):
             worst = max(worst, found, key=lambda judged: judged.weight)
     return worst
+
+
+def _too_large(mechanism: Mechanism, pair: Neighbours, epsilon: float) -> str:
+    """Why our own classes do not release such data: it would not fit into memory. Foreign answers were compared before."""
+    if foreign.overrides(mechanism, "refusal"):
+        return ""
+    return mechanism.refusal(pair.before, epsilon) or mechanism.refusal(pair.after, epsilon)
 
 
 def _wrong_draws(notes: Notes, noise: str, depth: Depth, seed: int) -> tuple[str, str] | None:
@@ -259,6 +271,8 @@ def fitting_pairs(mechanism: Any, count: int, seed: int, kind: str = "") -> Iter
         for kind in kinds
     ]
     turns = (pair for turn in zip(*sources, strict=True) for pair in turn)
+    # A mechanism with a `largest` count takes memory in proportion to it.
+    turns = (pair for pair in turns if not (hasattr(mechanism, "largest") and pair.name.startswith(ENORMOUS)))
     fitting = (pair for pair in turns if foreign.fit(mechanism, pair.before) and foreign.fit(mechanism, pair.after))
     return itertools.islice(fitting, count)
 

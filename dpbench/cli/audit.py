@@ -44,6 +44,8 @@ def main(argv: list[str]) -> int:
     own = [name for name in options("mechanism") if name not in names]
     own = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
     subjects = [subject for text in args.mechanism or [*names, *own] for subject in named(text)]
+    if args.record:
+        subjects = _recorded(subjects)
     if args.data is None and not any("(" in text for text in args.mechanism):
         subjects = with_further(subjects)
     if args.delta is not None and all(subject.guarantee for subject in subjects):
@@ -89,6 +91,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     limit = "time limit per mechanism whose releases are tested (default: 120; the test ends after 20,000 draws)"
     add("--seconds", type=float, help=limit)
     add("--thorough", action="store_true", help="twenty times as many pairs, draws and releases: about an hour for all")
+    record = "replay classes that have only `release`: record what they draw by rng.laplace and rng.normal"
+    add("--record", choices=("numpy",), help=record)
     add("--strict", action="store_true", help="exit status 1 also if a finding is inconclusive")
     add("--seed", type=int, default=0)
     add_json(parser, "all findings")
@@ -102,6 +106,21 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     )
     add("--results", type=Path, help=folder)
     return parser.parse_args(argv)
+
+
+def _recorded(subjects: Sequence[Any]) -> list[Any]:
+    """The subjects whose calls of numpy are recorded. UserError if there is nothing to record."""
+    from dpbench.auditing.record_numpy import RecordedNumpy
+    from dpbench.auditing.replay import cannot_replay
+
+    strangers = [bool(cannot_replay(subject.mechanism)) for subject in subjects]
+    if not any(strangers):
+        names = ", ".join(dict.fromkeys(subject.name for subject in subjects[:3]))
+        raise UserError(f"--record has no effect: {names} can be replayed as they are")
+    return [
+        dataclasses.replace(subject, mechanism=RecordedNumpy(subject.mechanism)) if stranger else subject
+        for subject, stranger in zip(subjects, strangers, strict=True)
+    ]
 
 
 def _check(args: argparse.Namespace) -> None:
