@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbench.claims import laws
 from dpbench.claims.cells import PART
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.values import Spending, UncertainNumber, average, combine, extreme, folded, place
@@ -33,6 +34,7 @@ RISING: dict[str, Callable[[Any], Any]] = {
     name: getattr(np, name) for name in ("exp", "expm1", "log", "log10", "log1p", "sqrt")
 }
 EXTREMES: dict[str, Callable[[Any], Any]] = {"max": np.max, "min": np.min}
+TAIL = "tail"
 OVER = ("least", "most", "average", "argmin", "argmax")
 ERROR = 0.05
 """Error probability of an interval."""
@@ -183,18 +185,33 @@ def _call(node: ast.Call, scope: Scope, reading: _Reading) -> Any:
         return extreme(EXTREMES[name], [_as_value(value) for value in values], reading.spend)
     if name in OVER and len(node.args) == 1 and set(options) == {"over"}:
         return _over(name, node.args[0], str(options["over"]), scope, reading)
+    if name == TAIL and len(node.args) == 2 and isinstance(node.args[0], ast.Call) and not options:
+        printed = _value(node.args[1], scope, reading)
+        if isinstance(printed, UncertainNumber):
+            raise UserError(f"{_shown(node)}: expected {TAIL}(METRIC(label=value, ...), NUMBER)")
+        return _mean(*_metric(node.args[0]), scope, reading, printed)
+    return _mean(*_metric(node), scope, reading)
+
+
+def _metric(node: ast.Call) -> tuple[str, dict[str, Any]]:
+    """The name of a metric and its selectors."""
+    name = ast.unparse(node.func)
     if name == "metric" and len(node.args) == 1:  # for names that are not Python names, such as abs_error/0.01
         name = str(_word(node.args[0]))
     elif node.args or not isinstance(node.func, ast.Name | ast.Attribute):
-        functions = ", ".join((*RISING, "abs", *OVER))
+        functions = ", ".join((*RISING, "abs", *OVER, TAIL))
         raise UserError(f"{_shown(node)}: expected METRIC(label=value, ...) or one of {functions}")
-    return _mean(name, scope.where(options), reading)
+    return name, {str(k.arg): _word(k.value) for k in node.keywords}
 
 
-def _mean(metric: str, scope: Scope, reading: _Reading) -> UncertainNumber:
+def _mean(
+    metric: str, selectors: dict[str, Any], scope: Scope, reading: _Reading, printed: float | None = None
+) -> UncertainNumber:
+    """The mean of a metric; or, for a number that was `printed` of a single run, the probability of a run at least as extreme."""
+    scope = scope.where(selectors)
     cell = scope.only(metric)
     reading.leaves.add((cell.id, cell.labels.get(PART), metric))
-    law = cell.law(metric, metric in reading.certain)
+    law = cell.law(metric, metric in reading.certain) if printed is None else laws.of_tail(cell.values[metric], printed)
     if law.certain:
         return UncertainNumber.of(law.mean)
     if not law.exact:

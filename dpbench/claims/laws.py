@@ -133,6 +133,18 @@ def _spacings(values: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(low), np.sort(high)
 
 
+def of_tail(values: np.ndarray, printed: float) -> ConfidenceDistribution:
+    """Confidence limits of the probability that one trial is at least as extreme as a printed one, on the side where it lies:
+    twice the smaller tail, at most 1."""
+    sides = [(values >= printed).astype(float), (values <= printed).astype(float)]
+    smaller = of_steps(min(sides, key=lambda side: side.mean()), 1.0)
+
+    def quantile(levels: np.ndarray) -> np.ndarray:
+        return np.minimum(1.0, 2 * smaller.quantile(levels))
+
+    return ConfidenceDistribution(min(1.0, 2 * smaller.mean), quantile, exact=True)
+
+
 def coarse(values: np.ndarray) -> bool:
     """Whether values are so discrete that Student's interval is wrong: their deviation is below one step."""
     points = np.unique(values)

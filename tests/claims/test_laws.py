@@ -11,6 +11,7 @@ from dpbench.claims.cells import CellTrials
 from dpbench.claims.expression import evaluate
 from dpbench.claims.laws import ConfidenceDistribution
 from dpbench.claims.scope import Scope
+from dpbench.errors import UserError
 
 
 def ends(law: ConfidenceDistribution, error: float = 0.05) -> list[float]:
@@ -77,3 +78,18 @@ def test_intervals_over_several_draws_include_their_spread() -> None:
     assert ratio.high - ratio.low < 0.01
     assert one.trials == 20
     assert one.data_seeds == 5
+
+
+def test_a_printed_run_is_judged_by_the_probability_of_one_as_extreme() -> None:
+    """Twice the smaller tail of a binomial, with its interval."""
+    rng = np.random.default_rng(4)
+    drawn = CellTrials("x", {"mechanism": "hpa"}, {"right": rng.binomial(10, 0.5, 2000).astype(float)})
+    for printed, exact in ((8, 2 * stats.binom.sf(7, 10, 0.5)), (2, 2 * stats.binom.cdf(2, 10, 0.5)), (5, 1.0)):
+        found = evaluate(f"tail(right(mechanism=hpa), {printed})", Scope([drawn]))
+        assert found.low <= exact <= found.high, printed
+        assert found.high - found.low < 0.1
+    never = evaluate("tail(right(), 11)", Scope([drawn]))
+    assert never.value == never.low == 0
+    assert 0 < never.high < 0.01, "the rule of three"
+    with pytest.raises(UserError, match="expected tail"):
+        evaluate("tail(right(), right())", Scope([drawn]))
