@@ -51,6 +51,12 @@ def test_a_wrong_ledger_is_named(tmp_path: Path) -> None:
             "c: {experiment: e}",
             "claim mine/c: needs `place` and `says`: where a paper says it, and what it says .*mine.yaml",
         ),
+        (good.replace("}", ", ours: maybe}"), "ours='maybe' is not valid: expected true or false"),
+        (good.replace("}", ", same_as: mine/d}"), "same_as: unknown claim 'mine/d'"),
+        (
+            good.replace("}", ", same_as: mine/c}"),
+            "same_as=mine/c is not valid: expected a claim that is counted itself",
+        ),
         (good.replace("}", ", where: mae}"), "claim mine/c: where='mae' is not valid"),
         (good.replace("}", ", where: [{a: 1}, b]}"), "claim mine/c: where=.* is not valid"),
         ("c: lost", "claim mine/c: 'lost' is not a claim"),
@@ -198,6 +204,26 @@ def test_the_verb(dpbench: Call, tmp_path: Path) -> None:
     found = {entry["claim"]: entry for entry in json.loads((tmp_path / "found" / "claims.json").read_text())}
     assert found["gs/formula-16"]["verdict"] == "reproduced"
     assert found["gs/formula-16"]["value"] == 1
+
+
+def test_one_verdict_can_be_followed_and_claims_selected(dpbench: Call) -> None:
+    """With the paper alone: what it says and where, what was tried, and the command that repeats it."""
+    done = dpbench("claims", "--id", "gs/gs-beats-lpa")
+    assert done.returncode == 0, done.stderr
+    for words in ("GS has a lower MAE than LPA", "Section 5, Figure 9", "expected", "verdict", "repeat"):
+        assert words in done.stdout
+    assert "python -m dpbench run experiment=gs/fig9" in done.stdout
+    done = dpbench("claims", "gs", "--evidence", "proof", "--json")
+    found = json.loads(done.stdout)
+    assert {entry["evidence"] for entry in found} == {"proof"}
+    assert "gs/lemma-1" in {entry["claim"] for entry in found}
+    for words, message in (
+        (("--evidence", "prof"), "unknown evidence 'prof': did you mean 'proof'?"),
+        (("epicrec", "--world", "nowhere"), "--world nowhere: no claim was judged in it"),
+    ):
+        wrong = dpbench("claims", *words)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 170])

@@ -17,6 +17,7 @@ from dpbench.model.claim import UNTESTABLE
 from dpbench.model.verdict import Verdict
 from dpbench.paths import EXPERIMENTS, RECORD
 from dpbench.ranking.rows import BOARDS
+from dpbench.report.answer import EVIDENCE_HEADS, answers, evidence_row
 from dpbench.report.papers import COMPARED, PAPERS
 from dpbench.report.text import expected
 from dpbench.storage import record
@@ -156,14 +157,23 @@ def _claims(paper: str, found: Sequence[Verdict]) -> Iterator[str]:
     if not found:
         return
     yield "## Claims"
+    (answer,) = answers(found)
+    yield " ".join(answer.sentences)
     yield (
-        f"{tally(found).claims} sentences of the paper can be tested: {_counted(found)}. "
+        f"{tally(found).claims} sentences of the paper are counted: {_counted(found)}. "
         f"`python -m dpbench claims {paper}` prints them; [Claims and verdicts](../concepts/verdicts.md) says what they mean."
     )
-    decided = [one for one in found if one.verdict != UNTESTABLE]
+    yield table(EVIDENCE_HEADS, [evidence_row(tally(found))])
+    yield "Cells: reproduced / dependent / contradicted."
+    decided = [one for one in found if one.verdict != UNTESTABLE and one.claim.counted]
     waiting = [one for one in found if one.verdict == UNTESTABLE]
+    beside = [one for one in found if one.verdict != UNTESTABLE and not one.claim.counted]
+    heads = ("what the paper says", "expected and found")
     if decided:
-        yield table(("what the paper says", "expected and found"), map(_decided, decided))
+        yield table(heads, map(_decided, decided))
+    if beside:
+        yield "### Not counted: repeated claims, and notes of ours"
+        yield table(heads, map(_decided, beside))
     if waiting:
         listed = "\n".join(f"- {_sentence(one)} *{plain(_lacking(one))}.*" for one in waiting)
         yield f"### Not testable from what is on record\n\n{listed}"
@@ -182,16 +192,16 @@ def _decided(one: Verdict) -> tuple[str, str]:
     spread = f" ({one.interval})" if one.interval else ""
     note = f" *{plain(one.claim.note)}*" if one.claim.note else ""
     found = plain(f"{one.measured}{spread}")
-    parts = [f"expected {plain(expected(one.claim.expect))}; found {found}", *filter(None, (_data(one),))]
+    after = "border set after the numbers were seen" if one.claim.set_after else ""
+    tried = [plain(text) for text in (one.sides, after) if text]
+    parts = [f"expected {plain(expected(one.claim.expect))}; found {found}", *filter(None, (_data(one),)), *tried]
     parts += [f"{other.verdict} on {_data(other)}: {plain(other.measured)}" for other in one.others if other.decider]
     return f"**{one.verdict}**: {_sentence(one)}{note}", "; ".join(parts)
 
 
 def _data(one: Verdict) -> str:
-    """What data decided it; empty if none did."""
-    if one.files:
-        return f"original files of {', '.join(one.files)}"
-    return "generated data" if one.scale else ""
+    """What decided it; empty if nothing did."""
+    return f"original files of {', '.join(one.files)}" if one.files else str(one.evidence or "")
 
 
 def _differences(paper: str) -> Iterator[str]:
