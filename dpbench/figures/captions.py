@@ -36,7 +36,7 @@ SIDES: dict[str, tuple[int, int, Literal["left", "right", "center"], Literal["ce
     "below-right": (3, -6, "left", "top"),
 }
 """Where the number of a cross stands: its offset from the cross in points, and its horizontal and vertical alignment."""
-EXPECTED = "expected error given all but the last noise step, where it has a closed form"
+EXPECTED = "where it is known, an error is the expected error given all but the last noise step"
 STANDARD_ERRORS = "error bars: one standard error of the mean on either side, over the trials"
 
 
@@ -129,16 +129,9 @@ def stated_line(figure: Figure) -> list[str]:
 
 
 def expected_line(expected: Iterable[str], columns: Iterable[Any]) -> list[str]:
-    """The line of the caption that says which numbers of a figure are expectations; empty if none is."""
-    stems = {str(column) for column in columns}
-    names = dict.fromkeys(name.partition("/")[0] for name in expected)
-    found = [_known(name) for name in names if name in stems]
-    return [f"{', '.join(found)}: {EXPECTED}"] if found else []
-
-
-def _known(metric: str) -> str:
-    short = {"mae": "MAE", "mre": "MRE", "mse": "MSE", "l1": "L1 error"}
-    return short.get(metric, metric.replace("_", " "))
+    """The line of the caption that says that numbers are expectations of these metrics; empty if the figure has none of them."""
+    names = {name.partition("/")[0] for name in expected}
+    return [EXPECTED] if names & {str(column) for column in columns} else []
 
 
 def has_error_bars(figure: Figure) -> bool:

@@ -86,7 +86,7 @@ class Record:
     epsilons: tuple[float, ...] = ()
     """The budgets of its settings."""
     expected: tuple[str, ...] = ()
-    """The metrics of which its numbers are expectations given all but the last noise, where these have a closed form."""
+    """The metrics of which its numbers are expectations given all but the last noise, where these are known."""
     environment: Environment = field(default_factory=Environment)
     written: str = ""
     """When it was run (UTC)."""

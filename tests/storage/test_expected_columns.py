@@ -45,7 +45,7 @@ def test_claims_take_the_same_values():
 
 def test_the_caption_says_so():
     lines = captions.expected_line(["mae", "abs_error/200", "mse"], ["dataset", "mae", "mae_se", "abs_error"])
-    assert lines == ["MAE, abs error: expected error given all but the last noise step, where it has a closed form"]
+    assert lines == ["where it is known, an error is the expected error given all but the last noise step"]
     assert captions.expected_line(["mse"], ["precision"]) == []
 
 
