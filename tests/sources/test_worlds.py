@@ -115,9 +115,12 @@ def test_trajectory(world: str) -> None:
 
 
 def test_quartiles_of_trajectory_span_what_was_tried() -> None:
-    quartiles = {w: np.quantile(margins("trajectory", w)[1], (0.25, 0.5, 0.75)) for w in ("even", "middle", "uneven")}
+    quartiles = {
+        w: np.quantile(margins("trajectory", w)[1], (0.25, 0.5, 0.75)) for w in ("even", "middle", "uneven", "broad")
+    }
     assert quartiles["even"] == pytest.approx([20, 36, 58], abs=1)
     assert quartiles["middle"] == pytest.approx([8, 21, 52], abs=1)
+    assert quartiles["broad"] == pytest.approx([8, 28, 65], abs=1)
     assert quartiles["uneven"] == pytest.approx([3, 12, 45], abs=1)
 
 
