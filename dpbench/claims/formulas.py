@@ -9,20 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpbench.claims import formulas_epicrec, formulas_sparse
+from dpbench.claims.computed import Computed, largest, least
+
 BUDGETS = (0.1, math.log(2), math.log(3))
 """The budgets of gs, Section 5."""
-
-
-@dataclass(frozen=True)
-class Computed:
-    """The worst value over all cases, and how many there were."""
-
-    value: float
-    cases: int
 
 
 def beta(epsilon: float, delta: float) -> float:
@@ -30,16 +24,6 @@ def beta(epsilon: float, delta: float) -> float:
     from dpbench.mechanisms.gs._sampling import row_rate
 
     return row_rate(epsilon, delta)
-
-
-def _largest(values: Iterator[float]) -> Computed:
-    listed = list(values)
-    return Computed(max(listed), len(listed))
-
-
-def _least(values: Iterator[float]) -> Computed:
-    listed = list(values)
-    return Computed(min(listed), len(listed))
 
 
 def _moves(d: int, delta: int, w: int) -> Iterator[float]:
@@ -58,12 +42,12 @@ def _moves(d: int, delta: int, w: int) -> Iterator[float]:
 
 def gs_lemma_1() -> Computed:
     """The sensitivity of the averages in GS-R, whose groups have Δ columns."""
-    return _largest(move for d in range(1, 9) for delta in range(1, d + 1) for move in _moves(d, delta, delta))
+    return largest(move for d in range(1, 9) for delta in range(1, d + 1) for move in _moves(d, delta, delta))
 
 
 def gs_lemma_2() -> Computed:
     """The sensitivity of the averages of groups of w columns, divided by Δ/w."""
-    return _largest(
+    return largest(
         move * w / delta
         for d in range(1, 9)
         for delta in range(1, d + 1)
@@ -80,7 +64,7 @@ def gs_formula_13() -> Computed:
         tail = integrate.quad(lambda x: abs(r + b * x) * math.exp(-abs(x)) / 2, -40, 40, points=[-r / b, 0])[0]
         return float(tail / (r + math.sqrt(2) * b))
 
-    return _largest(
+    return largest(
         ratio(r, 2 * delta / (epsilon * w))
         for epsilon in BUDGETS
         for delta, w in ((55, 1), (55, 55), (55, 5000), (436, 20), (2175, 10**5))
@@ -103,7 +87,7 @@ def f(x: float, c: int, epsilon: float) -> float:
 
 def gs_formula_15() -> Computed:
     """The relative difference between the error of a row sample, summed over all samples, and the formula."""
-    return _largest(
+    return largest(
         abs((_squared_error((rate,) * c) + 8 / epsilon**2) / f(rate, c, epsilon) - 1)
         for epsilon in BUDGETS
         for rate in (beta(epsilon, delta) for delta in (1, 2, 3, 10, 55, 436))
@@ -121,7 +105,7 @@ def _row_sizes() -> Iterator[tuple[int, tuple[int, ...]]]:
 
 def gs_formula_16() -> Computed:
     """The error of a column sample, summed over all samples, divided by the bound of Formulae 16 and 17."""
-    return _largest(
+    return largest(
         (_squared_error(rates) + 8 / epsilon**2) / f(sum(rates) / len(rates), len(rates), epsilon)
         for epsilon in BUDGETS
         for rates in (tuple(1 / size for size in sizes) for _, sizes in _row_sizes())
@@ -132,25 +116,25 @@ def gs_f_falls() -> Computed:
     """The largest step of f from one x to the next, between 0 and 1."""
     grid = np.linspace(0, 1, 1001)
     counts = [*range(1, 101), 1000, 10**4, 10**6]
-    return _largest(float(np.diff(c * grid * (1 - grid) + (c * (grid - 1)) ** 2).max() / c) for c in counts)
+    return largest(float(np.diff(c * grid * (1 - grid) + (c * (grid - 1)) ** 2).max() / c) for c in counts)
 
 
 def gs_formula_18() -> Computed:
     """β Δ, over budgets from 0.001 to 10 and Δ from 1 to 10^5."""
     deltas = np.unique(np.logspace(0, 5, 60).astype(int))
-    return _largest(
+    return largest(
         float(delta) * beta(float(epsilon), float(delta)) for epsilon in np.logspace(-3, 1, 41) for delta in deltas
     )
 
 
 def gs_formula_19() -> Computed:
     """γ Δ, γ being the mean rate at which a column's ones are sampled."""
-    return _least(delta * sum(1 / size for size in sizes) / len(sizes) for delta, sizes in _row_sizes())
+    return least(delta * sum(1 / size for size in sizes) / len(sizes) for delta, sizes in _row_sizes())
 
 
 def gs_row_sample() -> Computed:
     """The expected number of rows in Trajectory's row sample at ln 2 and ln 3."""
-    return _largest(62956 * beta(epsilon, 55) for epsilon in BUDGETS[1:])
+    return largest(62956 * beta(epsilon, 55) for epsilon in BUDGETS[1:])
 
 
 def sensitivity_equal_rows() -> Computed:
@@ -164,10 +148,95 @@ def sensitivity_equal_rows() -> Computed:
         limited = normalised_counts(np.arange(len(rows) + 1) * size, indices, counts, size)
         return float(np.abs(counts - limited).max())
 
-    return _largest(
+    return largest(
         lost(rows, size)
         for size in range(1, 6)
         for rows in itertools.combinations_with_replacement(list(itertools.combinations(range(5), size)), 3)
+    )
+
+
+def gs_corollary_1() -> Computed:
+    """The loss of a mechanism on a row sample, summed over both samples, over ln(1 + β (e^ε₁ - 1)).
+
+    The mechanism is the worst one: randomised response on whether the row is there, at ε₁.
+    """
+
+    def loss(rate: float, epsilon: float) -> float:
+        yes = math.exp(epsilon) / (1 + math.exp(epsilon))
+        there = rate * yes + (1 - rate) * (1 - yes)  # the row is in the data, and in the sample with this rate
+        most = max(math.log(there / (1 - yes)), math.log(yes / (1 - there)))
+        return most / math.log1p(rate * math.expm1(epsilon))
+
+    return largest(loss(float(rate), epsilon) for rate in np.linspace(0.01, 1, 100) for epsilon in (*BUDGETS, 2.0, 5.0))
+
+
+def gs_theorem_2() -> Computed:
+    """E|noise| of FPA in a count over Theorem 2's √2 ρ √Δ/(ε √d); ρ = 2m - 1 counts m coefficients with their conjugates.
+
+    The noise is a sum of Laplace variables, one of weight 1 and for each further coefficient one of 2 cos kθ and one of 2 sin kθ.
+    By its characteristic function φ, E|X| = (2/π) ∫ (1 - φ(u))/u² du; d, Δ and ε cancel.
+    """
+    from scipy import integrate
+
+    def ratio(m: int, angle: float) -> float:
+        k = np.arange(1, m) * angle
+        weights = np.concatenate([[1.0], 2 * np.cos(k), 2 * np.sin(k)]) ** 2
+
+        def inside(u: float) -> float:
+            return float(-np.expm1(-np.log1p(weights * u**2).sum()) / u**2)
+
+        mean = 2 / math.pi * (integrate.quad(inside, 0, 1)[0] + integrate.quad(inside, 1, np.inf)[0])
+        return float(math.sqrt(m) * mean / (math.sqrt(2) * (2 * m - 1)))
+
+    return largest(ratio(m, float(angle)) for m in (1, 2, 3, 5, 20) for angle in np.linspace(0, math.pi, 9))
+
+
+def gs_column_against_row() -> Computed:
+    """The mean squared error of a column sample's count over that of a row sample, summed over all samples."""
+    return largest(
+        (_squared_error(tuple(1 / size for size in sizes)) + 8 / epsilon**2)
+        / (_squared_error((beta(epsilon, delta),) * len(sizes)) + 8 / epsilon**2)
+        for epsilon in BUDGETS
+        for delta, sizes in _row_sizes()
+    )
+
+
+def gs_beta_falls() -> Computed:
+    """β at Δ + 1 over β at Δ, over e^(-ε/2): how far the rate is from falling exponentially, beyond Δ = 2/ε."""
+    return largest(
+        abs(beta(epsilon, delta + 1) / beta(epsilon, delta) / math.exp(-epsilon / 2) - 1)
+        for epsilon in BUDGETS
+        for delta in range(math.ceil(20 / epsilon), math.ceil(20 / epsilon) + 50)
+    )
+
+
+def gs_one_group() -> Computed:
+    """The number of groups of GS-S on Netflix, whose Δ is 17000 of 17770 columns: with one group, no sample matters."""
+    from dpbench.mechanisms.gs._grouping import group_ids
+
+    return largest([float(group_ids(17770, 17000).max() + 1)])
+
+
+def sensitivity_unequal_rows() -> Computed:
+    """The share of all counts that is lost at θ = the average row, if half of the rows have 1 and half have R ones."""
+    return largest(
+        (large - (1 + large) / 2) / (1 + large) for large in (3, 10, 100, 1000)
+    )  # rows above θ lose what exceeds it
+
+
+def sensitivity_average_only() -> Computed:
+    """The error at θ = the average row over the least error of any θ, predicted by q, for the same kinds of data.
+
+    n rows over d columns at ε_p = 1: truncation Σ max(RC - θ, 0)/d plus noise θ.
+    """
+
+    def error(theta: float, large: int, n: int, d: int) -> float:
+        return n * (max(1 - theta, 0) + max(large - theta, 0)) / 2 / d + theta
+
+    return largest(
+        error((1 + large) / 2, large, n, 1000) / min(error(theta, large, n, 1000) for theta in range(1, large + 1))
+        for large in (3, 10, 100, 1000)
+        for n in (100, 1000, 10**4, 10**6)
     )
 
 
@@ -183,6 +252,15 @@ COMPUTATIONS: dict[str, Callable[[], Computed]] = {
         gs_formula_18,
         gs_formula_19,
         gs_row_sample,
+        gs_corollary_1,
+        gs_theorem_2,
+        gs_column_against_row,
+        gs_beta_falls,
+        gs_one_group,
         sensitivity_equal_rows,
+        sensitivity_unequal_rows,
+        sensitivity_average_only,
+        *formulas_sparse.ALL,
+        *formulas_epicrec.ALL,
     )
 }

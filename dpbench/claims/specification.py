@@ -50,7 +50,9 @@ def curve(paper: str, trials: pd.DataFrame) -> pd.DataFrame:
     for number in known.printed:
         claim = claims[number.claim]
         if number.where:
-            claim = dataclasses.replace(claim, where=number.where, each=(), some=())
+            claim = dataclasses.replace(
+                claim, where=number.where, each=(), some=(), measure=number.measure or claim.measure
+            )
         rows += _rows(number.name, "number", claim, number, known, cells)
     for name in known.sentences:
         rows += _rows(name.partition("/")[2], "sentence", claims[name], None, known, cells)

@@ -80,11 +80,11 @@ def parsed(paper: str, document: Document) -> PaperReadings:
 def _printed(document: Document, paper: str, name: str) -> PrintedNumber:
     """`{value: 0.7, within: 0.05}`, a printed range `{low: 1, high: 3.4}`, or a bound `{least: 5}` or `{most: 5}`.
 
-    `claim` is the claim with its measure, if the entry is not named after it; `where` selects what the number is about;
-    `run: true` is the result of one run.
+    `claim` is the claim with its measure, if the entry is not named after it; `where` and `measure` stand in for those
+    of the claim; `run: true` is the result of one run.
     """
     body = _mapping(document, "printed", name)
-    _keys(document, body, (*NUMBERS, "run", "claim", "where"), "printed", name)
+    _keys(document, body, (*NUMBERS, "run", "claim", "where", "measure"), "printed", name)
     given = {key: body[key] for key in NUMBERS if key in body}
     if any(isinstance(n, bool) or not isinstance(n, int | float) or n < 0 for n in given.values()):
         raise placed(document.place("printed", name), f"{name}: expected numbers of 0 or more")
@@ -102,9 +102,8 @@ def _printed(document: Document, paper: str, name: str) -> PrintedNumber:
             raise placed(document.place("printed", name), f"{name}: expected {forms}")
     claim = body.get("claim", name)
     where = _mapping(document, "printed", name, "where")
-    return PrintedNumber(
-        name, f"{paper}/{claim}", float(value), float(low), float(high), bool(body.get("run", False)), where
-    )
+    ends, measure = (float(value), float(low), float(high)), str(body.get("measure", ""))
+    return PrintedNumber(name, f"{paper}/{claim}", *ends, bool(body.get("run", False)), where, measure)
 
 
 def _unknown(document: Document, name: str) -> Unknown:

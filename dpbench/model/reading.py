@@ -115,6 +115,8 @@ class PrintedNumber:
     """Whether it comes from one run, not from an average: then it fits if a run at least as extreme is not unlikely."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """What it is about, in place of the claim's own cells; empty: as the claim."""
+    measure: str = ""
+    """What is compared with it, in place of the claim's own measure; empty: as the claim."""
 
 
 @dataclass(frozen=True)
