@@ -35,6 +35,7 @@ from dpbench.mechanisms.base import Bounded, Mechanism
 from dpbench.mechanisms.histograms.base import INDIVIDUAL as CELLS
 from dpbench.model.finding import AuditVerdict, Finding
 from dpbench.numerics import keyed
+from dpbench.privacy.draw import DrawStep
 
 ATTEMPTS = 20
 """Pairs generated per wanted pair, if a mechanism does not accept all of them."""
@@ -271,8 +272,9 @@ def fitting_pairs(mechanism: Any, count: int, seed: int, kind: str = "") -> Iter
         for kind in kinds
     ]
     turns = (pair for turn in zip(*sources, strict=True) for pair in turn)
-    # A mechanism with a `largest` count takes memory in proportion to it.
-    turns = (pair for pair in turns if not (hasattr(mechanism, "largest") and pair.name.startswith(ENORMOUS)))
+    if isinstance(mechanism, Mechanism) and mechanism.inexact() == DrawStep.inexact:
+        # A distribution that is listed may take memory in proportion to the counts.
+        turns = (pair for pair in turns if not pair.name.startswith(ENORMOUS))
     fitting = (pair for pair in turns if foreign.fit(mechanism, pair.before) and foreign.fit(mechanism, pair.after))
     return itertools.islice(fitting, count)
 

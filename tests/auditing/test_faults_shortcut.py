@@ -53,7 +53,7 @@ FAULTS = [
         f"{change.__name__} in {name}",
         patched(name.split()[0], f"sparse.{module}:chosen_nonzeros", change, **parameters),
         quick=name == "filter" or change is true_values,
-        thorough=change is rounded_noise and name in ("filter dyadic", "priority"),
+        thorough=change is rounded_noise and name in ("filter dyadic", "priority", "filter_priority"),
     )
     for name, (module, parameters) in BASES.items()
     for change in NONZEROS
