@@ -85,6 +85,8 @@ def test_a_board_has_a_page_with_figures_winners_and_costs(tmp_path, records, nu
     page = made["leaderboard"]
     for figure in re.findall(r"figures/([\w-]+\.png)", page):
         assert (tmp_path / "figures" / figure).read_bytes().startswith(b"\x89PNG")
+    for board in ("", "-delta", "-reads"):
+        assert f"figures/cross-leaderboard{board}.png" in page
     assert "cross-leaderboard-pure-costs.png" in page
     assert page.index("## Pure ε") < page.index("## (ε, δ)") < page.index("## Reads the data")
     for who in numbers["who"].unique():

@@ -57,7 +57,9 @@ def board_page(name: str, folder: Path, records: Path = RECORD) -> str:
         f"Recorded at commit `{found.commit[:10]}`. `python -m dpbench reproduce {name}` computes it again.",
     ]
     pictures = record_figures(name, folder, records)
-    for board in present(numbers["board"]):
+    shown = present(numbers["board"])
+    pictures = {added or shown[0].slug: text for added, text in pictures.items()}  # the first has no name of its own
+    for board in shown:
         parts += [f"## {plain(str(board)[0].upper() + str(board)[1:])}", plain(f"{board.told}.")]
         parts += [text for added, text in pictures.items() if added.partition("-")[0] == board.slug]
         parts += ["### Who wins where", _where(numbers, board)]
