@@ -26,7 +26,7 @@ FIRST = LEVEL / 5
 
 
 @dataclass(frozen=True)
-class Look:
+class FirstLook:
     """What the first look at the boards of a run decided."""
 
     trials: int = 0
@@ -51,7 +51,7 @@ def look_of(run: Run | None) -> int:
     return run.look if run is not None and 0 < run.look < run.repetitions else 0
 
 
-def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials: int) -> Look:
+def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials: int) -> FirstLook:
     """The decision after so many trials. `frame`: trials with `board` and `who`, without mechanisms that may not be ranked.
 
     Out of reach is who is certainly worse than another one by more than the margin of the measure (a tenth, or five points).
@@ -60,7 +60,7 @@ def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials:
     """
     column = METRIC + measure.metric
     if not trials or column not in frame:
-        return Look()
+        return FirstLook()
     early = frame[frame[TRIAL] < trials]
     places = ["board", *by, "who"]
     entries = frame[[*places, SETTING]].drop_duplicates()
@@ -94,4 +94,4 @@ def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials:
         }
         for board, several in judged.items()
     }
-    return Look(trials, stopped, cells)
+    return FirstLook(trials, stopped, cells)

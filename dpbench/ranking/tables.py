@@ -15,7 +15,7 @@ from dpbench.model.run import Run
 from dpbench.ranking.audits import verdicts
 from dpbench.ranking.boards import Board, boarded, places, present
 from dpbench.ranking.entitled import among, entitled, violators
-from dpbench.ranking.look import Look, first_look, look_of
+from dpbench.ranking.look import FirstLook, first_look, look_of
 from dpbench.ranking.memory import stored
 from dpbench.ranking.pairwise import Measure
 from dpbench.ranking.standings import SETTING, Standing, contests, in_order, regrets, standings
@@ -24,7 +24,7 @@ from dpbench.storage.frame import DATA_SEEDS, SECONDS, sampled, summarise
 from dpbench.storage.frame import SETTING as ID
 from dpbench.storage.numbers import plain
 
-NO_LOOK = Look()
+NO_LOOK = FirstLook()
 WORLD = "world"
 """The column of trials with the world of the data; empty for the default one."""
 SPLIT = "share_"
@@ -45,7 +45,7 @@ class Ranked:
 
 
 def ranked(
-    trials: pd.DataFrame, measure: Measure, board: Board, *, by: Sequence[str] = SETTING, look: Look = NO_LOOK
+    trials: pd.DataFrame, measure: Measure, board: Board, *, by: Sequence[str] = SETTING, look: FirstLook = NO_LOOK
 ) -> Ranked | None:
     """One board of trials that have `board` and `who`; None if no mechanism on it has the measure."""
     mine = trials[trials["board"] == str(board)]

@@ -20,7 +20,7 @@ from dpbench.errors import UserError
 from dpbench.model.finding import Finding
 from dpbench.ranking import rounds, views
 from dpbench.ranking.boards import Board
-from dpbench.ranking.look import FIRST, Look, first_look
+from dpbench.ranking.look import FIRST, FirstLook, first_look
 from dpbench.ranking.pairwise import LEVEL, Measure
 from dpbench.ranking.standings import SETTING, contests
 
@@ -49,8 +49,8 @@ def test_who_is_far_away_stops_and_who_is_near_does_not():
 
 
 def test_without_further_trials_there_is_no_look():
-    assert first_look(frame_of({"best": 1.0, "far": 2.0}), MAE, SETTING, 0) == Look()
-    assert Look().level == LEVEL
+    assert first_look(frame_of({"best": 1.0, "far": 2.0}), MAE, SETTING, 0) == FirstLook()
+    assert FirstLook().level == LEVEL
 
 
 def test_only_the_first_trials_decide():
