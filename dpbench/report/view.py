@@ -157,7 +157,7 @@ class PageView:
                     rows.append([shown, str(one.board), budget, one.who, regret, in_all, size])
         names = ["what is published", "guarantee", "ε", "lowest regret", "regret (95 %)", "best in settings", "scale"]
         caption = "The mechanism with the lowest regret over all datasets of a board"
-        return table(names, rows, id="winners", caption=caption) if rows else None
+        return table(names, rows, id="winners", caption=caption, tall=True) if rows else None
 
     # Mechanisms and the audit.
 
