@@ -79,7 +79,20 @@ def test_options_in_tables_exist(dpbench: Call) -> None:
     """Every --option that a page names is one of the verb's."""
     known = "".join(
         dpbench(verb, "--help").stdout
-        for verb in ("audit", "check", "claims", "compare", "data", "list", "new", "reproduce", "report", "run")
+        for verb in (
+            "audit",
+            "check",
+            "claims",
+            "compare",
+            "data",
+            "figures",
+            "list",
+            "merge",
+            "new",
+            "reproduce",
+            "report",
+            "run",
+        )
     )
     known += dpbench("data", "get", "--help").stdout
     told = {option for page in PAGES for option in re.findall(r"`(--[a-z-]+)", page.read_text(encoding="utf-8"))}
