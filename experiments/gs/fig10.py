@@ -5,26 +5,22 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dpbench.config.readings import readings
 from dpbench.figures import shapes
 from dpbench.figures.captions import Stated
 from dpbench.storage.frame import summarise
 
 STATED = tuple(
     Stated(
-        f"gs/{claim}",
-        value,
-        f"{100 * value:g} %",
+        number.claim,
+        number.value,
+        f"{100 * number.value:g} %",
         {"epsilon": math.log(2), "dataset": dataset, "mechanism": mechanism},
         side="above" if mechanism == "lpa" else "",  # below it is the cross of FPA
     )
-    for claim, value, dataset, mechanism in (
-        ("mre-checkin", 0.007, "checkin", "gs"),
-        ("mre-document", 0.024, "document", "gs"),
-        ("mre-netflix", 0.73, "netflix", "gs"),
-        ("mre-trajectory", 0.27, "trajectory", "gs"),
-        ("mre-netflix-lpa", 31.87, "netflix", "lpa"),
-        ("mre-netflix-fpa", 6.82, "netflix", "fpa"),
-    )
+    for number in readings("gs").printed
+    if number.name.startswith("mre-")
+    for dataset, mechanism in [(*number.name.split("-")[1:], "gs")[:2]]
 )
 """The numbers that Section 5 states at ε = ln 2."""
 
