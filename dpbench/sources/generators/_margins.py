@@ -45,7 +45,7 @@ def matrix(
         return indptr, indices
     odds = fit(row_sums, column_sums, taste)
     names = np.flatnonzero(column_sums).astype(np.int32)
-    label = np.searchsorted(odds.classes, _classes(column_sums, taste)[names]).astype(np.int32)
+    label = np.searchsorted(odds.classes, _classes(column_sums, taste)).astype(np.int32)
     order = np.argsort(row_sums, kind="stable")
     bounds = np.append(np.searchsorted(row_sums[order], odds.sizes), row_sums.size)
     _fill(indptr, indices, order, bounds, odds.x, odds.y, odds.bands, odds.factors, label, names, rng)
@@ -79,7 +79,9 @@ class Odds(NamedTuple):
 
 
 def _classes(column_sums: np.ndarray, taste: Taste | None) -> np.ndarray:
-    return column_sums if taste is None else column_sums * LEVELS + taste.levels
+    """The class of each column that is not empty: its sum and, with a taste, its level."""
+    filled = np.flatnonzero(column_sums)
+    return column_sums[filled] if taste is None else column_sums[filled] * LEVELS + taste.levels[filled]
 
 
 def fit(
@@ -96,7 +98,7 @@ def fit(
     `_settle` has to correct random deviations anyway.
     """
     r, rows = np.unique(row_sums[row_sums > 0], return_counts=True)
-    classes, columns = np.unique(_classes(column_sums, taste)[column_sums > 0], return_counts=True)
+    classes, columns = np.unique(_classes(column_sums, taste), return_counts=True)
     c, bands, factors = classes, np.zeros(r.size, dtype=np.int64), np.ones((1, classes.size))
     if taste is not None:
         c = classes // LEVELS
