@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 import pandas as pd
-from winners import winners_table
 
 from dpbench.config import catalogue
 from dpbench.figures.style import epsilon_name
@@ -34,6 +33,8 @@ def pages(folder: Path, records: Path = RECORD) -> dict[str, str]:
 
 
 def index_page(names: list[str], records: Path = RECORD) -> str:
+    from winners import winners_table  # it imports this package
+
     return page(
         "# The boards",
         "Which mechanism publishes which counts best? Who has the lowest regret, with its 95 % interval, by what is published, "
