@@ -22,7 +22,7 @@ from dpbench.storage.frame import METRIC, metric_names
 
 
 @dataclass(frozen=True)
-class Job:
+class FinishedJob:
     """One job of a sweep, as it is told to the process that started the sweep."""
 
     swept: tuple[str, ...]
@@ -32,7 +32,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Jobs:
+class SweepRunner:
     """Runs the jobs. A launcher of Hydra may do so in other processes, so what they found is written to files of a folder."""
 
     folder: Path
@@ -42,7 +42,7 @@ class Jobs:
         """Run one job. Returns the mean of its first metric over all trials, for sweepers that optimise."""
         from dpbench.cli.run import run_all
 
-        job = Job(tuple(swept), problem=config if isinstance(config, Exception) else None)
+        job = FinishedJob(tuple(swept), problem=config if isinstance(config, Exception) else None)
         if isinstance(config, RunConfig):
             try:
                 status = run_all({config.name: config}, verbose=self.verbose, last=False)
@@ -65,8 +65,8 @@ def first_metric(run: Run) -> float:
 def main(argv: list[str], verbose: bool) -> int:
     """Run the sweep, then print and draw what its jobs found. Returns the exit status."""
     with tempfile.TemporaryDirectory(prefix="dpbench-sweep-") as folder:
-        hydra_sweep(argv, Jobs(Path(folder), verbose))
-        jobs: list[Job] = [pickle.loads(path.read_bytes()) for path in sorted(Path(folder).iterdir())]
+        hydra_sweep(argv, SweepRunner(Path(folder), verbose))
+        jobs: list[FinishedJob] = [pickle.loads(path.read_bytes()) for path in sorted(Path(folder).iterdir())]
     problems = [(job, job.problem) for job in jobs if job.problem is not None]
     if problems and len(problems) == len(jobs):
         raise problems[0][1]
@@ -78,7 +78,7 @@ def main(argv: list[str], verbose: bool) -> int:
     return 1 if problems else max((job.status for job in jobs), default=0)
 
 
-def joint(finished: Sequence[tuple[Job, Run]]) -> Run:
+def joint(finished: Sequence[tuple[FinishedJob, Run]]) -> Run:
     """All settings of a sweep as one run, which is not stored: the swept values are shown beside their parameters."""
     settings: dict[str, Setting] = {}
     for job, run in finished:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Place:
+class BaselinePlace:
     """Where the baselines of the running test are stored, and whether they are to be written anew."""
 
     file: Path
@@ -16,4 +16,4 @@ class Place:
     update: bool
 
 
-current: ContextVar[Place | None] = ContextVar("place", default=None)
+current: ContextVar[BaselinePlace | None] = ContextVar("place", default=None)

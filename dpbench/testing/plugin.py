@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpbench.testing.place import Place, current
+from dpbench.testing.place import BaselinePlace, current
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     file = item.path.parent / "dpbench_baselines" / f"{item.path.stem}.json"
-    token = current.set(Place(file, item.name, bool(item.config.getoption("--dpbench-update"))))
+    token = current.set(BaselinePlace(file, item.name, bool(item.config.getoption("--dpbench-update"))))
     try:
         yield
     finally:

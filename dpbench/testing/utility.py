@@ -28,7 +28,7 @@ SIGNIFICANT = 1e-4
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricValues:
     """One metric of one mechanism, trial by trial."""
 
     mechanism: str
@@ -81,7 +81,7 @@ def assert_utility(
     _compare(now, before, tolerance, hint)
 
 
-def _compare(now: Measured, before: Measured, tolerance: float, hint: str) -> None:
+def _compare(now: MetricValues, before: MetricValues, tolerance: float, hint: str) -> None:
     __tracebackhide__ = True
     from scipy.stats import ttest_1samp
 
@@ -123,7 +123,7 @@ def _data(given: Any, mechanism: Any) -> Data:
 
 def _measured(
     mechanism: Any, who: str, data: Data, task: Any, metric: str | None, epsilon: float, trials: int, seed: int
-) -> Measured:
+) -> MetricValues:
     """The values of a metric in `trials` releases, whose noise depends on the seed and the trial only."""
     metric = metric or next(iter(task.metrics)).name
     declared = task.metric(metric)
@@ -137,10 +137,10 @@ def _measured(
         values.append(float(scores[metric]))
     if declared is None or declared.better == "neither":
         raise UserError(f"metric={metric!r} is not valid: it has no better direction")
-    return Measured(who, metric, declared.better, epsilon, seed, tuple(values))
+    return MetricValues(who, metric, declared.better, epsilon, seed, tuple(values))
 
 
-def _stored(baseline: Any, now: Measured) -> Measured:
+def _stored(baseline: Any, now: MetricValues) -> MetricValues:
     """The numbers of the baseline file. They are written if pytest was told to; otherwise a missing one is a failure."""
     __tracebackhide__ = True
     place = current.get()
@@ -158,7 +158,7 @@ def _stored(baseline: Any, now: Measured) -> Measured:
         raise AssertionError(
             f"{file} has no baseline of {name!r}: write it with pytest --dpbench-update, and commit the file"
         )
-    before = Measured(**{**known[name], "values": tuple(known[name]["values"])})
+    before = MetricValues(**{**known[name], "values": tuple(known[name]["values"])})
     if len(before.values) != len(now.values) or before.seed != now.seed:
         was = f"{len(before.values)} trials and seed {before.seed}"
         raise AssertionError(f"the baseline of {name!r} has {was}: write it anew with pytest --dpbench-update")

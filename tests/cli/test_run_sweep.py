@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpbench.cli.run_sweep import Jobs
+from dpbench.cli.run_sweep import SweepRunner
 from dpbench.config.compose import hydra_sweep
 from dpbench.config.schema import RunConfig
 from dpbench.model.run import Run
@@ -50,7 +50,7 @@ def test_names_of_jobs_are_never_equal(dpbench: Call, tmp_path: Path) -> None:
 def test_a_job_returns_its_first_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     returned: list[float] = []
-    jobs = Jobs(tmp_path / "jobs", verbose=False)
+    jobs = SweepRunner(tmp_path / "jobs", verbose=False)
     jobs.folder.mkdir()
 
     def job(config: RunConfig | Exception, swept: object) -> float:
