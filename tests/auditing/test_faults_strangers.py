@@ -86,7 +86,7 @@ WAYS: dict[str, Way] = {
     "the truth once in a thousand": now_and_then(0.001),
 }
 QUICK = ("no noise", "half the noise", "an error on one side", "in the low bits", "the type", "an attribute")
-ONLY_THOROUGH = ("the truth once in a thousand",)
+ONLY_THOROUGH = ("the truth once in a hundred", "the truth once in a thousand")
 FAULTS = [
     Planted(name, lambda patch, way=way: Own(way), quick=name in QUICK, thorough=name in ONLY_THOROUGH)
     for name, way in WAYS.items()
