@@ -24,6 +24,10 @@ test-slow: $(VENV)/.ready
 test-lowest test-newest: test-%:
 	.ci/versions $*
 
+# Faults of all kinds, for 45 minutes or CAMPAIGN_MINUTES=3, from a seed; fails unless all are survived.
+campaign: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(CAMPAIGN_MINUTES) --seed $(CAMPAIGN_SEED)
+
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
