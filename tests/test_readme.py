@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 import shlex
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from support import door
 from support.paths import ROOT
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -81,13 +84,15 @@ def test_a_strangers_mechanism_runs_beside_ours(dpbench: Call, tmp_path: Path) -
     assert (tmp_path / "results" / "figures" / "gs" / "fig9.png").is_file()
 
 
-def test_an_entry_point_gives_a_mechanism_a_name(dpbench: Call, tmp_path: Path) -> None:
+def test_an_entry_point_gives_a_mechanism_a_name(tmp_path: Path) -> None:
     """What an installed package declares: a class under the entry-point group `dpbench.mechanisms`."""
-    (tmp_path / "theirs.py").write_text((ROOT / "tests" / "strangers.py").read_text())
-    info = tmp_path / "theirs-1.0.dist-info"
-    info.mkdir()
+    info = tmp_path / "installed" / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info.parent / "theirs.py").write_text((ROOT / "tests" / "strangers.py").read_text())
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[dpbench.mechanisms]\ntheir_noise = theirs:Noisy\n")
+    installed = door.environment(PYTHONPATH=f"{ROOT}{os.pathsep}{info.parent}")
+    dpbench = functools.partial(door.dpbench, cwd=tmp_path, env=installed)
     assert "their_noise" in dpbench("list", "mechanisms").stdout
     words = ("run", "dataset=[trajectory]", "mechanism=[lpa,their_noise]", "scale=smoke")
     done = dpbench(*words, "tracking=none", "figure=false")
