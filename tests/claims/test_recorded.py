@@ -63,7 +63,16 @@ def test_a_claim_that_is_read_otherwise_now_is_not_on_record(tmp_path, claim, re
 def test_what_is_kept_is_what_is_read(tmp_path, claim, record):
     found = recorded.recorded(claim, record)
     assert recorded.of(found) == RecordedVerdict(
-        claim.id, REPRODUCED, claim.expect, 2.0, 1.5, 2.5, where="one of two", trials=7, evidence=str(found.evidence)
+        claim.id,
+        REPRODUCED,
+        claim.expect,
+        2.0,
+        1.5,
+        2.5,
+        where="one of two",
+        trials=7,
+        evidence=str(found.evidence),
+        untried=found.untried,
     )
 
 
@@ -77,6 +86,7 @@ def test_the_verdicts_of_other_evidence_are_kept_beside_the_strongest(tmp_path, 
     assert (found.verdict, found.files) == (REPRODUCED, ("movielens",))
     assert [(other.verdict, other.files) for other in found.others] == [(CONTRADICTED, ())]
     strongest, beside = (
-        dataclasses.replace(v, evidence=e) for v, e in ((strongest, "original files"), (beside, "every world"))
+        dataclasses.replace(v, evidence=e, untried=found.untried)
+        for v, e in ((strongest, "original files"), (beside, "every world"))
     )
     assert recorded.all_of(found) == (strongest, beside)
