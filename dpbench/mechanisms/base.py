@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, Self
-
-import numpy as np
 
 from dpbench.data import ColumnData, Counts, Data, Release
 from dpbench.data.last_step import LastStep, NoisyCounts
@@ -18,6 +15,7 @@ from dpbench.errors import UserError, positive, unknown, without_numbers
 from dpbench.privacy import INEXACT, Noise
 from dpbench.privacy.exchange import epsilon_of_rho, parse_rho, pure_rho
 from dpbench.privacy.exchange import parse_epsilon as parse_epsilon
+from dpbench.privacy.generators import generator_of
 from dpbench.registry import Registry
 
 MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
@@ -109,7 +107,7 @@ class Mechanism:
         if isinstance(epsilon, tuple) or parse_rho(epsilon) is not None:
             spent, epsilon = self._afford(as_data(data, self.kinds), epsilon)
             return spent.release(data, epsilon, rng, noise, allow_not_private=allow_not_private)
-        budget, steps = parse_epsilon(epsilon), Noise(_generator(rng), noise)
+        budget, steps = parse_epsilon(epsilon), Noise(generator_of(rng), noise)
         who = self.name or type(self).__name__
         if noise == "exact" and (reason := self.inexact()):
             raise UserError(f"{who} has no exact noise: {reason}")
@@ -212,19 +210,6 @@ class Mechanism:
         """
         named = {name for cls in type(self).__mro__ if issubclass(cls, Mechanism) for name in _names(cls)}
         return next((reason for step, reason in INEXACT.items() if step in named), "")
-
-
-def _generator(rng: Any) -> Any:
-    """What users give as `rng`, as a Generator or "secure"."""
-    if rng is MISSING:
-        given = 'a seed such as rng=7, a numpy Generator, "secure" for a real release, or None for noise that is not reproducible'
-        raise UserError(f"release needs `rng`: {given}")
-    if isinstance(rng, np.random.Generator | str):
-        return rng
-    if not isinstance(rng, bool | float):
-        with contextlib.suppress(TypeError, ValueError):
-            return np.random.default_rng(rng)
-    raise UserError(f'rng={rng!r} is not valid: expected a numpy Generator, a seed such as 7, None, or "secure"')
 
 
 def _names(cls: type[Mechanism]) -> Iterator[str]:
