@@ -27,8 +27,8 @@ MANY_COLUMNS = 32
 """Columns of the first of these pairs: a choice among more columns costs more."""
 WIDER = 0.15
 """The share of pairs with up to 40 columns or items."""
-HUGE = 700
-"""Columns of one pair with hundreds of rows."""
+HUGE = 160
+"""Columns of one pair with hundreds of rows: no more than distributions of chosen columns can be computed for."""
 SHOWN = 70
 """Characters of a pair's content in its name."""
 

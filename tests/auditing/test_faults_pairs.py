@@ -61,7 +61,7 @@ ROWS: dict[str, Scale] = {
     "columns from 31 on": lambda data, e, b: columns(data, b / e, slice(31, None)),
     "columns from 100 on": lambda data, e, b: columns(data, b / e, slice(100, None)),
     "more than 15 columns": lambda data, e, b: b / e / (3 if data.columns > 15 else 1),
-    "more than 500 columns": lambda data, e, b: b / e / (3 if data.columns > 500 else 1),
+    "more than 120 columns": lambda data, e, b: b / e / (3 if data.columns > 120 else 1),
     "a single column": lambda data, e, b: b / e / (5 if data.columns == 1 else 1),
     "from 50 rows on": lambda data, e, b: b / e / (2 if data.indptr.size > 51 else 1),
     "from 150 rows on": lambda data, e, b: b / e / (2 if data.indptr.size > 151 else 1),
