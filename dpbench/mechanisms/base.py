@@ -15,7 +15,6 @@ from dpbench.errors import UserError, positive, unknown, without_numbers
 from dpbench.privacy import INEXACT, Noise
 from dpbench.privacy.exchange import epsilon_of_rho, parse_rho, pure_rho
 from dpbench.privacy.exchange import parse_epsilon as parse_epsilon
-from dpbench.privacy.generators import generator_of
 from dpbench.registry import Registry
 
 MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "dpbench.mechanisms", method="release")
@@ -107,7 +106,7 @@ class Mechanism:
         if isinstance(epsilon, tuple) or parse_rho(epsilon) is not None:
             spent, epsilon = self._afford(as_data(data, self.kinds), epsilon)
             return spent.release(data, epsilon, rng, noise, allow_not_private=allow_not_private)
-        budget, steps = parse_epsilon(epsilon), Noise(generator_of(rng), noise)
+        budget, steps = parse_epsilon(epsilon), Noise(rng, noise)
         who = self.name or type(self).__name__
         if noise == "exact" and (reason := self.inexact()):
             raise UserError(f"{who} has no exact noise: {reason}")

@@ -1,4 +1,4 @@
-"""What users give as `rng`, as a generator: a seed, None, a numpy Generator or "secure". Imported by `Mechanism.release`."""
+"""What users give as `rng`, as a generator: a seed, None, a numpy Generator or "secure". Imported by `Noise`."""
 
 from __future__ import annotations
 

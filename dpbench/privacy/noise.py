@@ -25,6 +25,7 @@ from dpbench.privacy.ball import BallStep
 from dpbench.privacy.choose import ChooseStep
 from dpbench.privacy.draw import DrawnOutcome, DrawStep, Law
 from dpbench.privacy.gaussian import GaussianStep
+from dpbench.privacy.generators import generator_of
 from dpbench.privacy.geometric import GeometricStep
 from dpbench.privacy.laplace import LaplaceStep
 from dpbench.privacy.rows import RowsStep
@@ -44,6 +45,7 @@ class Noise:
     def __init__(self, rng: np.random.Generator | Literal["secure"], form: str = "float") -> None:
         one_of("noise", form, FORMS)
         self.form = form
+        rng = generator_of(rng)
         if isinstance(rng, str):
             one_of("rng", rng, (SECURE,))
             if form != "exact":

@@ -48,6 +48,10 @@ IMPORTS |= {"math", "numbers", "numpy", "scipy", "sys", "typing", "warnings"}
 NOT_IMPORTED = {"random", "stats", "keyed", "streams", "sources"}
 """Parts of a module's name, or names taken from one, that give random numbers."""
 NOISE = {f"dpbench.privacy.{name}" for name in ("Budget", "INEXACT", "Law", "Noise")}
+NOISE |= {  # arithmetic of budgets, which draws nothing
+    f"dpbench.privacy.exchange.{name}"
+    for name in ("epsilon_of_rho", "gaussian_rho", "parse_epsilon", "parse_rho", "pure_rho")
+}
 """What a mechanism takes from the package of the random steps."""
 CALLS = {"hash", "id", "eval", "exec", "__import__"}
 """What differs from process to process, or hides what is called."""
