@@ -24,7 +24,7 @@ ERRORS = (ERROR, 0.01, FIRM)
 """Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is."""
 ROUNDING = 1e-9
 """Tolerance for a computed number at a border."""
-Measured = tuple[dict[str, Any], list[Interval], int | None]
+MeasuredGroup = tuple[dict[str, Any], list[Interval], int | None]
 """A group of settings: its labels, the intervals of the measure, and its trials if they are too few for any interval."""
 
 
@@ -88,7 +88,7 @@ def by_computation(claim: Claim) -> Verdict:
     return Verdict(claim, group.verdict, "", (group,), group, evidence=Evidence.PROOF, method=method)
 
 
-def _at(claim: Claim, measured: list[Measured], level: int) -> Verdict:
+def _at(claim: Claim, measured: list[MeasuredGroup], level: int) -> Verdict:
     """The verdict from the intervals at one error level."""
     groups = tuple(_group(claim.region, labels, intervals[level], few) for labels, intervals, few in measured)
     order: Callable[[Group], Any] = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
@@ -96,7 +96,7 @@ def _at(claim: Claim, measured: list[Measured], level: int) -> Verdict:
     return Verdict(claim, decider.verdict, "", groups, decider)
 
 
-def _measure(claim: Claim, scope: Scope) -> tuple[list[Measured], list[str]]:
+def _measure(claim: Claim, scope: Scope) -> tuple[list[MeasuredGroup], list[str]]:
     """The measure in every group that has the needed results, and what the others lack.
 
     Intervals of several groups hold together: each gets its share of the error (Bonferroni).
@@ -109,7 +109,7 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[Measured], list[str]]:
         certain = frozenset(name for cell in scope.cells for name in cell.values)
     if not axes:
         return [({}, evaluate_at(claim.measure, scope, ERRORS, certain), _too_few(scope, 1))], []
-    measured: list[Measured] = []
+    measured: list[MeasuredGroup] = []
     holes = []
     groups = list(scope.groups(axes))
     errors = [error / max(1, len(groups)) for error in ERRORS]

@@ -12,7 +12,7 @@ from dpbench.cli.common import console, notes
 from dpbench.engine.progress import display
 from dpbench.errors import UserError
 from dpbench.ranking.entry import Where
-from dpbench.ranking.target import HIGHEST, LEVEL, LOWEST, STEPS, Reached, Target, smallest
+from dpbench.ranking.target import HIGHEST, LEVEL, LOWEST, STEPS, ReachedTarget, Target, smallest
 
 WARNING = (
     "Use generated or public data for this: an ε or a mechanism that is chosen on private data depends on it, "
@@ -50,7 +50,7 @@ def main(mechanism: str | None, where: Where, text: str) -> int:
     return 0 if any(one.epsilon is not None for one in found) else 1
 
 
-def _epsilon(one: Reached) -> tuple[str, str]:
+def _epsilon(one: ReachedTarget) -> tuple[str, str]:
     """The smallest ε and its interval, in words where it leaves the grid."""
     lowest = 2 ** (LOWEST / STEPS)
     if one.epsilon is None:

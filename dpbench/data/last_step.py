@@ -63,7 +63,7 @@ class ExpectedErrors:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class NoiseCase:
     """One way in which counts may have come to their last noise."""
 
     law: NoiseLaw
@@ -92,7 +92,7 @@ class LastStep:
 class NoisyCounts(LastStep):
     """Noise on counts. Usually one case; others beside it may take out what a choice before the noise contributes by chance."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[NoiseCase, ...]
     edges: LastStep | None = None
     """That of the edge counts, where there are any."""
 
@@ -107,8 +107,8 @@ def after(
     """Noise on the answers of a stage; on the true counts if there is none. `same` names answers that are the same in every
     release of these data."""
     if stage is None:
-        return NoisyCounts((Case(law, key=law),), edges)
-    return NoisyCounts((Case(law, lambda: stage.answers, key=None if same is None else (same, law)),), edges)
+        return NoisyCounts((NoiseCase(law, key=law),), edges)
+    return NoisyCounts((NoiseCase(law, lambda: stage.answers, key=None if same is None else (same, law)),), edges)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Point:
+class BoardPoint:
     """One setting of a board."""
 
     dataset: str
@@ -90,7 +90,7 @@ class Advice:
     shape: Shape
     board: Board
     recommendations: tuple[Recommendation, ...]
-    nearest: tuple[Point, ...]
+    nearest: tuple[BoardPoint, ...]
     """The settings of the boards that decided most, the nearest first."""
     distance: float
     """Decades to the nearest one."""
@@ -107,7 +107,7 @@ class Advice:
         return self.distance > FAR
 
 
-def advise(shape: Shape, board: Board = Board.PURE, *, points: Sequence[Point] | None = None) -> Advice:
+def advise(shape: Shape, board: Board = Board.PURE, *, points: Sequence[BoardPoint] | None = None) -> Advice:
     """The mechanisms of a board for data of this shape, the best first."""
     for name in ("columns", "users", "row", "epsilon"):
         value = getattr(shape, name)
@@ -138,7 +138,7 @@ def advise(shape: Shape, board: Board = Board.PURE, *, points: Sequence[Point] |
     return Advice(shape, board, tuple(ranked), tuple(nearest), float(distances.min()), too_small)
 
 
-def held_out(board: Board, points: Sequence[Point] | None = None) -> list[tuple[Point, str, float]]:
+def held_out(board: Board, points: Sequence[BoardPoint] | None = None) -> list[tuple[BoardPoint, str, float]]:
     """What the advice costs on data that it has not seen: for each setting, the advice from all other datasets, and its
     error divided by that of the best."""
     points = map_of(board) if points is None else points
@@ -157,9 +157,9 @@ def _source(dataset: str) -> str:
 
 
 @functools.cache
-def map_of(board: Board, folder: Path = RECORD) -> tuple[Point, ...]:
+def map_of(board: Board, folder: Path = RECORD) -> tuple[BoardPoint, ...]:
     """The settings of the boards on record with this guarantee."""
-    points: list[Point] = []
+    points: list[BoardPoint] = []
     for experiment in BOARDS:
         numbers, record = recorded(experiment, folder), read(experiment, folder)
         if numbers is not None and record is not None:
@@ -167,7 +167,7 @@ def map_of(board: Board, folder: Path = RECORD) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def points_of(numbers: pd.DataFrame, board: Board, scale: str, *, files: bool) -> list[Point]:
+def points_of(numbers: pd.DataFrame, board: Board, scale: str, *, files: bool) -> list[BoardPoint]:
     """The points of a board's numbers. The number of columns and the mean count are in the errors of `zero`."""
     points = []
     keys = ["dataset", "world", "epsilon"]
@@ -180,7 +180,7 @@ def points_of(numbers: pd.DataFrame, board: Board, scale: str, *, files: bool) -
         if (dataset, world, epsilon) not in zeros.index or not ratios or row is None:
             continue
         total, mean = (float(zeros.loc[(dataset, world, epsilon), name]) for name in ("l1", "mae"))
-        points.append(Point(dataset, world, Shape(total / mean, total / row, row, float(epsilon)), ratios))
+        points.append(BoardPoint(dataset, world, Shape(total / mean, total / row, row, float(epsilon)), ratios))
     return points
 
 

@@ -47,7 +47,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedTarget:
     """The smallest ε of one mechanism on one dataset. None: not even the largest ε of the grid reaches the target."""
 
     dataset: str
@@ -89,7 +89,7 @@ def search(target: float, direction: int, quantile: float) -> Search:
 
 def smallest(
     mechanism: str | None, where: Where, target: Target, progress: Progress | None = None
-) -> tuple[Run, list[Reached]]:
+) -> tuple[Run, list[ReachedTarget]]:
     """The smallest ε for a mechanism and those of its board or, without one, for all mechanisms. Also the run of all trials."""
     from scipy.stats import t
 
@@ -102,7 +102,7 @@ def smallest(
     direction = _direction(config, target)
     quantile = float(t.ppf((1 + LEVEL) / 2, max(1, config.trials - 1)))
     searches: dict[tuple[str, int], tuple[Search, int]] = {}
-    results: list[Reached] = []
+    results: list[ReachedTarget] = []
     runs: list[Run] = []
     groups: dict[str, list[Dataset]] = {}
     for use in config.datasets:
@@ -159,19 +159,19 @@ def _name(member: Variant) -> str:
     return f"{member.name}({params})" if params else member.name
 
 
-def _nothing(dataset: str, member: Variant, reason: str) -> Reached:
+def _nothing(dataset: str, member: Variant, reason: str) -> ReachedTarget:
     return replace(_reached(dataset, member, (None, None, None), 0), reason=reason)
 
 
-def _reached(dataset: str, member: Variant, found: Sequence[int | None], trials: int) -> Reached:
+def _reached(dataset: str, member: Variant, found: Sequence[int | None], trials: int) -> ReachedTarget:
     first, maybe, certain = found
     missed = None if maybe is None else maybe - 1  # the last budget that certainly misses the target
     at, low, high = (None if position is None else 2 ** (position / STEPS) for position in (first, missed, certain))
     board = board_of_mechanism(member.with_bound(1).make(MECHANISMS))
-    return Reached(dataset, _name(member), board, at, low, high, trials)
+    return ReachedTarget(dataset, _name(member), board, at, low, high, trials)
 
 
-def _order(one: Reached) -> tuple[str, str, bool, float, str]:
+def _order(one: ReachedTarget) -> tuple[str, str, bool, float, str]:
     return one.dataset, str(one.board), one.epsilon is None, one.epsilon or 0.0, one.mechanism
 
 
@@ -183,4 +183,4 @@ def _whole(runs: Sequence[Run]) -> Run:
     return run
 
 
-__all__ = ["Reached", "Target", "search", "smallest"]
+__all__ = ["ReachedTarget", "Target", "search", "smallest"]

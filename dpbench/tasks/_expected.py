@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.data import Data
-from dpbench.data.last_step import Case, ExpectedErrors, LastStep, NoisyCounts
+from dpbench.data.last_step import ExpectedErrors, LastStep, NoiseCase, NoisyCounts
 
 NOTHING = np.zeros(1)
 
@@ -26,7 +26,7 @@ def expected_errors(
         return None
     given = np.broadcast_to(weights, truth.shape)
 
-    def errors(case: Case) -> ExpectedErrors:
+    def errors(case: NoiseCase) -> ExpectedErrors:
         if case.key is None:
             return case.errors(truth, given)
         return data.memo(("expected", key, case.key), lambda: case.errors(truth, given))

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from dpbench.errors import UserError
-from dpbench.ranking.advice import GUARANTEES, Point, Shape, advise, held_out, map_of, mean_row, points_of
+from dpbench.ranking.advice import GUARANTEES, BoardPoint, Shape, advise, held_out, map_of, mean_row, points_of
 from dpbench.ranking.boards import Board
 
 WIDE, LONG = Shape(1e5, 1e6, 10, 1.0), Shape(1e3, 1e6, 10, 1.0)
 POINTS = [
-    Point("wide", "", WIDE, {"a": 1.0, "b": 4.0, "zero": 50.0}),
-    Point("long", "", LONG, {"a": 3.0, "b": 1.0, "zero": 500.0}),
+    BoardPoint("wide", "", WIDE, {"a": 1.0, "b": 4.0, "zero": 50.0}),
+    BoardPoint("long", "", LONG, {"a": 3.0, "b": 1.0, "zero": 500.0}),
 ]
 
 
@@ -41,7 +41,7 @@ def test_counts_below_the_noise_are_not_worth_a_release() -> None:
 
 
 def test_a_dataset_is_held_out_with_all_its_worlds() -> None:
-    other_world = Point("wide", "other", WIDE, {"a": 1.0, "b": 4.0, "zero": 50.0})
+    other_world = BoardPoint("wide", "other", WIDE, {"a": 1.0, "b": 4.0, "zero": 50.0})
     told = {
         (point.dataset, point.world): (who, cost) for point, who, cost in held_out(Board.PURE, [*POINTS, other_world])
     }

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpbench
-from dpbench.data.last_step import Case, FairSigns, NoiseLaw, NoisyCounts, NoisyTable, laplace_law, normal_law
+from dpbench.data.last_step import FairSigns, NoiseCase, NoiseLaw, NoisyCounts, NoisyTable, laplace_law, normal_law
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.numerics import geometric
 from dpbench.tasks.base import TASKS
@@ -146,7 +146,7 @@ def density_mean(law, offset):
 @pytest.mark.parametrize("law", [laplace_law(0.7), normal_law(2.5)], ids=["laplace", "normal"])
 @pytest.mark.parametrize("offset", [0.0, 0.3, -4.0, 50.0])
 def test_one_biased_number_by_its_density(law, offset):
-    errors = Case(law, lambda: np.array([3.0 + offset])).errors(np.array([3]), np.array([2.0]))
+    errors = NoiseCase(law, lambda: np.array([3.0 + offset])).errors(np.array([3]), np.array([2.0]))
     exact = density_mean(law, offset)
     assert errors.absolute == pytest.approx(exact, rel=1e-8)
     assert errors.weighted == pytest.approx(2 * exact, rel=1e-8)
@@ -155,12 +155,12 @@ def test_one_biased_number_by_its_density(law, offset):
 
 def test_a_bias_without_noise_is_the_error():
     for law in (laplace_law(0.0), normal_law(0.0)):
-        errors = Case(law, lambda: np.array([1.0, 5.0])).errors(np.array([2, 3]), np.ones(2))
+        errors = NoiseCase(law, lambda: np.array([1.0, 5.0])).errors(np.array([2, 3]), np.ones(2))
         assert (errors.absolute, errors.weighted, errors.squared) == (3.0, 3.0, 5.0)
 
 
 def test_moments_alone_give_no_absolute_error_of_a_biased_number():
-    errors = Case(NoiseLaw(4.0, 1.5), lambda: np.array([1.0])).errors(np.array([0]), np.ones(1))
+    errors = NoiseCase(NoiseLaw(4.0, 1.5), lambda: np.array([1.0])).errors(np.array([0]), np.ones(1))
     assert math.isnan(errors.absolute)
     assert errors.squared == 5.0
 

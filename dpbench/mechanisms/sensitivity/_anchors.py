@@ -19,7 +19,7 @@ FEW, FEWER = 24, 8
 RARE = 1e-3
 """Quantiles end at this probability from either end: far tails would make poor anchors. An α as rare as this has none."""
 
-Choice = tuple[float, float]
+ChosenLimit = tuple[float, float]
 """θ and α."""
 
 
@@ -29,7 +29,7 @@ class Anchors:
 
     thetas: Mapping[float, np.ndarray]
     """Ascending, by α."""
-    means: Mapping[Choice, float]
+    means: Mapping[ChosenLimit, float]
     """The mean share of each anchor over the choice."""
 
     @classmethod
@@ -46,13 +46,13 @@ class Anchors:
             for alpha in scales
             if chances[alphas == alpha].sum() > RARE
         }
-        means: dict[Choice, float] = {}
+        means: dict[ChosenLimit, float] = {}
         for chance, theta, alpha in likely:
             for anchor, share in _shares(points.get(alpha), theta, alpha).items():
                 means[anchor] = means.get(anchor, 0.0) + chance * share
         return cls(points, means)
 
-    def shares(self, theta: float, alpha: float) -> dict[Choice, float]:
+    def shares(self, theta: float, alpha: float) -> dict[ChosenLimit, float]:
         """How an outcome is interpolated. Beyond the anchors, the nearest one is taken."""
         return {(theta, alpha): 1.0} if (theta, alpha) in self.means else _shares(self.thetas.get(alpha), theta, alpha)
 
@@ -63,7 +63,7 @@ def _quantiles(chances: np.ndarray, thetas: np.ndarray, number: int) -> np.ndarr
     return thetas[np.unique(np.searchsorted(below, np.linspace(RARE, 1 - RARE, number)))]
 
 
-def _shares(values: np.ndarray | None, theta: float, alpha: float) -> dict[Choice, float]:
+def _shares(values: np.ndarray | None, theta: float, alpha: float) -> dict[ChosenLimit, float]:
     if values is None:
         return {}
     at = int(np.searchsorted(values, theta))

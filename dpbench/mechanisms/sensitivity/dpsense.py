@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpbench.data import ColumnData, Counts
-from dpbench.data.last_step import Case, NoisyCounts, after, laplace_law
+from dpbench.data.last_step import NoiseCase, NoisyCounts, after, laplace_law
 from dpbench.data.stages import Stage
 from dpbench.errors import UserError, one_of, positive
 from dpbench.mechanisms.base import Bounded, Mechanism
@@ -105,7 +105,7 @@ class SensitivityControl(Bounded):
         """α (c^θ + Lap(θ/ε_p)), and what takes out the chance of the choice of θ and α: see `_anchors`."""
         _, eps_p = self.split(epsilon)
         anchors = columns.memo(("anchors", self, epsilon), lambda: self._anchors(columns, epsilon))
-        weights, cases = dict(anchors.means), list[Case]()
+        weights, cases = dict(anchors.means), list[NoiseCase]()
         if (
             self.limit == "sample" or (theta, alpha) not in weights
         ):  # otherwise the release itself is an anchor, and cancels
@@ -114,7 +114,7 @@ class SensitivityControl(Bounded):
                 weights[anchor] = weights.get(anchor, 0.0) - share
         for (at, scale), weight in weights.items():
             law, before = laplace_law(scale * at / eps_p), partial(_scaled, columns, at, scale)
-            cases.append(Case(law, before, weight, ("limited", at, scale, eps_p)))
+            cases.append(NoiseCase(law, before, weight, ("limited", at, scale, eps_p)))
         return NoisyCounts(tuple(cases))
 
     def _anchors(self, columns: ColumnData, epsilon: float) -> Anchors:
