@@ -36,6 +36,10 @@ FEW = 7
 """A caption lists the budgets if there are at most this many."""
 
 
+SAMPLED = "BOARD"
+"""Scripts with this name compare sampled errors, trial by trial, not expectations."""
+
+
 class CannotDraw(Exception):
     """The stored trials lack what the experiment's figure shows."""
 
@@ -101,7 +105,8 @@ def draw(run: Run) -> Drawing:
             drawing = _usual(run, trials) if module is None else _scripted(module, trials, run)
             for figure in drawing.figures.values():
                 told = [*notes(run, marked=not drawing.more), *beside]
-                told += captions.expected_line(frame.expected_names(trials), drawing.numbers.columns)
+                if not hasattr(module, SAMPLED):
+                    told += captions.expected_line(frame.expected_names(trials), drawing.numbers.columns)
                 captions.note(figure, [*told, *_explained(module, figure, len(run.data_seeds))])
                 if run.scale != captions.PAPER_SIZE:
                     captions.mark(figure, f"{run.scale}, {_trials(run.repetitions)}")
@@ -132,7 +137,8 @@ def draw_record(record: Record) -> Drawing:
             drawing = _shown(module, numbers, record.trials * record.settings)
             for figure in drawing.figures.values():
                 lines = [*record_notes(record, marked=not drawing.more), *recorded(numbers)]
-                lines += captions.expected_line(record.expected, numbers.columns)
+                if not hasattr(module, SAMPLED):
+                    lines += captions.expected_line(record.expected, numbers.columns)
                 captions.note(figure, [*lines, *_explained(module, figure, len(record.data_seeds))])
                 captions.mark(figure, f"on record: {record.scale}, {_trials(record.trials)}")
     except Exception as error:  # the script may have changed since
