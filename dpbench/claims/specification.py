@@ -7,6 +7,7 @@ which sentences no choice satisfies together. Imported by the scripts of the exp
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import re
@@ -140,23 +141,29 @@ def _uses(used: Sequence[CellTrials], dataset: str) -> bool:
 
 def _world(cell: CellTrials) -> str:
     """The world of a cell's dataset; of the default world, its name if it has one."""
-    name = str(cell.labels.get("dataset"))
-    if LABEL in cell.labels:
-        return str(cell.labels[LABEL])
-    if name not in catalogue.options("dataset"):
+    return str(cell.labels[LABEL]) if LABEL in cell.labels else _default_world(str(cell.labels.get("dataset")))
+
+
+@functools.cache
+def _default_world(dataset: str) -> str:
+    if dataset not in catalogue.options("dataset"):
         return DEFAULT
-    return default_of(catalogue.dataset(name).worlds.values()) or DEFAULT
+    return default_of(catalogue.dataset(dataset).worlds.values()) or DEFAULT
 
 
 def _worlds(claim: Claim, cells: Sequence[CellTrials]) -> list[dict[str, str]]:
-    """Every combination of worlds of the datasets that a claim may use."""
+    """The default worlds of the datasets that a claim may use, and every other world of one dataset beside the defaults."""
     named = {str(n) for choice in claim.alternatives for n in _listed(choice.get("dataset"))}
     named |= set(re.findall(r"dataset=(\w+)", claim.measure))
     found: dict[str, dict[str, None]] = {}
     for cell in cells:
         if not named or cell.labels.get("dataset") in named:
             found.setdefault(str(cell.labels.get("dataset")), {})[_world(cell)] = None
-    return [dict(zip(found, chosen, strict=True)) for chosen in itertools.product(*found.values())]
+    defaults = {
+        name: _default_world(name) if _default_world(name) in of else next(iter(of)) for name, of in found.items()
+    }
+    others = ((name, world) for name, of in found.items() for world in of if world != defaults[name])
+    return [defaults, *(defaults | {name: world} for name, world in others)]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -184,17 +191,14 @@ def joint(rows: pd.DataFrame) -> pd.DataFrame:
     grid = list(itertools.product(*(list(numbers[c].dropna().unique()) for c in columns)))
     rng = np.random.default_rng(20_151)  # fixed seed: the result depends only on the numbers
     redrawn = {index: _redrawn(row, rng) for index, row in numbers.iterrows()}
-    squares = np.full((len(grid), DRAWS + 1), np.nan)
-    for at, chosen in enumerate(grid):
-        offs = []
-        for _, group in numbers.groupby("number", sort=False):
-            fitting = group
-            for column, value in zip(columns, chosen, strict=True):
-                fitting = fitting[fitting[column].isna() | (fitting[column] == value)]
-            if len(fitting):
-                offs.append(redrawn[fitting.index[0]])
-        if len(offs) == numbers["number"].nunique():
-            squares[at] = np.sqrt(np.mean(np.square(offs), axis=0))
+    chosen, total = np.array(grid, dtype=object).reshape(len(grid), len(columns)), np.zeros((len(grid), DRAWS + 1))
+    for _, group in numbers.groupby("number", sort=False):
+        # The first row of a number that each choice fits; a row without a value does not depend on that choice.
+        values = group[columns].to_numpy(dtype=object)[:, None, :]
+        fits = (group[columns].isna().to_numpy()[:, None, :] | (values == chosen[None, :, :])).all(axis=2)
+        offs = np.array([redrawn[index] for index in group.index])[fits.argmax(axis=0)]
+        total += np.where(fits.any(axis=0)[:, None], np.square(offs), np.nan)
+    squares = np.sqrt(total / numbers["number"].nunique())
     table = pd.DataFrame(grid, columns=columns)
     draws = squares[:, 1:]
     table["distance"] = squares[:, 0]

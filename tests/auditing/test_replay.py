@@ -51,7 +51,7 @@ def check(finding: Finding | None) -> int:
     said = f"{finding.mechanism} {finding.parameters}: loss {finding.loss}, {finding.reason}, {finding.pair}"
     if finding.verdict == "declared not private":
         # Readings of the budget that spend more than there is lose a number; what looks at the data loses all.
-        overspent = any(word in finding.parameters for word in ("per_query", "popularity_noise"))
+        overspent = any(word in finding.parameters for word in ("per_query", "popularity_noise", "norm=root"))
         assert finding.loss > 1 if overspent else finding.loss == math.inf, said
         return 0
     assert finding.verdict == "holds", said

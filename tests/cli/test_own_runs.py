@@ -86,7 +86,7 @@ WRONG = {
     "experiment=[gs/fig9,gs/fig77]": "unknown experiment 'gs/fig77': did you mean 'gs/fig7'?",
     "experiment=alll": "unknown experiment 'alll': did you mean 'all'?",
     "experiment=[]": "expected at least one experiment",
-    "experiment=gs name=x": "name=x names one run, and 7 experiments are chosen",
+    "experiment=gs name=x": "name=x names one run, and 8 experiments are chosen",
     "experiment=gs trails=3": "unknown setting 'trails'",
     "dataset=[netflix]": "no mechanism is chosen: give mechanism=[NAME,...], or experiment=NAME, such as experiment=gs/fig9",
     "mechanism=[lpa]": "no dataset is chosen",
@@ -144,7 +144,7 @@ def test_original_files_stand_beside_generated_data(door: Callable[..., Done], t
     page = (results / "report.html").read_text()
     assert "(transactions: original files)" in page
     again = own_command(Run.each(results)["both+transactions"])
-    assert again.endswith(f"dataset.transactions.path={tmp_path / 'retail.dat'} trials=2 name=both")
+    assert again.endswith("dataset.transactions.path=retail.dat trials=2 name=both")
     assert "'dataset=[transactions]' 'mechanism=[lpa]' 'task=[column_counts]'" in again
 
 

@@ -45,7 +45,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def planned(folder: Path) -> Setting:
-    words = {"dataset": ["trajectory"], "mechanism": ["weighted"], "epsilon": 1, "trials": 2, "results": folder}
+    words = {
+        "dataset": ["trajectory"],
+        "mechanism": ["weighted"],
+        "epsilon": 1,
+        "trials": 2,
+        "results": folder / "results",
+    }
     (setting,) = make_plan(compose(scale="smoke", overrides=words, folders=[folder / "conf"])).run.settings
     return setting
 
