@@ -17,7 +17,7 @@ from dpbench.gate.entries import metric_of, metrics_of_tasks
 from dpbench.gate.figure import figure_numbers
 from dpbench.gate.measure import is_time
 from dpbench.paths import BASELINES
-from dpbench.storage.frame import CHOSEN, DIAGNOSTIC
+from dpbench.storage.frame import CHOSEN, DIAGNOSTIC, EXPECTED
 from dpbench.tasks.base import TASKS
 
 from support.paths import ROOT
@@ -39,7 +39,7 @@ def test_times_are_never_compared(committed: dict[str, ExperimentNumbers]) -> No
 
 def test_the_committed_baselines_are_small() -> None:
     """They grow with every experiment, but cloning the repository must stay quick."""
-    assert sum(path.stat().st_size for path in BASELINES.glob("**/*")) < 8_000_000
+    assert sum(path.stat().st_size for path in BASELINES.glob("**/*")) < 10_000_000
 
 
 def test_every_number_of_the_baselines_is_declared_by_its_task(committed: dict[str, ExperimentNumbers]) -> None:
@@ -47,7 +47,8 @@ def test_every_number_of_the_baselines_is_declared_by_its_task(committed: dict[s
         for cell in numbers.cells.values():
             for name in cell.values:
                 if not name.startswith((CHOSEN, DIAGNOSTIC)):
-                    assert metrics_of_tasks()(cell.task, name) is not None, (numbers.experiment, cell.task, name)
+                    metric = name.removeprefix(EXPECTED)  # the expectation of a metric is as good as declared
+                    assert metrics_of_tasks()(cell.task, metric) is not None, (numbers.experiment, cell.task, name)
 
 
 def test_what_releases_choose_and_what_figures_show_is_guarded(committed: dict[str, ExperimentNumbers]) -> None:
