@@ -67,7 +67,9 @@ def cost_picture(numbers: pd.DataFrame, board: Board, *, share: bool = False, hi
     points = tables.ranking(numbers, board).drop(columns=["seconds", "memory"])
     points = points[points["rank"].notna() | points["out_of_reach"].eq(True)]
     cost = tables.mean_costs(numbers).loc[str(board)].reset_index()
-    figure = cost_figure(points.merge(cost, on="who"), title=f"Costs: {board.told}", share=share, highlight=highlight)
+    figure = cost_figure(
+        points.merge(cost, on="who"), title=f"Costs on the board {board}", share=share, highlight=highlight
+    )
     captions.tell(
         figure,
         "regret: as on the board; seconds: the median over trials, as a geometric mean over all settings, on the machine "
