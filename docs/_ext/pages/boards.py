@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpbench.config import catalogue
 from dpbench.figures.style import epsilon_name
+from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import RECORD
 from dpbench.ranking.boards import Board, present
 from dpbench.ranking.rows import BOARDS, BoardRow, recorded, rows
@@ -101,7 +102,7 @@ def _mechanism(row: BoardRow) -> tuple[str, ...]:
     split = ", ".join(f"{name} {100 * part:.0f} %" for name, part in row.split.items()) or "-"
     fewest, most = row.trials
     return (
-        f"[`{row.who}`](../mechanisms/{row.mechanism}.md)",
+        f"[`{row.who}`](../mechanisms/{row.mechanism}.md)" if row.mechanism in MECHANISMS.names() else f"`{row.who}`",
         plain("; ".join(filter(None, (row.mark, row.standing)))),
         row.regret_text,
         f"{row.competitive} of {row.settings}",
