@@ -35,6 +35,7 @@ def diffprivlib() -> ModuleType:
     assert spec is not None
     package = ModuleType("diffprivlib")
     package.__path__ = list(spec.submodule_search_locations or [])
+    package.__spec__ = spec  # without it, whoever looks for the package meets a ValueError
     sys.modules.setdefault("diffprivlib", package)
     return importlib.import_module("diffprivlib.mechanisms")
 
