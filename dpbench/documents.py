@@ -97,6 +97,10 @@ def _child(node: Any, key: str) -> tuple[int, Any] | None:
     return None
 
 
+class _Excess(yaml.constructor.ConstructorError):
+    """A YAML file holds more than any of ours."""
+
+
 _DEEP = re.compile(rf"^[ \t?:-]{{{DEEPEST},}}", re.MULTILINE)
 
 
@@ -108,7 +112,7 @@ def _refuse_depth(text: str) -> None:
     for event in yaml.parse(text, Loader=_LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
-            raise yaml.constructor.ConstructorError(None, None, "it is nested too deeply", event.start_mark)
+            raise _Excess(None, None, "it is nested too deeply", event.start_mark)
 
 
 def _size(node: Any, sizes: dict[int, int]) -> int:
@@ -120,6 +124,13 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
         parts = itertools.chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
         sizes[id(node)] = 1 + sum(_size(part, sizes) for part in parts)
     return sizes[id(node)]
+
+
+def _refuse_size(node: Any) -> None:
+    if _size(node, {}) > MOST_VALUES:
+        raise _Excess(
+            None, None, f"it has more than {MOST_VALUES:,} values where its aliases are used", node.start_mark
+        )
 
 
 def _refuse_doubles(node: Any, seen: set[int]) -> None:
@@ -147,13 +158,29 @@ def kind_of(value: Any) -> str:
 
 def read(path: Path) -> Document:
     """Read a YAML file; UserError with file and line if it is not valid."""
+    return parse(path, _text(path))
+
+
+def check_bounds(path: Path) -> None:
+    """UserError if a YAML file could keep another reader busy for ever: nested too deeply, or with too many aliases."""
+    text = _text(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        _refuse_depth(text)
+        if "*" in text:
+            _refuse_size(yaml.compose(text, Loader=_LOADER))
+    except _Excess as error:
+        raise UserError(f"{path}: {error.problem}") from None
+    except (yaml.YAMLError, ValueError):  # whoever reads it will say so
+        return
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # invalid bytes
         raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    return parse(path, text)
 
 
 def parse(path: Path, text: str) -> Document:
@@ -162,9 +189,7 @@ def parse(path: Path, text: str) -> Document:
         _refuse_depth(text)
         loader = _LOADER(text)
         node = loader.get_single_node()
-        if _size(node, {}) > MOST_VALUES:
-            problem = f"it has more than {MOST_VALUES:,} values where its aliases are used"
-            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        _refuse_size(node)
         _refuse_doubles(node, set())
         body = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:

@@ -25,6 +25,7 @@ from dpbench.config.origins import Objects, Origins
 from dpbench.config.overrides import OverrideValue, config_dirs, key_of, names_of, override, quoted, split
 from dpbench.config.schema import RunConfig
 from dpbench.config.selection import each_run
+from dpbench.documents import check_bounds
 from dpbench.errors import Failed, UserError
 from dpbench.identity import digest
 from dpbench.paths import CONF
@@ -218,6 +219,8 @@ def _hydra_words(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]
     """
     from hydra.core.config_store import ConfigStore
 
+    for path in (path for folder in folders for group in GROUPS for path in (folder / group).glob("**/*.yaml")):
+        check_bounds(path)  # Hydra reads without a limit
     experiment = next((names_of(word) for word in overrides if key_of(word) == "experiment"), iter(()))
     for group, name, entry in classes_without_yaml(overrides, next(experiment, None), folders):
         ConfigStore.instance().store(group=group, name=name, node=entry)
