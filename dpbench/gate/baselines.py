@@ -19,6 +19,8 @@ from dpbench.model.run import Run
 
 DIGITS = 11
 """Significant digits of a trial's number: two more than the comparison needs."""
+MOST_TRIALS = 1_000_000
+"""Trials per cell: a file that states more is not ours, and would fill the memory."""
 FIGURE_DIGITS = 7
 """Significant digits of a figure's number: more than any reader sees."""
 
@@ -87,11 +89,11 @@ def load_one(folder: Path, experiment: str) -> ExperimentNumbers:
     try:
         body = json.loads(path.read_text())
         trials = body["trials"]
-        if type(trials) is not int or trials < 1:
+        if type(trials) is not int or not 1 <= trials <= MOST_TRIALS:
             raise ValueError(f"trials is {trials!r}, not a number of trials")
         cells = {key: _cell(key, cell, trials) for key, cell in body["cells"].items()}
         data = dict(body["data"].items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise _no_baseline(path, error, experiment) from None
     return ExperimentNumbers(experiment, cells, data, _load_figure(folder, experiment), trials)
 
@@ -116,6 +118,8 @@ def _spread(key: str, name: str, given: Any, trials: int, types: tuple[type, ...
     if len(values) != count or any(type(value) not in types for value in values):
         what = "numbers" if float in types else "words"
         raise ValueError(f"{name} of cell {key} is not a list of {count} {what}")
+    if float in types:
+        sum(map(float, values))  # OverflowError: a number that is no float
     return values
 
 

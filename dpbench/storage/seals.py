@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 KEY = "seal"
 T = TypeVar("T")
 _END = re.compile(rf'(,?)\n "{KEY}": "([0-9a-f]{{32}})"\n}}\n\Z')
-# Escapes of control characters other than tab and newline, and of half a surrogate pair, in JSON. The first group is left as it
-# is: an escaped backslash is no escape, and a whole pair is one character.
+# Escapes of control characters other than tab and newline, of marks that change the order in which letters are shown, and of half
+# a surrogate pair, in JSON. The first group is left as it is: an escaped backslash is no escape, a whole pair one character.
 _CONTROL = re.compile(
     r"(\\\\|\\u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|\\[bfr]|\\u00(?:0[0-8b-fB-F]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\x7f"
+    r"|\\[bfr]|\\u00(?:0[0-8b-fB-F]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])"
+    r"|\\u20(?:0[eEfF]|2[89a-eA-E]|6[6-9])|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\x7f"
 )
 # A number that is no float, or a text that no table or figure can show. JSON has no line breaks in texts.
 _EXCESS = re.compile(r'\d{300}|[^"\n]{20000}')
