@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 OPTIONS = --quiet $(if $(LOCK),--constraint $(LOCK)) --editable
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --compile-bytecode $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
 
-.PHONY: run test test-slow test-lowest test-newest paper docs lint format check audit bench clean
+.PHONY: run test test-slow test-lowest test-newest campaign paper docs lint format check audit bench clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -25,6 +25,8 @@ test-lowest test-newest: test-%:
 	.ci/versions $*
 
 # Faults of all kinds, for 45 minutes or CAMPAIGN_MINUTES=3, from a seed; fails unless all are survived.
+CAMPAIGN_MINUTES ?= 45
+CAMPAIGN_SEED ?= 0
 campaign: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(CAMPAIGN_MINUTES) --seed $(CAMPAIGN_SEED)
 

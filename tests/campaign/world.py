@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import resource
 import shutil
 import subprocess
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,12 @@ from dpbench.model.run import Run
 
 from support import door
 from support.homes import RUN, make_home
-from support.paths import ROOT
 
 WORDS = (*RUN, "mechanism=[noisy,lpa]", "epsilon=[1]", "trials=12", "runner.jobs=1", "runner.chunk=4", "name=whole")
-LONGEST = 150.0  # seconds of a command before it counts as hung
+LONGEST = 300.0  # seconds of a command before it counts as hung; most take two
+MEMORY = 8 << 30  # bytes of address space, so that a file that unpacks to more ends its command and not the machine
+# What a text may do to a terminal: escapes and other controls, and letters that are shown in another order than they are.
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Numbers = dict[tuple[str, int], tuple[tuple[str, str], ...]]
 
 
@@ -49,9 +53,12 @@ class World:
     long: bool = False
     """Whether there is time for faults that take minutes."""
     count: int = 0
+    seen: set[str] = field(default_factory=set)
 
     @classmethod
     def make(cls, home: Path, seed: int, *, long: bool) -> World:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, most))
         make_home(home)
         os.environ["DPBENCH_CACHE"] = str(home / "cache")
         os.environ["DPBENCH_RECORD"] = str(home / "nothing on record")  # `figures` would draw all of it
@@ -63,25 +70,31 @@ class World:
 
     def copy(self) -> Path:
         """A new results folder with the finished run."""
-        self.count += 1
-        return Path(shutil.copytree(self.home / "undisturbed", self.home / f"r{self.count}"))
+        return Path(shutil.copytree(self.home / "undisturbed", self.new()))
 
     def call(
         self, *words: str, status: Sequence[int] = (0, 1, 2), env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """A finished command, which may fail, but in order."""
         try:
-            done = door.dpbench(*words, cwd=self.home, timeout=LONGEST, env=env)
+            done = door.dpbench(*words, cwd=self.home, timeout=LONGEST, env=door.environment(**(env or {})))
         except subprocess.TimeoutExpired:
             raise Bad("hung", words) from None
         return judged(done, status)
 
-    def python(self, *before: str, code: str = "", words: Sequence[str] = WORDS, **more: Any) -> subprocess.Popen[str]:
+    def python(
+        self,
+        *before: str,
+        code: str = "",
+        words: Sequence[str] = WORDS,
+        env: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> subprocess.Popen[str]:
         """A command in a Python of its own, which is still running. `code` runs first."""
         start = f"{code}\nimport runpy, sys\nsys.argv = ['dpbench', *sys.argv[1:]]\n"
         start += "runpy.run_module('dpbench', run_name='__main__', alter_sys=True)\n"
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        environment = door.environment(PYTHONPATH=str(ROOT))
+        environment = door.environment(**(env or {}))
         command = [*before, sys.executable, "-P", "-c", start, *words]
         return subprocess.Popen(command, cwd=self.home, env=environment, **pipes, **more)
 
@@ -97,6 +110,17 @@ class World:
         judged(done, status)
         return out + err
 
+    def once(self, what: str) -> bool:
+        """Whether there is time for something that takes minutes, and it has not been done yet."""
+        first = self.long and what not in self.seen
+        self.seen.add(what)
+        return first
+
+    def new(self) -> Path:
+        """A name for a results folder that does not exist yet."""
+        self.count += 1
+        return self.home / f"r{self.count}"
+
     def settle(self, results: Path) -> None:
         """What is there is right; the same command completes it, and nothing is missing or different then."""
         self.look(results)
@@ -107,14 +131,19 @@ class World:
 
     def look(self, results: Path) -> Numbers:
         found = numbers(results)
-        if wrong := {key for key, row in found.items() if self.whole.get(key) != row}:
-            raise Bad("silent", f"{len(wrong)} trials in {results} are not those that were computed")
+        if strange := {setting for setting, _ in found.keys() - self.whole.keys()}:
+            raise Bad("silent", f"{len(strange)} settings have other names: was the code or the data changed?")
+        if wrong := {key: (row, self.whole[key]) for key, row in found.items() if self.whole[key] != row}:
+            example = next(iter(wrong.values()))
+            raise Bad("silent", f"{len(wrong)} trials in {results} are not those that were computed: {example}")
         return found
 
 
 def judged(done: subprocess.CompletedProcess[str], status: Sequence[int]) -> subprocess.CompletedProcess[str]:
     if "Traceback" in done.stderr or done.returncode not in status:
-        raise Bad("crashed", f"{done.args}: {done.returncode}: {done.stderr}")
+        raise Bad("crashed", f"{done.args[-4:]}: {done.returncode}: {done.stderr}")
+    if control := CONTROL.search(done.stdout + done.stderr):
+        raise Bad("silent", f"{done.args}: {control[0]!r} reaches the terminal")
     return done
 
 

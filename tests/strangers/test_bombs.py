@@ -95,8 +95,21 @@ def test_yaml_that_has_no_end(dpbench: Call, tmp_path: Path, bomb: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
+CELL = '{{"trials": {}, "data": {{}}, "cells": {{"a": {{"labels": {{"task": "t"}}, "task": "t", "values": {{"mae": {}}}}}}}}}'
+
+
 @pytest.mark.parametrize(
-    "content", ["[" * 200_000, '{"trials": 2, "data": {}, "cells": ' + '{"a":' * 50_000, "\x00", ""]
+    "content",
+    [
+        "[" * 200_000,
+        '{"trials": 2, "data": {}, "cells": ' + '{"a":' * 50_000,
+        "\x00",
+        "",
+        CELL.format(1, 10**400),
+        CELL.format(2**63, 1),
+        CELL.format(10**12, 1),
+    ],
+    ids=["lists", "objects", "zero", "empty", "number", "trials", "memory"],
 )
 def test_a_baseline_that_is_none(dpbench: Call, tmp_path: Path, content: str) -> None:
     path = tmp_path / "baselines" / "epicrec" / "example.json"
@@ -123,3 +136,16 @@ def test_a_run_file_that_is_nested_deeply_is_set_aside(dpbench: Call, tmp_path: 
     assert "Traceback" not in done.stderr
     assert "fig9@smoke.json is damaged" in done.stderr
     assert "mine.png" in done.stdout
+
+
+@pytest.mark.parametrize("bomb", ["aliases", "merged", "itself", "deep", "deep without brackets"])
+@pytest.mark.parametrize("group", ["mechanism", "experiment"])
+def test_yaml_that_has_no_end_does_not_reach_hydra(dpbench: Call, tmp_path: Path, bomb: str, group: str) -> None:
+    """A mechanism or an experiment that is chosen: Hydra, which composes them, reads without a limit."""
+    (tmp_path / "conf" / group).mkdir(parents=True)
+    (tmp_path / "conf" / group / "mine.yaml").write_text(YAML[bomb].replace("gs-1", "mine"))
+    chosen = "mechanism=[mine]" if group == "mechanism" else "experiment=mine"
+    done = dpbench("run", "scale=smoke", "dataset=[trajectory]", chosen, "dry=true", cwd=tmp_path, timeout=60)
+    assert done.returncode == 2, done.stderr[-300:]
+    assert "mine.yaml" in done.stderr
+    assert done.stderr.count("\n") == 1
