@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +24,38 @@ def compare(
     scale: str = "smoke",
     dataset: Any = None,
     bound: int | None = None,
+    metric: str = "",
     epsilon: Sequence[float | str] | float | str | None = None,
     experiment: str | None = None,
     results: Path | str = "results",
     jobs: int = -1,
     audit: bool = True,
     overrides: Mapping[str, OverrideValue] | None = None,
+    config_dir: Path | str | Sequence[Path | str] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Your mechanism among those with its guarantee, on all datasets of the board, on some by name, or on your own data.
 
     Without a mechanism: all mechanisms of all boards on `dataset`, to find out which one to use there. `bound` declares how
-    many columns one row of a data object may hold. `.numbers()` of the result has one row per board, setting and mechanism;
-    `.figure()` draws the board. `progress` shows a bar (default: in a terminal or a notebook).
+    many columns one row of a data object may hold. `metric` ranks by another
+    metric than the board's own, such as "mse". `.ranking()` of the result has one row per mechanism, `.numbers()` one per
+    board, setting and mechanism; `.figure()` draws the board. `config_dir`: folders of your own YAML files, besides `./conf`.
+    `progress` shows a bar (default: in a terminal or a notebook).
     """
     named, given = [], []
     for name, one in [] if dataset is None else objects.named("dataset", dataset):
         if isinstance(one, Data) or hasattr(one, "shape"):
-            given.append(replace(objects.dataset(name or "data", one), bound=bound))
+            given.append(objects.dataset(name or "data", one))
         else:
             named.append(str(one))
     if named and given:
         raise UserError("dataset: expected names or data objects, not both")
     if bound is not None and not given:
         raise UserError(f"bound={bound} has no effect without a data object: give dataset=your_data")
-    catalogue.use(*own_folders())
+    catalogue.use(*own_folders(config_dir))
     named_or_none = mechanism is None or isinstance(mechanism, str)
     variant = mechanism if named_or_none else objects.variant("", mechanism, MECHANISMS)
-    where = Where(scale, named or None, tuple(given), epsilon, experiment, Path(results), jobs, overrides or {})
+    folder, changed = Path(results), overrides or {}
+    where = Where(scale, named or None, tuple(given), epsilon, experiment, folder, jobs, changed, bound, metric)
     with display(progress) as shown:
         return compared(variant, where, audit=audit, progress=shown)

@@ -4,19 +4,20 @@ and whether its guarantee passes an audit. With --dataset alone, it shows which 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
+from rich.table import Table
 
-from dpbench.cli.common import add_jobs, add_results, console, notes, parser_of
+from dpbench.cli.common import PRINTED, add_jobs, add_json, add_results, console, notes, parser_of, write_json
+from dpbench.cli.compare_data import SETTING, print_data, ratio_text
 from dpbench.cli.recorded_boards import print_record
 from dpbench.config.catalogue import SCALES
 from dpbench.errors import Failed, UserError, one_of, output_folder, positive
-from dpbench.storage.numbers import plain, with_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,13 +25,12 @@ if TYPE_CHECKING:
     from dpbench.ranking.entry import Comparison
 
 FORMS = (".csv", ".tsv", ".parquet", ".gz")
-SETTING = {"dataset": "dataset", "place": "dataset", "world": "world", "epsilon": "ε", "share": "size", "K": "K"}
-"""Columns that make up a setting of a board, and their titles. The size of queries is a part of the domain."""
 EXAMPLES = """examples:
   python -m dpbench compare mine.Rounded
   python -m dpbench compare 'mine.Rounded(step=5)' --scale laptop
   python -m dpbench compare mine.Rounded --dataset netflix movielens --epsilon 0.1 1
   python -m dpbench compare --dataset visits.csv --user who --item place --bound 50 --epsilon 0.5
+  python -m dpbench compare --dataset visits.csv --bound 10 50 --metric mse --json ranking.json
   python -m dpbench compare --dataset proxy.csv --bound 50 --target mae=5
   python -m dpbench compare --record
   python -m dpbench compare --dataset jobs.csv --cell home,work --count jobs --epsilon 1
@@ -56,22 +56,39 @@ def main(argv: list[str]) -> int:
         overrides["trials"] = args.trials
     if args.data_seeds is not None:
         overrides["data_seeds"] = args.data_seeds
+    for bound in args.bound or ():
+        positive("bound", bound, whole=True)
     from dpbench.engine.progress import display
     from dpbench.ranking.entry import Where, compare
 
     where = Where(args.scale, datasets, (), args.epsilon, args.experiment, args.results, args.jobs, overrides)
+    where = replace(where, metric=args.metric or "")
+    bounds: list[int | None] = [*dict.fromkeys(args.bound or [None])]
     if args.target is not None:
+        for option in ("metric", "json", "no_audit"):
+            if getattr(args, option):
+                raise UserError(f"--{option.replace('_', '-')} has no effect with --target")
         from dpbench.cli import compare_target
 
-        return compare_target.main(args.mechanism, where, args.target)
-    with display(console=notes()) as progress:
-        comparison = compare(args.mechanism, where, audit=not args.no_audit, progress=progress)
-    numbers = comparison.numbers()
-    out = console()
-    (_print_rank if comparison.who else _print_advice)(out, comparison, numbers)
-    _print_coverage(out, comparison, numbers)
-    _save(comparison)
-    return 1 if any(finding.verdict == "violated" for finding in comparison.findings) else 0
+        return max(compare_target.main(args.mechanism, replace(where, bound=bound), args.target) for bound in bounds)
+    out = console(stderr=args.json == PRINTED)
+    comparisons = []
+    for bound in bounds:
+        with display(console=notes()) as progress:
+            one = replace(where, bound=bound)
+            comparison = compare(args.mechanism, one, audit=not args.no_audit, progress=progress)
+        if len(bounds) > 1:
+            out.print(f"[bold]bound {bound}[/]")
+        numbers = comparison.numbers()
+        (_print_rank if comparison.who else print_data)(out, comparison, numbers)
+        _print_coverage(out, comparison, numbers)
+        _save(comparison)
+        comparisons.append(comparison)
+    if args.json is not None:
+        from dpbench.ranking.as_json import text
+
+        write_json(args.json, text(comparisons))
+    return 1 if any(finding.verdict == "violated" for one in comparisons for finding in one.findings) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,20 +100,24 @@ def _parser() -> argparse.ArgumentParser:
     add("--dataset", nargs="+", help="names of datasets, or one CSV, TSV or Parquet file of your own")
     add("--user", help="column of the users in your file (default: user)")
     add("--item", help="column of the items in your file (default: item)")
-    bound = "the largest number of items that one user of your file may have; chosen without looking at the data"
-    add("--bound", type=int, help=bound)
+    bound = "the largest number of items that one user of your file may have, chosen without looking at the data; or several"
+    add("--bound", type=int, nargs="+", help=bound)
+    add("--on-bad-line", choices=("error", "skip"), help="what to do with a line of your file that cannot be read")
     add("--cell", help="columns of the cells in your file of a histogram, separated by commas")
     add("--count", help="column that says how many individuals a line of your histogram stands for (default: one)")
     add("--shape", help="number of cells of each attribute of your histogram, such as 100x24 (default: what occurs)")
     add("--epsilon", nargs="+", help="budgets, such as 0.5 or ln2 (default: those of the board)")
     board = "the board: cross/leaderboard, cross/topk, cross/ranges or cross/subsets (default: by the kind of data)"
     add("--experiment", help=board)
+    add("--metric", help="the metric that ranks, such as mse (default: the board's own: mae, abs_error or precision)")
     target = "instead of ranks: the smallest ε with which each mechanism reaches this error, such as mae=5"
     add("--target", metavar="METRIC=VALUE", help=target)
     add("--trials", type=int, help="trials per setting (default: by the scale)")
     add("--data-seeds", type=int, help="draws of generated data (default: by the scale)")
     add_results(parser, "folder of the trials (default: results)")
     add_jobs(parser)
+    add_json(parser, "the ranking and the numbers of every setting")
+    add("--config-dir", help="your own configuration folder, besides ./conf")  # `dispatch` takes it
     add(
         "--record", action="store_true", help="show the boards of the record and run nothing; --experiment: one of them"
     )
@@ -109,22 +130,21 @@ def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
     files = [
         name for name in args.dataset or () if Path(name).suffix.lower() in FORMS or "/" in name or Path(name).is_file()
     ]
-    own = {name: getattr(args, name) for name in ("user", "item", "bound", "cell", "count", "shape")}
+    own = {name: getattr(args, name) for name in ("user", "item", "cell", "count", "shape", "on_bad_line")}
     if not files:
-        for name, value in own.items():
+        for name, value in {**own, "bound": args.bound}.items():
             if value is not None:
-                raise UserError(f"--{name} has no effect without a file of your own: give --dataset FILE")
+                option = f"--{name.replace('_', '-')}"
+                raise UserError(f"{option} has no effect without a file of your own: give --dataset FILE")
         return args.dataset, {}
     if len(args.dataset) > 1:
         raise UserError(f"--dataset {' '.join(args.dataset)}: expected one file of your own, or names of datasets")
+    if args.cell and args.bound:
+        raise UserError("--bound has no effect on a histogram, in which every individual counts once")
     kind = "contingency" if args.cell else "incidence"
     overrides: dict[str, Any] = {"dataset.table.path": files[0], "dataset.table.kind": kind}
     overrides |= {f"dataset.table.{name}": value for name, value in own.items() if value is not None}
     return ["table"], overrides
-
-
-def _ratio(value: float, share: bool) -> str:
-    return f"{100 * value:.1f} points" if share else plain(value, 3)
 
 
 def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
@@ -151,19 +171,20 @@ def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> 
     assert comparison.board is not None
     out.print(f"[bold]{escape(who)}[/] is on the board {comparison.board.told}.")
     out.print(f"Neighbours: {escape(str(row['neighbours']) or 'not stated')}.")
-    interval = f"{_ratio(row['regret_low'], share)} to {_ratio(row['regret_high'], share)}"
+    interval = f"{ratio_text(row['regret_low'], share)} to {ratio_text(row['regret_high'], share)}"
     rank = f"rank {row['rank']:.0f} of {rivals} ({row['rank_low']:.0f} to {row['rank_high']:.0f} over datasets)"
     unranked = "no rank" if row["mark"] else "no rank, because it was not run in every setting"
-    by_mean = "" if share else f", by mean instead of geometric mean {_ratio(row['regret_mean'], share)}"
+    by_mean = "" if share else f", by mean instead of geometric mean {ratio_text(row['regret_mean'], share)}"
+    regret = f"regret {ratio_text(row['regret'], share)} (95 %: {interval}){by_mean}"
     out.print(
-        f"{rank if row['rank'] == row['rank'] else unranked}; regret {_ratio(row['regret'], share)} (95 %: {interval}){by_mean}; "
+        f"{rank if row['rank'] == row['rank'] else unranked}; {regret}; "
         f"competitive in {row['times_competitive']:.0f} of {row['settings']:.0f} settings"
     )
     out.print(_settings(mine, numbers, share))
     table = Table("against", "better in", "worse in", "of", "its error / theirs", box=box.SIMPLE_HEAD, pad_edge=False)
     for duel in duels(numbers, who, share=share):
         counts = map(str, (duel.better, duel.worse, duel.settings))
-        table.add_row(escape(duel.rival), *counts, _ratio(duel.ratio, share))
+        table.add_row(escape(duel.rival), *counts, ratio_text(duel.ratio, share))
     out.print(table)
     _print_split(out, comparison, numbers, who)
 
@@ -191,7 +212,7 @@ def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
         names = ", ".join(best.loc[same, "who"]) or "-"
         standing = "competitive" if row["competitive"] else "perhaps the best" if row["may_be_best"] else "worse"
         shown = [epsilon_name(row[k]) if k == "epsilon" else str(row[k]) for k in keys]
-        numbers_shown = [_ratio(row[name], share) for name in ("ratio", "ratio_low", "ratio_high")]
+        numbers_shown = [ratio_text(row[name], share) for name in ("ratio", "ratio_low", "ratio_high")]
         table.add_row(*map(escape, (*shown, *numbers_shown, standing, names)))
     return table
 
@@ -224,44 +245,15 @@ def _print_bias(out: Console, mine: pd.DataFrame) -> None:
     out.print(f"Its mean squared error is: bias {100 * share:.0f} %, variance {100 * (1 - share):.0f} % ({hint})")
 
 
-def _print_advice(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
-    """Print which mechanism to use on this data, by board and ε."""
-    from dpbench.figures.style import epsilon_name
-    from dpbench.ranking.boards import Board, present
-
-    metric = next(name for name in ("mae", "abs_error", "precision") if name in numbers)
-    for board in present(numbers["board"]):
-        own = numbers[(numbers["board"] == str(board)) & numbers["ratio"].notna()]
-        keys = [name for name in SETTING if name in own]
-        best = "highest" if metric == "precision" else "lowest"
-        heads = (*(SETTING[name] for name in keys), best, metric, "not certainly worse", "competitive")
-        columns = (Column(head, overflow="fold") for head in heads)
-        table = Table(*columns, title=board.told, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-        for key, group in own.groupby(keys, sort=False):
-            first = group.loc[group["ratio"].idxmin()]
-            shown = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
-            rivals = ", ".join(group.loc[group["may_be_best"] & (group["who"] != first["who"]), "who"]) or "-"
-            sure = ", ".join(group.loc[group["competitive"], "who"]) or "-"
-            measured = with_error(first[metric], first[f"{metric}_se"])
-            table.add_row(*map(escape, (*shown, first["who"], measured, rivals, sure)))
-        if board is Board.READS:
-            out.print("For comparison only, because a release would not be private:")
-        out.print(table)
-    left_out: dict[str, list[str]] = {}
-    for combination, reason in comparison.run.left_out:
-        left_out.setdefault(reason, []).append(combination)
-    for reason, combinations in left_out.items():
-        notes().print(f"left out: {escape(', '.join(combinations))}: {escape(reason)}")
-    if any("bound is declared" in reason for reason in left_out):
-        notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")
-
-
 def _print_coverage(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> None:
     """Print what the intervals are about; with one draw of generated data, also how to have more."""
     from dpbench.ranking.tables import covered, unseen
 
-    more = " (--data-seeds 3 draws three)" if len(comparison.run.data_seeds) == 1 else ""
-    about = covered(numbers, generated=bool(comparison.run.data_seeds))
+    run = comparison.run
+    trials = f"{run.repetitions} trials per setting"
+    out.print(f"Scale {run.scale}, {trials}{f', of which {run.look} decide who stops' if run.stopped else ''}.")
+    more = " (--data-seeds 3 draws three)" if len(run.data_seeds) == 1 else ""
+    about = covered(numbers, generated=bool(run.data_seeds))
     rare = "" if "precision" in numbers else f"; {unseen(numbers)}"
     out.print(f"Intervals and verdicts are about {about}{more}{rare}.")
     if "epsilon" in numbers:
@@ -274,7 +266,11 @@ def _save(comparison: Comparison) -> None:
     """Save the figure of the board, with the newcomer highlighted."""
     from dpbench.figures.style import paper_style, plt
 
-    path = comparison.run.results / "figures" / f"{comparison.run.label}.png"
+    path = (
+        comparison.run.results
+        / "figures"
+        / f"{comparison.run.label}{comparison.metric and f'-{comparison.metric}'}.png"
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = comparison.figure()
     with paper_style():

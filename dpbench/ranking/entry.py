@@ -27,7 +27,8 @@ from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Dataset, Run, Variant
 from dpbench.model.setting import DECLARED
 from dpbench.ranking.boards import Board, board_of_mechanism
-from dpbench.ranking.rounds import execute_one
+from dpbench.ranking.naming import label_of, name_of
+from dpbench.ranking.rounds import execute_one, view_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,8 @@ class Comparison:
     board: Board | None
     result: Result
     findings: Sequence[Finding] = field(default_factory=tuple)
+    metric: str = ""
+    """The metric that ranks; empty: the board's own."""
 
     def __repr__(self) -> str:
         board = "all boards" if self.board is None else f"the board {self.board.value}"
@@ -108,11 +111,9 @@ class Comparison:
         table = self.ranking().to_html(index=False, border=0, na_rep="", float_format=lambda value: f"{value:.3g}")
         return f"<p>{html.escape(repr(self))}</p>{table}{self.run._repr_html_()}"
 
-    def numbers(self) -> Any:
+    def numbers(self) -> pd.DataFrame:
         """The tidy numbers of the run's boards (a DataFrame): one row per board, setting and mechanism."""
-        from dpbench.figures.draw import draw
-
-        return draw(self.run).numbers
+        return view_named(self.run.experiment).ranked_by(self.metric).numbers(self.run.trials(), self.run)
 
     def ranking(self) -> pd.DataFrame:
         """One row per mechanism of the board, or of every board if none is the newcomer's: rank and regret with intervals."""
@@ -125,7 +126,7 @@ class Comparison:
         """The board with the newcomer highlighted."""
         from dpbench.ranking.pictures import picture
 
-        return picture(self.run, self.numbers(), self.who, self.board)
+        return picture(self.run, self.numbers(), self.who, self.board, self.metric)
 
 
 @dataclass(frozen=True)
@@ -143,16 +144,25 @@ class Where:
     jobs: int = -1
     overrides: Mapping[str, OverrideValue] = field(default_factory=dict)
     """Other settings, such as `{"dataset.table.path": "visits.csv"}`."""
+    bound: int | None = None
+    """The most columns of one row that are declared for the user's own data."""
+    metric: str = ""
+    """The metric that ranks the mechanisms. Empty: the one of the board."""
 
     def config(self, experiment: str) -> RunConfig:
-        """The experiment on this data."""
+        """The experiment on this data. A table of the user is called by the name of its file."""
         settings: dict[str, OverrideValue] = {"results": self.results, "runner.jobs": self.jobs, **QUIET}
         if self.datasets is not None:
             settings["dataset"] = [*self.datasets]
         if self.epsilon is not None:
             settings["epsilon"] = [self.epsilon] if isinstance(self.epsilon, str | float | int) else [*self.epsilon]
         config = compose(experiment, self.scale, {**settings, **self.overrides})
-        return replace(config, datasets=self.given) if self.given else config
+        uses = [replace(use, name=label_of(use)) for use in self.given or config.datasets]
+        if self.bound is not None:
+            uses = [replace(use, bound=self.bound) for use in uses]
+        # The first look stops who is out of reach by the board's own metric, and may be good by another one.
+        look = 0 if self.metric and self.metric != view_named(experiment).metric else config.look
+        return replace(config, datasets=tuple(uses), look=look)
 
 
 def compare(
@@ -164,7 +174,8 @@ def compare(
         raise UserError("nothing to compare: give a mechanism, such as mine.Rounded, or a dataset")
     experiment = where.experiment or (experiment_of(variant) if variant else experiment_of_data(where))
     progress = progress or Progress()
-    plan = make_plan(joined(where.config(experiment), variant), say=progress.prepare)
+    view_named(experiment).ranked_by(where.metric)  # wrong names are refused before anything runs
+    plan = make_plan(joined(where, experiment, variant), say=progress.prepare)
     _require(plan, variant)
     findings = tuple(_audited(variant)) if audit and variant else ()
     if findings:  # boards of this folder mark a violation, also without another audit; a violator stops nobody
@@ -173,8 +184,8 @@ def compare(
     if result.failed and not result.computed and not result.found:
         raise Failed(f"every trial failed: {next(iter(result.failures.values()))[0].error}")
     if variant is None:
-        return Comparison(result.run, "", None, result)
-    return Comparison(result.run, variant.name, board_of(variant), result, findings)
+        return Comparison(result.run, "", None, result, metric=where.metric)
+    return Comparison(result.run, variant.name, board_of(variant), result, findings, where.metric)
 
 
 def experiment_of_data(where: Where) -> str:
@@ -188,15 +199,17 @@ def experiment_of_data(where: Where) -> str:
     return EXPERIMENTS[kind or "incidence"]
 
 
-def joined(config: RunConfig, variant: Variant | None) -> RunConfig:
-    """The run with only the newcomer and the mechanisms of its board, under its own name."""
+def joined(where: Where, experiment: str, variant: Variant | None) -> RunConfig:
+    """The run with only the newcomer and the mechanisms of its board, under a name that says what is compared on what."""
+    config = where.config(experiment)
+    chosen = config.datasets if where.datasets or where.given else ()
+    name = f"compare/{name_of(variant, chosen, where.bound, where.epsilon, where.experiment or '')}"
     if variant is None:
-        names = "-".join(dict.fromkeys(use.name for use in config.datasets))
-        return replace(config, name=f"compare/{names}"[:100], changes=(), altered=())
-    name, board = variant.name, board_of(variant)
-    members = tuple(member for member in config.mechanisms if board_of(member) is board and member.name != name)
-    added = f"{name} on the board of those with the guarantee {board}"
-    return replace(config, name=f"compare/{name}", mechanisms=(*members, variant), changes=(added,), altered=())
+        return replace(config, name=name, changes=(), altered=())
+    board = board_of(variant)
+    members = tuple(one for one in config.mechanisms if board_of(one) is board and one.name != variant.name)
+    added = f"{variant.name} on the board of those with the guarantee {board}"
+    return replace(config, name=name, mechanisms=(*members, variant), changes=(added,), altered=())
 
 
 def _require(plan: Plan, variant: Variant | None) -> None:

@@ -100,13 +100,15 @@ def neighbours_line(numbers: pd.DataFrame, board: Board) -> str:
     return f"neighbours: {'; '.join([*relations[:1], *rest])}"
 
 
-def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None) -> Figure:
-    """The board of a comparison with the newcomer highlighted; without a newcomer, the first board."""
+def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None, metric: str = "") -> Figure:
+    """The board of a comparison with the newcomer highlighted; without a newcomer, the first board. `metric`: the one that
+    ranks, if it is not the board's own."""
     from dpbench.figures.draw import notes
 
     column = "dataset" if "dataset" in numbers else "place"
     share = "precision" in numbers
-    measured = "precision, points" if share else "absolute error" if column == "place" else "MAE"
+    own = "precision, points" if share else "absolute error" if column == "place" else "MAE"
+    measured = metric.upper() or own
     generated = bool(run.data_seeds)
     with style.paper_style():
         shown = board or present(numbers["board"])[0]

@@ -52,13 +52,25 @@ def view_of(plan: Plan) -> View | None:
 
     if not plan.run.look or plan.config.runner.part is not None:
         return None
-    from dpbench.figures.draw import load_script, script
-
-    path = script(plan.run.experiment or plan.run.name)
-    view: View | None = None if path is None else getattr(load_script(path), "BOARD", None)
+    view = _view(plan.run.experiment or plan.run.name)
     if view is None:
         raise UserError(f"look={plan.run.look} has no effect: {plan.run.name} is no board, such as cross/leaderboard")
     return view if look_of(plan.run) else None
+
+
+def view_named(experiment: str) -> View:
+    """The view of a board; UserError for an experiment that is none."""
+    view = _view(experiment)
+    if view is None:
+        raise UserError(f"{experiment} is no board: expected one such as cross/leaderboard")
+    return view
+
+
+def _view(experiment: str) -> View | None:
+    from dpbench.figures.draw import load_script, script
+
+    path = script(experiment)
+    return None if path is None else getattr(load_script(path), "BOARD", None)
 
 
 def _cut(plan: Plan) -> Plan:

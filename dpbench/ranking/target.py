@@ -96,7 +96,7 @@ def smallest(
     progress = progress or Progress()
     variant = None if mechanism is None else newcomer(mechanism)
     experiment = where.experiment or (experiment_of(variant) if variant else experiment_of_data(where))
-    config = replace(joined(where.config(experiment), variant), look=0)
+    config = replace(joined(where, experiment, variant), look=0)
     title = f"Budgets tried for {target.metric} = {target.value:g}"
     config = replace(config, name=config.name.replace("compare/", "target/", 1), title=title, changes=())
     direction = _direction(config, target)

@@ -6,13 +6,14 @@ Imported by them; `rounds` finds the view of an experiment by its script.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dpbench.errors import unknown
 from dpbench.figures import captions
 from dpbench.model.run import Run
 from dpbench.model.world import LABEL
@@ -43,6 +44,19 @@ class View:
     by: tuple[str, ...] = SETTING
     apart: tuple[str, ...] = ()
     """Parameters of mechanisms that are part of the setting, not of a mechanism's name."""
+
+    @property
+    def metric(self) -> str:
+        """The metric that ranks."""
+        return next(iter(self.measures))
+
+    def ranked_by(self, metric: str) -> View:
+        """The same board, ranked by another one of its metrics; empty: by its own."""
+        if not metric:
+            return self
+        if metric not in self.measures:
+            raise unknown("metric", metric, self.measures)
+        return replace(self, measures={metric: self.measures[metric], **self.measures})
 
     def numbers(self, trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
         """One row per board, setting and mechanism, with its standing and its own numbers."""

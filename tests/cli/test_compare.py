@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pandas as pd
 import pytest
 
@@ -50,7 +53,7 @@ def test_a_stranger_that_violates_its_guarantee_is_not_ranked(folder):
     assert "gaussian" not in done.stdout
     told = "about the noise of the trials on this data only: on another draw of generated data, ranks may differ"
     assert f"{told} (--data-seeds 3 draws three); what occurs in fewer than" in done.stdout
-    assert (folder / "results/figures/compare/mine.Rounded.png").is_file()
+    assert (folder / "results/figures/compare/mine.Rounded-on-trajectory-epsilon1.png").is_file()
 
 
 @pytest.mark.slow
@@ -83,6 +86,10 @@ def test_advice_on_own_data(folder):
         (("--dataset", "running_example"), "no board compares mechanisms for catalogue data"),
         (("lpa", "--scale", "smok"), "'smok'"),
         (("lpa", "--data-seeds", "0"), "data_seeds=0"),
+        (("--dataset", "visits.csv", "--metric", "mee"), "unknown metric 'mee': did you mean 'mse'?"),
+        (("--dataset", "visits.csv", "--bound", "0"), "bound=0"),
+        (("--dataset", "visits.csv", "--target", "mae=5", "--metric", "mse"), "--metric has no effect with --target"),
+        (("lpa", "--experiment", "gs/fig9"), "gs/fig9 is no board"),
         (("s_dpdp",), "s_dpdp takes catalogue data, which no board compares"),
     ],
 )
@@ -118,7 +125,9 @@ def test_advice_on_an_own_histogram_is_given_by_size_of_the_ranges(folder):
     own = ("--dataset", "jobs.csv", "--cell", "home,work", "--count", "jobs", "--epsilon", "1", "--trials", "3")
     done = dpbench("compare", *own, "--jobs", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert [done.stdout.count(f" {size} %") for size in ("0.7", "6", "50")] == [3, 3, 3]
+    boards = re.split(r"^\(ε, δ\)|^reads the data", done.stdout, flags=re.MULTILINE)
+    assert len(boards) == 3
+    assert all(f" {size} %" in board for board in boards for size in ("0.7", "6", "50"))
     assert "Intervals and verdicts are about the noise of the trials on this data only; what occurs" in done.stdout
 
 
@@ -128,6 +137,41 @@ def test_a_bias_that_may_be_chance_is_not_told(capsys, error, told):
     mine = pd.DataFrame({"bias2": [1.0], "bias2_se": [error], "variance": [4.0], "variance_se": [0.1]})
     _print_bias(console(), mine)
     assert told in capsys.readouterr().out
+
+
+OWN = ("--dataset", "visits.csv", "--user", "who", "--item", "place", "--epsilon", "1", "--trials", "4", "--jobs", "1")
+
+
+def test_the_ranking_on_an_own_file(folder):
+    """Every mechanism with its distance to the best and to zero and with the other metrics; numbers for programs agree."""
+    done = dpbench("compare", *OWN, "--bound", "9", "20", "--metric", "mse", "--json", "found.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    nine, twenty = json.loads((folder / "found.json").read_text())
+    assert (nine["bound"], twenty["bound"], nine["metric"], nine["trials"]) == (9, 20, "mse", 4)
+    pure = [row for row in nine["settings"] if row["board"] == "pure ε"]
+    ranked = sorted((row for row in pure if row["ratio"] is not None), key=lambda row: row["ratio"])
+    table = done.stdout.partition("(ε, δ)")[0]
+    lines = {line.split()[2]: line.split() for line in table.splitlines() if line.startswith(" visits ")}
+    assert [*lines] == [row["who"] for row in ranked]
+    zero = next(row["mse"] for row in pure if row["who"] == "zero")
+    for row in ranked:
+        assert float(lines[row["who"]][10]) == pytest.approx(row["mse"] / zero, rel=0.01)
+    for text in ("bound 9", "bound 20", "Scale smoke, 4 trials per setting.", "*: the lowest of its column"):
+        assert text in done.stdout
+    heads = next(line.split() for line in table.splitlines() if "of zero's" in line)
+    assert heads[-5:] == ["zero's", "mae", "mre", "kl", "trials"]
+    for bound in (9, 20):  # neither replaces the other one
+        name = f"visits-user.who-item.place-bound{bound}-epsilon1+visits-mse.png"
+        assert (folder / "results/figures/compare" / name).is_file()
+
+
+def test_bad_lines_of_an_own_file(folder):
+    (folder / "bad.csv").write_text((folder / "visits.csv").read_text() + "u1\n")
+    bad = ("bad.csv" if word == "visits.csv" else word for word in OWN)
+    words = ["compare", *bad, "--bound", "8"]
+    refused = dpbench(*words, cwd=folder)
+    assert (refused.returncode, "bad.csv" in refused.stderr) == (2, True)
+    assert dpbench(*words, "--on-bad-line", "skip", cwd=folder).returncode == 0
 
 
 def test_what_is_left_out_for_one_reason_is_told_once(folder):

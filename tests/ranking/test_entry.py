@@ -46,7 +46,9 @@ def test_an_object_on_data_of_the_program(tmp_path):
     """Its error is twice that of LPA with the right bound, which is on the board with the bound that is declared here."""
     settings = {"results": tmp_path, "jobs": 1, "overrides": {"trials": 6}, "epsilon": 1.0, "audit": False}
     found = dpbench.compare(Twice(), dataset={"mine": DATA}, bound=3, **settings)
-    assert repr(found).startswith("Comparison(Twice on the board pure ε; Run(compare/Twice at")
+    assert repr(found).startswith(
+        "Comparison(Twice on the board pure ε; Run(compare/Twice-on-mine-bound3-epsilon1.0 at"
+    )
     ranking = found.ranking().set_index("mechanism")
     assert ranking.loc["Twice", "regret"] > ranking.loc["lpa", "regret"]
     assert set(ranking["board"]) == {"pure ε"}
