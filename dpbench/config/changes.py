@@ -29,7 +29,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         differences += _parameters(mine, own)
     for name in dict.fromkeys(dataset.name for dataset in whole.datasets):
         worlds = [_worlds(listed, name) for listed in (run.datasets, whole.datasets)]
-        if worlds[0] and worlds[0] != worlds[1]:
+        if worlds[0] and not worlds[0] >= worlds[1]:  # a further world changes nothing of the others
             chosen, defined = (_list(sorted(world or DEFAULT for world in listed)) for listed in worlds)
             differences.append(f"{name}: worlds {chosen} instead of {defined}")
     differences += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
@@ -38,6 +38,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     for what, now, before in (
         ("trials per setting", run.trials, whole.trials),
         ("fewer trials", _fewer(run, run), _fewer(whole, run)),
+        ("most trials in other readings and worlds", run.case_trials, whole.case_trials),
         ("first look at the board after trial", run.look, whole.look),
         ("seed of the noise", run.seed, whole.seed),
         (f"seed{'s' * (' ' in seeds)} of the data", seeds, own_seeds),

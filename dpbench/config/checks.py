@@ -288,6 +288,7 @@ def _check_effects(run: RunConfig, origins: Origins) -> None:
     bounded = any(mechanism.declared for mechanism in run.mechanisms)
     files = all(dataset.original for dataset in run.datasets)
     draws = files and run.data_seeds > 1
+    cases = len(run.parts) > 1 or any(dataset.world for dataset in run.datasets)
     for key, effective, instead in (
         *((("runner", name), slurm, "without runner=slurm") for name in SLURM_ONLY),
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
@@ -296,6 +297,7 @@ def _check_effects(run: RunConfig, origins: Origins) -> None:
             (("dataset", dataset.name, "bound"), bounded, f"without a mechanism that takes it{_taking(run)}")
             for dataset in run.datasets
         ),
+        (("case_trials",), cases, "without other readings or worlds: give reading=all or world=all"),
         (("data_seeds",), not draws, "on original files, which no seed changes: leave it out"),
         (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),
     ):

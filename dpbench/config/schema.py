@@ -242,6 +242,7 @@ class RunConfig:
             lambda value: value or {},
         )
     )
+    case_trials: int = setting(whole(0, most=MOST_TRIALS))
     look: int = setting(whole(0, most=MOST_TRIALS))
     seed: int = setting(whole(0))
     data_seed: int = setting(whole(0))

@@ -93,6 +93,7 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
         settings=tuple(settings.values()),
         added=len(settings) - own if config.readings_added else 0,
         most_trials=config.most_trials,
+        case_trials=config.case_trials,
         look=config.look,
         title=config.title,
         metrics=config.metrics,

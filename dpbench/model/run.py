@@ -6,6 +6,7 @@ stored form. Reading a run imports, calls and opens nothing that is named in it.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,8 @@ class Run:
     """The changes that alter the meaning of its numbers."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
     """Mechanisms and datasets with fewer trials, each with their number."""
+    case_trials: int = 0
+    """The most trials in readings that an override added, and in worlds other than the default. 0: as many as the others."""
     look: int = 0
     """The number of trials after which settings of a board that are out of reach stop. 0: none does."""
     stopped: Mapping[str, int] = field(default_factory=dict)
@@ -149,7 +152,14 @@ class Run:
         """Number of trials of one setting."""
         names = (setting.mechanism.name, setting.dataset.name)
         most = min(self.repetitions, *(self.most_trials.get(name, self.repetitions) for name in names))
+        if self.case_trials and (setting.dataset.world or setting.key in self._added_keys):
+            most = min(most, self.case_trials)
         return min(most, self.stopped.get(setting.key, most))
+
+    @functools.cached_property
+    def _added_keys(self) -> frozenset[str]:
+        own = len(self.settings) - self.added
+        return frozenset(setting.key for setting in self.settings[own:])
 
     def repetitions_by_id(self) -> dict[str, int]:
         """Number of trials of every setting, by its id; the largest if one id has several names."""

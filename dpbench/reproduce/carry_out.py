@@ -66,6 +66,15 @@ def reads(experiment: str, dataset: str) -> bool:
     return not catalogue.guarded(experiment) and dataset in catalogue.axes(experiment).datasets
 
 
+def cases_of(experiment: str, scale: str) -> dict[str, str]:
+    """The overrides with which the claims on an experiment of a paper are judged in all readings and worlds: at the size of the
+    paper, because verdicts are recorded there. An experiment that chooses its own readings or worlds keeps them."""
+    if scale != "paper" or experiment.partition("/")[0] not in PAPERS:
+        return {}
+    given = catalogue.chain(experiment)
+    return {key: "all" for key in ("reading", "world") if not any(document.has(key) for document in given)}
+
+
 def plans_on_files(experiments: Sequence[str], **options: Any) -> Iterator[Plan | UserError]:
     """The plans of the same experiments on those of the papers' original files that are here: further evidence for claims."""
     asked = [claim for claim in ledger() if claim.experiment in experiments]
@@ -76,7 +85,9 @@ def plans_on_files(experiments: Sequence[str], **options: Any) -> Iterator[Plan 
 
 
 def _plan(name: str, options: Mapping[str, Any]) -> Plan | UserError:
-    options = {**options, "scale": options.get("scale") or catalogue.standard(name)}
+    scale = options.get("scale") or catalogue.standard(name)
+    words = {**cases_of(name, scale), **options.get("overrides", {})}
+    options = {**options, "scale": scale, "overrides": words}
     try:
         plan = plan_experiment(name, **options)
         if not plan.run.settings:

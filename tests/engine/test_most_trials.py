@@ -74,3 +74,17 @@ def test_what_is_wrong_is_named(tmp_path, given, told):
 
 def test_the_change_is_told():
     assert any("gs_mean 3" in change for change in compose("gs/fig9", "smoke", {"most_trials": {"gs_mean": 3}}).changes)
+
+
+def test_other_readings_and_worlds_may_have_fewer(tmp_path):
+    settings = {"results": tmp_path, "trials": 9, "case_trials": 4, "mechanism": ["lpa", "gs"], "epsilon": [1.0]}
+    words = {**settings, "dataset": ["trajectory"], "reading": "all", "world": "all"}
+    run = make_plan(compose("gs/fig9", "smoke", words)).run
+    found = {(s.dataset.world, s.mechanism.params.get("scale_up", "")): run.repetitions_of(s) for s in run.settings}
+    own = {key for key, trials in found.items() if trials == 9}
+    assert own == {("", "")}
+    assert {found[key] for key in found if key not in own} == {4}
+    assert {world for world, _ in found} == {"", "even", "uneven", "broad"}
+    assert {factor for _, factor in found} >= {"", "mean_row", "mean_all"}
+    with pytest.raises(UserError, match="case_trials has no effect without other readings or worlds"):
+        compose("gs/fig9", "smoke", settings)
