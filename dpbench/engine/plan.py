@@ -30,6 +30,7 @@ from dpbench.model.setting import DECLARED
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import describe, open_dataset, peek
+from dpbench.sources.cards import load
 from dpbench.tasks.base import TASKS
 
 QUIET: Mapping[str, OverrideValue] = {"tracking": "none", "figure": False}
@@ -148,7 +149,17 @@ def _open(dataset: Dataset, dry: bool, say: Callable[[str], None]) -> tuple[Data
     opened = open_dataset(dataset, verify=not dry, say=say)
     # Only a user's own source: ours are either generators or readers of original files.
     files = opened.files if "." in dataset.source and not dataset.original else ()
-    return opened.data, replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics, files=files)
+    here, whole = (
+        _individuals(facts) for facts in (opened.statistics, load(dataset.name).original if dataset.original else {})
+    )
+    individuals = (here, whole) if 0 < here < whole else (0, 0)
+    used = replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics, files=files)
+    return opened.data, replace(used, individuals=individuals)
+
+
+def _individuals(facts: Mapping[str, Any]) -> int:
+    """How many users, rows or, of a histogram, individuals there are, whatever the kind of the data; 0 if it is not known."""
+    return next((int(facts[name]) for name in ("rows", "users", "total") if name in facts), 0)
 
 
 def _check_draws(uses: list[Dataset]) -> None:

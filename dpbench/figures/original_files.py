@@ -26,8 +26,9 @@ def with_files(run: Run, trials: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
         if len(on_files):
             on_files = on_files[on_files["dataset"].isin(names)]
             parts.append(on_files.assign(dataset=on_files["dataset"] + style.FILES))
-            shown = ", ".join(f"{name}{style.FILES}" for name in sorted(names))
-            notes.append(f"{shown}: original files, {other.describe_trials()}")
+            read = {name: other.datasets[name].read for name in sorted(names)}
+            shown = ", ".join(f"{name}{style.FILES}: {what}" for name, what in read.items())
+            notes.append(f"{shown}, {other.describe_trials()}")
     return pd.concat(parts, ignore_index=True), notes
 
 

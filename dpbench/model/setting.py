@@ -27,7 +27,7 @@ FLOAT = "float"
 TABLE, GIVEN = "table", "given"
 """The sources of users' own data: their tables, and objects passed by a program."""
 
-ORIGINAL = "original files"
+ORIGINAL, SAMPLE = "original files", "sample of the original file"
 
 UNSTATED = "not stated"
 """The guarantee of a mechanism that states none."""
@@ -76,6 +76,8 @@ class Dataset:
     """The parameters that the user or the experiment gave; they distinguish settings."""
     original: bool = False
     """Read from files, not generated."""
+    individuals: tuple[int, int] = (0, 0)
+    """Of a file that holds only a sample of the original: how many individuals it has, and how many the original has."""
     fingerprint: str = ""
     """Identifies its content; empty while it is not built."""
     statistics: Mapping[str, int | float] = field(default_factory=dict)
@@ -95,6 +97,14 @@ class Dataset:
     def origin(self) -> str:
         """Where the data comes from, as text."""
         return next(iter(origins([self]))).partition(": ")[2]
+
+    @property
+    def read(self) -> str:
+        """The files it was read from, as text; empty if it is generated."""
+        if self.own or not self.original:
+            return self.own
+        here, whole = self.individuals
+        return f"{SAMPLE} ({here:,} of {whole:,} individuals)" if whole else ORIGINAL
 
     @property
     def own(self) -> str:
@@ -172,7 +182,7 @@ def origins(uses: Iterable[Dataset]) -> list[str]:
     seeds: dict[tuple[str, str], set[int]] = {}
     worlds: dict[str, dict[str, None]] = {}
     for use in uses:
-        seeds.setdefault((use.name, use.own or (ORIGINAL if use.original else "")), set()).add(use.seed)
+        seeds.setdefault((use.name, use.read), set()).add(use.seed)
         worlds.setdefault(use.name, {})[use.world] = None
     names: dict[str, list[str]] = {}
     for (name, read), drawn in seeds.items():

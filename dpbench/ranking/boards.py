@@ -45,6 +45,9 @@ class Board(StrEnum):
         return {Board.PURE: "pure", Board.APPROXIMATE: "delta", Board.READS: "reads"}[self]
 
 
+PRIVATE = (Board.PURE, Board.APPROXIMATE)
+
+
 def board(guarantee: str, private: bool) -> Board:
     """The board for a guarantee; releases that do not keep their guarantee have a separate board."""
     if not private:

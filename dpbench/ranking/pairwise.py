@@ -19,8 +19,11 @@ from dpbench.numerics.arrays import Floats
 
 LEVEL = 0.05
 """Probability that any statement of a whole board is wrong."""
-EQUAL = 1e-12
-"""Numbers whose relative difference is at most this are equal."""
+EQUAL = 1e-9
+"""Numbers whose relative difference is at most this are equal: closed forms that are summed in another order agree in so many
+digits."""
+Values = Mapping[str, Mapping[int, Floats]]
+"""Errors by mechanism and data seed, one number per trial."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,21 @@ class Samples:
     """The least variance of one trial, by mechanism; empty: zero."""
     means: Samples | None = None
     """The same errors, compared by their means instead of their geometric means; None for shares, whose scores are means."""
+    by_expectation: bool = False
+    """Whether the errors of all mechanisms are expectations over the last noise of a release, not sampled ones."""
 
     @classmethod
-    def of(cls, measure: Measure, values: Mapping[str, Mapping[int, Floats]]) -> Samples:
-        """From the stored numbers by mechanism and data seed. Draws of the data on which a mechanism was not run are left out."""
+    def of(cls, measure: Measure, values: Values, expected: Values | None = None) -> Samples:
+        """From the stored numbers by mechanism and data seed. Draws of the data on which a mechanism was not run are left out.
+
+        `expected`: the expectations of the same trials, of the mechanisms that have them. The mean of a mechanism is that of its
+        expectations: it is the same number, known better. A geometric mean of expectations is another number than one of sampled
+        errors. So geometric means use expectations only if all mechanisms have them, or errors that never vary.
+        """
+        known = {**{name: own for name, own in values.items() if _constant(own)}, **(expected or {})}
+        everywhere = bool(expected) and known.keys() == values.keys()
+        around = {name: known.get(name, own) for name, own in values.items()}
+        values = around if everywhere else values
         common = set.intersection(*(set(by_seed) for by_seed in values.values()))
         seeds = sorted(common)
         flat = (
@@ -100,9 +114,9 @@ class Samples:
         means = None
         if not measure.share:
             means = cls(
-                tuple(values), tuple(tuple(_around_mean(by[s], least) for s in seeds) for by in values.values())
+                tuple(values), tuple(tuple(_around_mean(by[s], least) for s in seeds) for by in around.values())
             )
-        return cls(tuple(values), scores, floors, means)
+        return cls(tuple(values), scores, floors, means, everywhere)
 
     def half(self, parity: int) -> Samples:
         """Every second trial."""
@@ -112,7 +126,8 @@ class Samples:
         """Those of some mechanisms, by position."""
         floors = tuple(self.floors[i] for i in at) if self.floors else ()
         means = None if self.means is None else self.means.only(at)
-        return Samples(tuple(self.names[i] for i in at), tuple(self.scores[i] for i in at), floors, means)
+        names, scores = tuple(self.names[i] for i in at), tuple(self.scores[i] for i in at)
+        return replace(self, names=names, scores=scores, floors=floors, means=means)
 
     def draw_means(self) -> Floats:
         """The mean score by mechanism and draw of the data."""
@@ -121,6 +136,11 @@ class Samples:
     def centres(self) -> Floats:
         """The mean score of each mechanism: every draw of the data has equal weight."""
         return self.draw_means().mean(axis=1)
+
+
+def _constant(by_seed: Mapping[int, Floats]) -> bool:
+    """Whether the errors on each draw of the data never vary, such as those of zeros."""
+    return all(errors.size > 1 and np.ptp(errors) == 0 for errors in by_seed.values())
 
 
 def _around_mean(errors: Floats, least: float) -> Floats:

@@ -11,8 +11,9 @@ from dpbench.figures import captions, style
 from dpbench.figures.boards import board_figure, cost_figure, label
 from dpbench.figures.shapes import ordered
 from dpbench.model.run import Run
+from dpbench.privacy.exchange import exchange
 from dpbench.ranking import tables
-from dpbench.ranking.boards import Board, present
+from dpbench.ranking.boards import PRIVATE, Board, present
 
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
@@ -55,6 +56,11 @@ def board_picture(
     )
     about = tables.covered(numbers, generated=generated)
     captions.tell(figure, f"intervals and dots are about {about}" + ("" if share else f"; {tables.unseen(numbers)}"))
+    own = numbers[numbers["board"] == str(board)]
+    if known := tables.expectations(own):
+        captions.tell(figure, known)
+    if board in PRIVATE:
+        captions.tell(figure, exchange(float(own["epsilon"].max())))
     captions.tell(figure, neighbours_line(numbers, board))
     if marks := marks_line(numbers, board):
         captions.tell(figure, marks)

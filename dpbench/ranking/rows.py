@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpbench.paths import RECORD
-from dpbench.ranking.boards import Board, present
+from dpbench.ranking.boards import PRIVATE, Board, present
 from dpbench.storage import record
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ BOARDS = {
     "cross/real_subsets": "subsets of a histogram, real data",
 }
 """The experiments that are boards, each with what is published and asked, in the order of tables."""
-PRIVATE = (Board.PURE, Board.APPROXIMATE)
 NEEDED = ("board", "who", "epsilon", "ratio", "regret_at", "regret_at_low", "regret_at_high", "all_at")
 """The columns of a board's numbers that name winners; a run of an earlier version may lack some."""
 

@@ -16,7 +16,7 @@ import pandas as pd
 from dpbench.numerics.arrays import Floats
 from dpbench.ranking import tails
 from dpbench.ranking.pairwise import LEVEL, Contest, Judgement, Measure, Samples, contest
-from dpbench.storage.frame import DATA_SEED, METRIC
+from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC
 
 SETTING = ("dataset", "epsilon")
 RESAMPLES = 2000
@@ -66,7 +66,7 @@ def contests(
     """
     settings: list[tuple[tuple[Hashable, ...], Samples]] = []
     errors: dict[str, list[Floats]] = {}
-    column = METRIC + measure.metric
+    column, expectation = METRIC + measure.metric, EXPECTED + measure.metric
     if column not in trials:
         return []
     frame = trials.dropna(subset=[column])
@@ -77,7 +77,7 @@ def contests(
             for name, own in group.groupby(who, sort=False)
         }
         key = setting if isinstance(setting, tuple) else (setting,)
-        samples = Samples.of(measure.at(dict(zip(by, key, strict=True))), values)
+        samples = Samples.of(measure.at(dict(zip(by, key, strict=True))), values, _expected(group, who, expectation))
         if samples.scores[0]:
             settings.append((key, samples))
             for name, by_seed in values.items():
@@ -95,6 +95,17 @@ def contests(
             judgement = _after_look(samples, before, tests, level, heavy)
         judged.append(Standing(setting, samples, result, judgement, heavy, stopped))
     return judged
+
+
+def _expected(group: pd.DataFrame, who: str, column: str) -> dict[str, dict[int, Floats]]:
+    """The expectations of the mechanisms all of whose trials in this setting have them, by data seed."""
+    if column not in group:
+        return {}
+    return {
+        str(name): {int(seed): part[column].to_numpy(dtype=np.float64) for seed, part in own.groupby(DATA_SEED)}
+        for name, own in group.groupby(who, sort=False)
+        if np.isfinite(own[column].astype(float)).all()
+    }
 
 
 def _after_look(samples: Samples, early: Early, tests: int, level: float, heavy: Collection[str]) -> Judgement:
@@ -123,7 +134,7 @@ def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str]
     """One row per setting and mechanism: its distance to the setting's best with bounds, and the conclusions from them.
 
     Columns: `by`, `who`, `ratio` (for a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
-    `competitive`, `stopped` (at the first look).
+    `competitive`, `stopped` (at the first look), `by_expectation` (see `Samples`).
     """
     rows = []
     for standing in judged:
@@ -137,7 +148,8 @@ def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str]
                 "worse_than": "|".join(standing.contest.names[j] for j in np.flatnonzero(standing.judgement.worse[i]))
             }
             competitive = bool(standing.judgement.high[i] < measure.limit)
-            rows.append(row | {"competitive": competitive, "stopped": name in standing.stopped})
+            row |= {"competitive": competitive, "stopped": name in standing.stopped}
+            rows.append(row | {"by_expectation": standing.samples.by_expectation})
     return pd.DataFrame(rows)
 
 

@@ -20,7 +20,7 @@ from dpbench.ranking.memory import stored
 from dpbench.ranking.pairwise import Measure
 from dpbench.ranking.standings import SETTING, Standing, contests, in_order, regrets, standings
 from dpbench.ranking.tails import least_detected
-from dpbench.storage.frame import DATA_SEEDS, SECONDS, sampled, summarise
+from dpbench.storage.frame import DATA_SEEDS, SECONDS, summarise
 from dpbench.storage.frame import SETTING as ID
 from dpbench.storage.numbers import plain
 
@@ -76,8 +76,7 @@ def numbers(
     frame = look.seen(frame)
     allowed = entitled(frame, entrants, run, first.metric, violated)
     neighbours = dict(zip(entrants["who"], entrants["neighbours"], strict=True))
-    # Boards compare sampled errors, trial by trial, so their means are those of sampled errors, too.
-    table = summarise(sampled(frame), ["board", *by, "who", "mechanism"])
+    table = summarise(frame, ["board", *by, "who", "mechanism"])
     table = table.drop(columns=[c for c in table.columns if c.startswith(SPLIT) and c.endswith(("_se", "_p95"))])
     table = table.merge(costs(frame, run, by), on=["board", *by, "who"], how="left")
     parts = []
@@ -185,6 +184,20 @@ def covered(table: pd.DataFrame, *, generated: bool = True) -> str:
         return f"the noise of the trials on this data only{other}"
     some = "" if draws.min() == most else "up to "
     return f"the noise of the trials and the differences between {some}{most} draws of the data"
+
+
+def expectations(table: pd.DataFrame) -> str:
+    """In how many settings the compared errors are expectations; empty if in none."""
+    if "by_expectation" not in table:  # a record of an earlier version
+        return ""
+    keys = [key for key in ("board", "dataset", "place", "world", "epsilon", "share", "K") if key in table]
+    settings = table.dropna(subset=["ratio"]).drop_duplicates(keys)["by_expectation"].eq(True)
+    if not settings.any():
+        return ""
+    return (
+        f"in {settings.sum()} of {settings.size} settings, where all mechanisms have one, the error of a trial is its "
+        "expectation over the last noise of the release"
+    )
 
 
 def unseen(table: pd.DataFrame) -> str:

@@ -111,14 +111,16 @@ def _by_size(trials: pd.DataFrame) -> pd.DataFrame:
     prefix = f"metric.{BY_SIZE}"
     columns = {c: float(c.removeprefix(prefix)) for c in trials.columns if c.startswith(prefix)}
     causes = f"metric.{tables.SPLIT}"
-    kept = [c for c in trials.columns if not c.startswith("metric.") or c.startswith(causes)]
+    kept = [c for c in trials.columns if not c.startswith(("metric.", "expected.")) or c.startswith(causes)]
     parts = []
     for _, mine in trials.groupby("setting", sort=False):
         asked = sorted((c for c in columns if mine[c].notna().any()), key=columns.__getitem__)
         labels = mine.iloc[0]
         for column, share in zip(asked, parts_of(labels, len(asked)), strict=True):
             part = mine[kept].assign(place=place(labels), share=share)
-            parts.append(part.assign(**{"metric.abs_error": mine[column]}))
+            expected = column.replace("metric.", "expected.", 1)
+            known = {"expected.abs_error": mine[expected]} if expected in mine else {}
+            parts.append(part.assign(**{"metric.abs_error": mine[column]}, **known))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -169,7 +171,7 @@ def query_summary(numbers: pd.DataFrame) -> pd.DataFrame:
 def _by_length(trials: pd.DataFrame) -> pd.DataFrame:
     """Each trial once per K; a list of K only for its K."""
     length = trials["mechanism.k"] if "mechanism.k" in trials else pd.Series(float("nan"), index=trials.index)
-    kept = [c for c in trials.columns if not c.startswith("metric.")]
+    kept = [c for c in trials.columns if not c.startswith(("metric.", "expected."))]
     parts = []
     for k in KS:
         column = f"metric.precision_at_{k}"

@@ -23,6 +23,7 @@ from dpbench.mechanisms.base import MECHANISMS, Mechanism
 from dpbench.model.environment import Environment
 from dpbench.model.record import Record
 from dpbench.model.run import Run
+from dpbench.model.setting import origins
 from dpbench.model.verdict import Verdict
 from dpbench.ranking.audits import verdicts as audited
 from dpbench.report.datasets import UsedDataset
@@ -110,10 +111,10 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _title(run: Run) -> str:
-    """The title of a run, with the datasets read from original files, to distinguish it from the run beside it."""
+    """The title of a run, with the datasets read from files, to distinguish it from the run beside it."""
     title = run.title or (catalogue.title(run.name) if run.name in options("experiment") else "") or run.name
-    files = ", ".join(run.original_datasets)
-    return printable(f"{title} ({files}: original files)" if files else title)
+    files = "; ".join(origins(use for use in run.datasets.values() if use.original))
+    return printable(f"{title} ({files})" if files else title)
 
 
 def _decided_by(judge: Judge, verdict: Verdict, run: Run) -> bool:

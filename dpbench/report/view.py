@@ -20,7 +20,8 @@ from dpbench.model.claim import UNTESTABLE
 from dpbench.model.finding import Finding
 from dpbench.model.verdict import Verdict
 from dpbench.paths import EXPERIMENTS
-from dpbench.ranking.rows import BOARDS, NEEDED, PRIVATE, winners
+from dpbench.ranking.boards import PRIVATE
+from dpbench.ranking.rows import BOARDS, NEEDED, winners
 from dpbench.report.answer import Answer, answers
 from dpbench.report.experiment import Experiment
 from dpbench.report.gather import Facts
@@ -86,12 +87,17 @@ class PageView:
         datasets = self.facts.datasets
         if not any(d.uses for d in datasets):
             return "Where the data comes from is said at each figure."
-        original = [d.name for d in datasets if any(use.original for _, use in d.uses)]
+        original, samples = (
+            [d.name for d in datasets if any(use.original and any(use.individuals) is sample for _, use in d.uses)]
+            for sample in (False, True)
+        )
         generated = [d.name for d in datasets if any(not use.original for _, use in d.uses)]
-        if not original:
+        if not original and not samples:
             recorded = any(e.record for e in self.facts.experiments)
             return f"All data {'of these runs ' * recorded}is generated, none is from original files."
-        read = f"Read from original files: {', '.join(original)}."
+        read = f"Read from original files: {', '.join(original)}." if original else ""
+        read += f" Read from samples of the original files: {', '.join(samples)}." if samples else ""
+        read = read.strip()
         return f"{read} Generated: {', '.join(generated)}." if generated else read
 
     # Claims.

@@ -101,11 +101,6 @@ def estimates(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def sampled(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same trials without expectations."""
-    return frame.drop(columns=[column for column in frame.columns if column.startswith(EXPECTED)])
-
-
 def expected_names(frame: pd.DataFrame) -> list[str]:
     """The metrics of which some setting has the expectation."""
     names = [c.removeprefix(EXPECTED) for c in frame.columns if c.startswith(EXPECTED)]

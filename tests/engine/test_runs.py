@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpbench
+
 from support.cluster import until
 from support.homes import RUN, only_run, trials
 from support.paths import ROOT
@@ -252,3 +254,13 @@ def test_a_figure_that_does_not_fit_the_run_is_a_warning(dpbench: Call, home: Pa
     assert done.returncode == 0
     assert "gs/fig7: its script cannot draw this run (KeyError: " in done.stderr
     assert dpbench("figures").returncode == 1
+
+
+def test_a_file_with_fewer_individuals_than_the_original_is_a_sample(tmp_path):
+    """By the dataset's card; the numbers of a run do not depend on it."""
+    file = tmp_path / "retail.dat"
+    file.write_text("1 2\n2 3\n1\n")
+    given = {"mechanism": "zero", "epsilon": 1.0, "trials": 1, "results": tmp_path / "results", "name": "few"}
+    run = dpbench.run(dataset="retail", **given, **{"dataset.retail.path": str(file), "runner.jobs": 1})
+    assert run.origins() == ["retail: sample of the original file (3 of 88,162 individuals)"]
+    assert dpbench.load(tmp_path / "results", "few").origins() == run.origins()

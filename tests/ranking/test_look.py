@@ -116,6 +116,14 @@ class Leaky(Mechanism):
         return Counts(counts=noise.laplace(data.counts, scale=0.03 / epsilon))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Near(Mechanism):
+    """About as good as the best. It does not tell its last noise, so errors are compared as they were sampled."""
+
+    def publish(self, data, epsilon, noise):
+        return Counts(counts=noise.laplace(data.counts, scale=7.3 / epsilon))
+
+
 COSTS = ["seconds", "memory"]
 SETTINGS = {"epsilon": 1.0, "trials": 16, "data_seeds": 1, "look": 6}
 
@@ -127,10 +135,10 @@ def board_of(results, *mechanisms, **more):
 
 
 def test_a_run_saves_the_trials_of_those_out_of_reach(tmp_path):
-    run, numbers = board_of(tmp_path, "knorm_counts", "zero", "sra")
+    run, numbers = board_of(tmp_path, "knorm_counts", "zero", Near())
     assert run.look == 6
     table = numbers.set_index("who")
-    assert table["trials"].to_dict() == {"knorm_counts": 16, "zero": 6, "sra": 16}
+    assert table["trials"].to_dict() == {"knorm_counts": 16, "zero": 6, "Near": 16}
     assert run.planned == 16 + 6 + 16
     assert dpbench.load(tmp_path, "cross/leaderboard").remarks() == run.remarks()
     assert not any("not finished" in remark for remark in run.remarks())
@@ -161,9 +169,9 @@ def test_an_interrupted_run_ends_with_the_same_numbers(tmp_path):
 
 def test_a_violator_stops_nobody(tmp_path):
     store(tmp_path, [Finding("Leaky", "", "replay", "ε", 1.0, 0.0, 9.0, "violated", 3)], 0, anew=True)
-    _, numbers = board_of(tmp_path, "knorm_counts", "sra", Leaky())
+    _, numbers = board_of(tmp_path, "knorm_counts", Near(), Leaky())
     table = numbers.set_index("who")
-    assert table["trials"].to_dict() == {"knorm_counts": 16, "sra": 16, "Leaky": 16}
+    assert table["trials"].to_dict() == {"knorm_counts": 16, "Near": 16, "Leaky": 16}
     assert table.loc["Leaky", "mark"].startswith("violated")
 
 

@@ -188,3 +188,42 @@ def test_no_pair_is_significant_both_ways_in_five_reseedings():
             worse |= contest(samples(rng, "normal", 12, 3, 10, mu=mu, interaction=0.01)).judged(8).worse
     assert not (worse & worse.T).any()
     assert worse[11, :9].all()
+
+
+def test_expectations_lower_the_variance_of_means_and_decide_only_among_all():
+    """Four trials with the same expectation: its mean has no variance. A geometric mean of expectations is larger than one of
+    sampled errors, so a rival that has only sampled errors is compared by these."""
+    sampled = {"lpa": {0: np.array([1.0, 3.0, 1.5, 2.5])}, "fpa": {0: np.array([2.0, 6.0, 3.0, 5.0])}}
+    lpa = {"lpa": {0: np.full(4, 2.0)}}
+    one = Samples.of(Measure("mae"), sampled, lpa)
+    assert not one.by_expectation
+    assert contest(one).centres.tolist() == contest(Samples.of(Measure("mae"), sampled)).centres.tolist()
+    assert one.means is not None
+    assert one.means.scores[0][0] == pytest.approx(np.full(4, math.log(2)))
+    assert one.means.scores[1][0].std() > 0.1
+    both = Samples.of(Measure("mae"), sampled, {**lpa, "fpa": {0: np.full(4, 4.0)}})
+    assert both.by_expectation
+    assert contest(both).centres == pytest.approx([math.log(2), math.log(4)])
+    assert contest(both).judged(1).worse.tolist() == [[False, False], [True, False]]
+
+
+def test_an_error_that_never_varies_is_its_own_expectation():
+    values = {"lpa": {0: np.array([1.0, 3.0])}, "zero": {0: np.full(2, 7.0)}}
+    one = Samples.of(Measure("mae"), values, {"lpa": {0: np.full(2, 2.0)}})
+    assert one.by_expectation
+    assert contest(one).centres == pytest.approx([math.log(2), math.log(7)])
+    assert not Samples.of(Measure("mae"), values).by_expectation
+
+
+def test_trials_with_expectations_are_compared_by_them():
+    rows = [
+        {"dataset": "d", "epsilon": 1.0, "who": who, "metric.mae": x, "expected.mae": expected}
+        for who, expected in (("a", 2.0), ("b", 2.2))
+        for x in (1.0, 3.0)
+    ]
+    (judged,) = contests(pd.DataFrame(rows), Measure("mae"))
+    assert judged.samples.by_expectation
+    assert np.exp(judged.contest.centres) == pytest.approx([2.0, 2.2])
+    rows[0]["expected.mae"] = math.nan
+    (judged,) = contests(pd.DataFrame(rows), Measure("mae"))
+    assert not judged.samples.by_expectation

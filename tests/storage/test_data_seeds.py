@@ -97,7 +97,13 @@ def test_where_data_come_from_in_words() -> None:
     uses = [dataclasses.replace(setting().dataset, name=name, seed=seed) for name in "ab" for seed in (3, 4, 5)]
     uses.append(dataclasses.replace(setting(original=True).dataset, name="c"))
     uses.append(dataclasses.replace(setting().dataset, name="d", seed=1))
-    assert origins(uses) == ["a, b: generated, seeds 3 to 5", "c: original files", "d: generated, seed 1"]
+    uses.append(dataclasses.replace(uses[-2], name="e", individuals=(1000, 107092)))
+    assert origins(uses) == [
+        "a, b: generated, seeds 3 to 5",
+        "c: original files",
+        "d: generated, seed 1",
+        "e: sample of the original file (1,000 of 107,092 individuals)",
+    ]
     assert [listed_seeds(s) for s in ([0], [1, 0], [7, 0, 1], [2, 1, 0])] == ["0", "0, 1", "0, 1, 7", "0 to 2"]
 
 

@@ -9,7 +9,7 @@ import pytest
 import dpbench
 from dpbench.claims.cells import cells_of
 from dpbench.figures import captions
-from dpbench.storage.frame import EXPECTED, METRIC, estimates, expected_names, sampled, summarise
+from dpbench.storage.frame import EXPECTED, METRIC, estimates, expected_names, summarise
 
 
 def trials(**columns):
@@ -25,7 +25,6 @@ def test_a_summary_takes_expectations_where_every_trial_of_a_setting_has_them():
     assert table["mae_se"].to_dict() == {"a": 0.0, "b": 2.0}
     assert table["mae_p95"]["a"] == pytest.approx(2.9)  # of the sampled errors
     assert expected_names(frame) == ["mae"]
-    assert summarise(sampled(frame), ["mechanism"])["mae"].tolist() == [2.0, 7.0]
 
 
 def test_trials_without_the_column_are_read_as_before():
