@@ -28,6 +28,10 @@ FAULTS = [
     ("clipped_gaussian", {"m": 2}, "gaussian", "gaussian"),
     ("gaussian_sketch", {"rows": 3, "buckets": 16}, "buckets", "gaussian 'buckets'"),
     ("hb", {}, "level 0", "laplace 'level 0'"),
+    ("p_identity", {}, "strategy", "laplace 'strategy'"),
+    ("sqrt_matrix", {}, "strategy", "gaussian 'strategy'"),
+    ("privelet", {}, "coefficients", "laplace 'coefficients'"),
+    ("noise_first", {}, "cells", "laplace 'cells'"),
 ]
 planted = pytest.mark.parametrize(("name", "parameters", "step", "named"), FAULTS, ids=lambda v: str(v) if v else "")
 

@@ -35,7 +35,7 @@ SAME_UTILITY = [case for case in EXACT if case.values[0] != "stability_laplace"]
 """Its threshold is the next whole number, which tells: test_histograms_stable.py compares it with its own law."""
 of_same_utility = pytest.mark.parametrize(("name", "kind", "parameters"), SAME_UTILITY)
 REFUSE = {"fpa", "linf", "pf_peeling", "joint_topk", "synthesizer", "dpsense_s"}
-REFUSE |= {"knorm_counts", "gaussian_correlated", "clipped_gaussian", "gshm", "alp", "dawa"}
+REFUSE |= {"knorm_counts", "gaussian_correlated", "clipped_gaussian", "gshm", "alp", "dawa", "sqrt_matrix"}
 REFUSE |= {"gumbel_topk", "gumbel_topk_delta", "gumbel_topk_unknown"}
 SHORTCUTS = {"filter", "threshold", "priority", "filter_priority"}
 ALARM = 4.42

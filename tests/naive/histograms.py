@@ -194,3 +194,94 @@ def loss_without_single_noise(n, cell, epsilon_1, price):
         loss += around * math.log(chances[1] / chances[0])
         length *= 2
     return loss
+
+
+# The matrix mechanism.
+
+
+def workload(n, name):
+    """One row per query: all ranges, or all prefixes."""
+    starts = range(n) if name == "ranges" else [0]
+    return np.array([[lo <= i < hi for i in range(n)] for lo in starts for hi in range(lo + 1, n + 1)], dtype=float)
+
+
+def strategy_matrix(theta):
+    """[I; Θ], each column divided by its sum."""
+    stacked = np.vstack([np.eye(theta.shape[1]), theta])
+    return stacked / stacked.sum(axis=0)
+
+
+def strategy_error(theta, queries):
+    """The sum of the variances of all queries under noise of variance 1."""
+    return float((np.square(queries @ np.linalg.pinv(strategy_matrix(theta)))).sum())
+
+
+def descend(theta, queries, steps=150):
+    """Projected gradient steps on the dense objective, as long as they help."""
+    gram = queries.T @ queries
+
+    def error(t):
+        inverse = np.linalg.inv(np.eye(t.shape[1]) + t.T @ t)
+        s = 1 + t.sum(axis=0)
+        scaled = inverse * np.outer(s, s)
+        # d tr(S K S V) with K = (I + ΘᵀΘ)⁻¹: through S, and through K
+        through_s = 2 * (inverse * gram * s).sum(axis=1)
+        through_k = -2 * t @ inverse @ (gram * np.outer(s, s)) @ inverse
+        return float((scaled * gram).sum()), through_k + through_s
+
+    now, slope = error(theta)
+    step = 1 / np.abs(slope).max()
+    for _ in range(steps):
+        moved = np.maximum(0, theta - step * slope)
+        then, next_slope = error(moved)
+        if then < now:
+            theta, now, slope, step = moved, then, next_slope, step * 1.5
+        else:
+            step /= 3
+    return now
+
+
+def toeplitz(column):
+    n = len(column)
+    return np.array([[column[i - j] if i >= j else 0.0 for j in range(n)] for i in range(n)])
+
+
+# Privelet.
+
+
+def privelet(cells, real, noise):
+    """The cells that come back after noise on half differences of means, weighted by the number of cells of their range.
+
+    `noise` gives Lap(Δ/ε) in the order of the published coefficients: the lowest level first, the mean of all cells last. Ranges
+    beyond the `real` cells hold nothing in any data, and are known to be zero.
+    """
+    means, differences, width = [float(c) for c in cells], [], 1
+    while len(means) > 1:
+        width *= 2
+        pairs = list(zip(means[::2], means[1::2], strict=True))
+        known = [at * width >= real for at in range(len(pairs))]
+        drawn = [0.0 if zero else next(noise) / width for zero in known]
+        differences.append([(a - b) / 2 + draw for (a, b), draw in zip(pairs, drawn, strict=True)])
+        means = [(a + b) / 2 for a, b in pairs]
+    means = [means[0] + next(noise) / len(cells)]
+    for level in reversed(differences):
+        means = [value for mean, c in zip(means, level, strict=True) for value in (mean + c, mean - c)]
+    return np.array(means)
+
+
+# NoiseFirst.
+
+
+def bucket_means(values, starts):
+    return np.concatenate([[part.mean()] * part.size for part in np.split(np.asarray(values, dtype=float), starts[1:])])
+
+
+def starts_of(weights):
+    return [0, *(np.flatnonzero(np.diff(weights)) + 1).tolist()]
+
+
+def best_buckets(values, price):
+    """The first cells of the best of all 2^(n-1) partitions."""
+    n = len(values)
+    options = [[0, *(i + 1 for i in range(n - 1) if cuts >> i & 1)] for cuts in range(2 ** (n - 1))]
+    return min(options, key=lambda s: float(((values - bucket_means(values, s)) ** 2).sum()) + price * len(s))

@@ -172,5 +172,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "gaussian_sketch": [{"rows": 3, "buckets": 400}, {"transform": "dyadic"}],
     "alp": [{}, {"largest": 60, "buckets": 600}, {"transform": "dyadic", "alpha": 3.0}],
     "dawa": [{}, {"share": 0.5}],
+    "p_identity": [{}, {"workload": "prefixes"}],
     "s_dpdp": [{}, {"user": 4, "calibrated": False}],
 }

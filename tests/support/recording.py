@@ -27,9 +27,9 @@ class Recording(Noise):
         self.steps: list[Step] = []
         self.silent = silent
 
-    def laplace(self, values, *, scale, step=""):  # type: ignore[no-untyped-def]
+    def laplace(self, values, *, scale, sensitivity=None, step=""):  # type: ignore[no-untyped-def]
         self.steps.append(Step("laplace", step, np.array(values, dtype=float), scale))
-        return super().laplace(values, scale=0.0 if self.silent else scale, step=step)
+        return super().laplace(values, scale=0.0 if self.silent else scale, sensitivity=sensitivity, step=step)
 
     def gaussian(self, values, *, sigma, shared=0.0, step=""):  # type: ignore[no-untyped-def]
         self.steps.append(Step("gaussian", step, np.array(values, dtype=float), sigma))

@@ -136,6 +136,7 @@ LAST = [
     ("sketch", {"transform": "dyadic", "buckets": 300}),
     ("gaussian_sketch", {"rows": 3, "buckets": 90}),
     ("dawa", {}),
+    ("noise_first", {}),
 ]
 LINE_OF_CELLS = ("dyadic", "haar")
 """Transforms that are asked for ranges alone."""
@@ -156,11 +157,11 @@ def test_without_noise_the_last_stage_is_all_of_the_error(task, name, parameters
     rest = sum(found[share] for share in NAMES[:-1])
     assert rest == pytest.approx(found["mse"], rel=1e-3, abs=1e-3)
     assert abs(found["share_noise"]) <= 1e-3 * found["mse"] + 1e-3
-    if name not in ("dawa", "sketch", "gaussian_sketch"):
+    if name not in ("dawa", "noise_first", "sketch", "gaussian_sketch"):
         assert found["mse"] > 1, "something was dropped, or this test says nothing"
 
 
-@pytest.mark.parametrize("name", ["geometric", "hb"])
+@pytest.mark.parametrize("name", ["geometric", "hb", "p_identity", "sqrt_matrix", "privelet"])
 def test_noise_alone_is_all_of_the_error(name) -> None:
     found = scores(released(name))
     assert found["share_noise"] == pytest.approx(found["mse"], rel=1e-12)
