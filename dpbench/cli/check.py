@@ -19,11 +19,12 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from dpbench.cli import common
+from dpbench.cli.check_over_time import compare_times, print_history
 from dpbench.config.catalogue import HERE
 from dpbench.config.overrides import OverrideValue
 from dpbench.engine.progress import display
 from dpbench.errors import UserError, output_file, output_folder, unknown
-from dpbench.gate import audits, baselines
+from dpbench.gate import audits, baselines, speed
 from dpbench.gate.baselines import ExperimentNumbers
 from dpbench.gate.closeness import TOLERANCE
 from dpbench.gate.comparison import compare
@@ -40,7 +41,18 @@ MOST_ROWS = 60
 COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
 RIGHT = ("baseline", "now", "change", "p")
 NAME_SOME = "name experiments of dpbench to compare them with dpbench's own baselines, such as check gs/fig9"
-ABOUT_BASELINES = ("update", "strict", "allow_better", "junit", "summary", "json", "baselines", "config_dir")
+ABOUT_BASELINES = (
+    "update",
+    "strict",
+    "allow_better",
+    "junit",
+    "summary",
+    "json",
+    "baselines",
+    "config_dir",
+    "speed",
+    "history",
+)
 """Options that do not go with --record."""
 
 
@@ -67,6 +79,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
     add("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
     common.add_json(parser, "all results")
+    times = "also compare the time of a release with speed.tsv of the baselines; with --update, write it"
+    add("--speed", action="store_true", help=times)
+    history = "add the numbers of this commit to history.tsv of the baselines, and draw the trend over commits"
+    add("--history", action="store_true", help=history)
     folder = "folder of the baselines (default: ./results/baselines, or else dpbench's own)"
     add("--baselines", type=Path, help=folder)
     add("--results", type=Path, help="keep the trials in this folder (default: a temporary one)")
@@ -78,6 +94,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         raise UserError(f"--trials goes with --fresh only: {why}")
     if args.update and args.fresh is not None:
         raise UserError("--update does not go with --fresh: baselines hold the numbers of the experiments' own seed")
+    if args.history and args.fresh is not None:
+        raise UserError("--history does not go with --fresh: numbers of other noise differ without a reason")
     if args.strict and args.allow_better:
         raise UserError("--strict and --allow-better contradict each other: give one of them")
     for option in ("junit", "summary"):
@@ -153,6 +171,8 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
         args.baselines = here if here.is_dir() or args.update or not args.experiment else BASELINES
     names = guarded_names(args)
     old = _old(args, names, notes)
+    if args.speed and not args.update:
+        speed.read(args.baselines)  # before minutes of work, not after them
     if not old and not args.update:
         which = "baselines of " + ", ".join(args.experiment) if args.experiment else "baselines"
         folder = args.baselines if args.own_baselines else here
@@ -170,7 +190,10 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
     _print(console, outcome)
     status = _update(args, outcome, names, console) if args.update else _judge(args, outcome, console)
     _write(args, outcome, notes)
-    return max(status, _audits(args, console))
+    times = compare_times(args.baselines, new, console, update=args.update) if args.speed else None
+    if args.history:
+        print_history(args.baselines, new, times, console)
+    return max(status, times.status if times else 0, _audits(args, console))
 
 
 def _audits(args: argparse.Namespace, console: Console) -> int:

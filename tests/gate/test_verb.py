@@ -268,3 +268,29 @@ def test_in_a_users_folder_only_the_users_experiments_count(home: Path, capsys: 
     shutil.rmtree(home / "results")
     assert plain() == 2
     assert "no experiments of your own: name experiments of dpbench" in capsys.readouterr().err
+
+
+def test_speed_and_history(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are off unless asked for. The times are the test's own: no test depends on the machine."""
+    from dpbench.gate import speed
+
+    times = {"noisy": 2.0, "lpa": 3.0}
+    monkeypatch.setattr(
+        speed, "measured", lambda setting: speed.ReleaseTime(str(setting), *[times[setting.mechanism.name]] * 3)
+    )
+    assert check("--update") == 0
+    assert check("--speed") == 2
+    assert "check --speed --update` writes them" in capsys.readouterr().err
+    assert check("--speed", "--update") == 0
+    times["noisy"] = 2.9
+    assert check("--speed") == 0
+    assert "No release is slower." in capsys.readouterr().out
+    times["noisy"] = 3.1
+    assert check("--speed") == 1
+    assert "slower: mine/sweep noisy (noisy on small" in (shown := capsys.readouterr().out)
+    assert "1.55 times as long as in the baseline" in shown
+    assert check("--fresh", "1", "--history") == 2
+    monkeypatch.setattr("dpbench.gate.history._commit", lambda: ("abc1234", "2026-01-01"))
+    assert check("--history") == 0
+    assert (home / "base/history.tsv").read_text().count("abc1234") == 2
+    assert (home / "results/figures/history.png").is_file()

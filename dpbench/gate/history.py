@@ -1,0 +1,146 @@
+"""The numbers of `check` over commits: a small file for git, and a figure of the trend. Imported by the verb `check`.
+
+`history.tsv` in the folder of the baselines has one line per commit, experiment, mechanism and metric. A commit that is checked
+again replaces its own lines.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dpbench.errors import UserError
+from dpbench.figures import style
+from dpbench.gate.baselines import CellNumbers, ExperimentNumbers
+from dpbench.gate.speed import Times
+from dpbench.storage.files import write_atomic
+
+FILE = "history.tsv"
+HEAD = ("commit", "date", "experiment", "mechanism", "metric", "value")
+SPEED = "time of a release"
+MOST_PANELS = 24
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """One number of one commit. The value of a metric is the geometric mean over the cells of a mechanism."""
+
+    commit: str
+    date: str
+    experiment: str
+    mechanism: str
+    metric: str
+    value: float
+
+
+def points(numbers: Iterable[ExperimentNumbers], times: Times) -> Iterator[HistoryPoint]:
+    """What is kept of a check: the first metric of each experiment, by mechanism, and the times if they were measured."""
+    commit, date = _commit()
+    for one in numbers:
+        cells: dict[str, list[CellNumbers]] = {}
+        for cell in one.cells.values():
+            cells.setdefault(str(cell.labels["mechanism"]), []).append(cell)
+        wanted = one.run.metrics if one.run else ()
+        for mechanism, mine in cells.items():
+            names = [name for name in (*wanted, *mine[0].values) if name in mine[0].values]
+            if (value := _mean([cell.values[names[0]] for cell in mine if names[0] in cell.values])) is not None:
+                yield HistoryPoint(commit, date, one.experiment, mechanism, names[0], value)
+    for (experiment, mechanism), found in times.items():
+        yield HistoryPoint(commit, date, experiment, mechanism, SPEED, found.ratio)
+
+
+def _mean(cells: Iterable[list[float]]) -> float | None:
+    """The geometric mean of the cells' means; the arithmetic one if some are not positive."""
+    means = np.array([np.mean(values) for values in cells if values])
+    means = means[np.isfinite(means)]
+    if not means.size:
+        return None
+    return float(np.exp(np.log(means).mean()) if (means > 0).all() else means.mean())
+
+
+def _commit() -> tuple[str, str]:
+    """The commit of the current folder, with a + if files differ from it, and its date."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        commit, date = git("log", "-1", "--format=%h %cs").split()
+        return commit + ("+" if git("status", "--porcelain", "--untracked-files=no") else ""), date
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        raise UserError("--history needs a git repository with a commit: the numbers are kept by commit") from None
+
+
+def add(path: Path, new: Iterable[HistoryPoint]) -> list[HistoryPoint]:
+    """Store the numbers of a commit, and return the whole history. Numbers of its uncommitted state are replaced by its own."""
+    fresh = list(new)
+    replaced = {(p.commit.rstrip("+"), p.experiment, p.mechanism, p.metric) for p in fresh}
+    kept = [p for p in read(path) if (p.commit.rstrip("+"), p.experiment, p.mechanism, p.metric) not in replaced]
+    whole = [*kept, *fresh]
+    rows = [HEAD, *((*list(vars(p).values())[:-1], f"{p.value:.6g}") for p in whole)]
+    write_atomic(path, "".join("\t".join(row) + "\n" for row in rows).encode())
+    return [replace(p, value=float(f"{p.value:.6g}")) for p in whole]
+
+
+def read(path: Path) -> list[HistoryPoint]:
+    if not path.is_file():
+        return []
+    try:
+        found = []
+        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+            commit, date, experiment, mechanism, metric, value = line.split("\t")
+            found.append(HistoryPoint(commit, date, experiment, mechanism, metric, float(value)))
+        return found
+    except ValueError:
+        raise UserError(f"{path} is not valid: expected the columns {', '.join(HEAD)}; restore it from git") from None
+
+
+def trend(history: Iterable[HistoryPoint]) -> Figure:
+    """One panel per experiment and metric: mechanisms over the commits, their first number as 1. Metrics before times, then those
+    that moved most first."""
+    panels: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    commits: dict[str, str] = {}
+    for p in history:
+        commits[p.commit] = p.date
+        panels.setdefault((p.experiment, p.metric), {}).setdefault(p.mechanism, {})[p.commit] = p.value
+    order = {commit: at for at, commit in enumerate(sorted(commits, key=lambda name: commits[name]))}
+    shown = sorted(panels.items(), key=lambda item: (item[0][1] == SPEED, -max(map(_moved, item[1].values()))))[
+        :MOST_PANELS
+    ]
+    across = min(3, len(shown))
+    down = math.ceil(len(shown) / across)
+    with style.paper_style():
+        figure, axes = style.plt.subplots(down, across, figsize=(3.4 * across, 2.3 * down), squeeze=False)
+        for ax in axes.flat[len(shown) :]:
+            ax.set_axis_off()
+        for ax, ((experiment, metric), lines) in zip(axes.flat, shown, strict=False):
+            for mechanism, values in lines.items():
+                first = next(iter(values.values())) or 1.0
+                at = sorted(values, key=order.__getitem__)
+                ax.plot(
+                    [order[name] for name in at], [values[name] / first for name in at], "o-", ms=3, label=mechanism
+                )
+            ax.set_title(f"{experiment}: {metric}", fontsize=8)
+            ax.set_xticks([*order.values()], [*order], rotation=60, fontsize=6)
+            ax.set_xlim(-0.5, len(order) - 0.5)
+            ax.tick_params(axis="y", labelsize=7)
+            ax.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+        for ax in axes[:, 0]:
+            ax.set_ylabel("relative to the first", fontsize=8)
+        left = len(panels) - len(shown)
+        if left:
+            figure.suptitle(f"{left} more experiments moved less")
+        figure.tight_layout()
+    return figure
+
+
+def _moved(values: Mapping[str, float]) -> float:
+    """How far apart the numbers of a mechanism are, as a ratio."""
+    sizes = [abs(value) for value in values.values() if value]
+    return max(sizes) / min(sizes) if sizes else 1.0
