@@ -55,6 +55,5 @@ def believed(mechanism: Any) -> list[str]:
     found = []
     if isinstance(mechanism, Mechanism) and overrides(mechanism, "stepwise"):
         found.append("its own `stepwise`, which is not used: it is audited as it is released")
-    found += [f"what `rng.{name}` draws, which is not recorded" for name in getattr(mechanism, "unrecorded", ())]
-
+    found += [f"what {name} draws, which is not recorded" for name in getattr(mechanism, "unrecorded", ())]
     return found

@@ -227,7 +227,7 @@ def findings(
         if options.delta is None or variant.guarantee:
             finding = _by_replay(variant, options, fitting)
         if finding is None:
-            why = cannot_replay(variant.mechanism) or "its noise bypasses `noise`"
+            why = cannot_replay(variant.mechanism) or _bypassing(variant) or "its noise bypasses `noise`"
             finding = _with_reason(by_test(variant, options, fitting), why)
         elif finding.verdict == "violated" and not finding.followed and is_foreign(type(variant.written)):
             finding = _confirmed(variant, options, finding, fitting)
@@ -251,7 +251,14 @@ def _confirmed(
     tested = dataclasses.replace(tested, parameters=replayed.parameters)
     if tested.verdict == "violated":
         return dataclasses.replace(tested, reason=f"{replayed.reason}; {tested.reason}")
-    return _with_reason(tested, f"replay cannot follow it ({replayed.step}: {replayed.reason})")
+    why = _bypassing(variant) or f"{replayed.step}: {replayed.reason}"
+    return _with_reason(tested, f"replay cannot follow it ({why})")
+
+
+def _bypassing(variant: AuditedVariant) -> str:
+    """What a class drew without being recorded; empty if nothing."""
+    drawn = list(getattr(variant.mechanism, "unrecorded", ()))
+    return f"what {' and '.join(drawn)} draws is not recorded" if drawn else ""
 
 
 def _fitting(variant: AuditedVariant, own: Sequence[Neighbours]) -> tuple[list[Neighbours], str]:

@@ -40,7 +40,7 @@ def _finding(subject: AuditedVariant, options: Options) -> Finding:
         class_path(type(written)),
         repr(parameters(written)),
         subject.share,
-        written is not subject.mechanism,
+        getattr(subject.mechanism, "libraries", ()),
     ]
 
     def audit() -> dict[str, Any]:

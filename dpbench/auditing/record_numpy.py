@@ -1,63 +1,52 @@
-"""Replay for classes that call numpy: `rng.laplace` and `rng.normal` become recorded steps. Used by `audit --record numpy`.
+"""numpy's generator as recorded steps: `rng.laplace` and `rng.normal` become steps of `Noise`. Used by recorded.py.
 
 A stranger adds noise to values by `counts + rng.laplace(0, scale, d)`. Here `rng.laplace` returns noise that is not drawn yet;
-the addition says what it protects, and is recorded as a step of `Noise`. Noise that is used otherwise is drawn for zeros, and
-what else is drawn from the generator is a stream: then the verdict says so.
+the addition says what it protects, and is recorded as a step of `Noise`. Noise that is used otherwise is drawn for zeros. What
+else is drawn from the generator is a stream, and is noted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpbench.errors import UserError
-from dpbench.privacy import Noise
+from dpbench.auditing.library_steps import Calls
 
-RECORDED = ("laplace", "normal", "standard_normal", "bit_generator")
-"""What is recorded of a generator, or draws nothing."""
-
-
-@dataclass(frozen=True)
-class RecordedNumpy:
-    """A class with `release(data, epsilon, rng)`, as one that draws its noise through `noise`."""
-
-    inner: Any
-    unrecorded: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
-    """What was drawn from the generator and not recorded."""
-
-    def publish(self, data: Any, epsilon: float, noise: Noise) -> Any:
-        rng = RecordingGenerator(noise, self.unrecorded)
-        release = self.inner.release(data, epsilon, rng)
-        if any(each.noise is None for each in rng.pending):
-            raise UserError(
-                "noise of numpy is used in a way that cannot be recorded: expected values + rng.laplace(...)"
-            )
-        return release
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "inner":
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-    @property
-    def privacy(self) -> str:
-        return str(getattr(self.inner, "privacy", "ε"))
+RECORDED = ("laplace", "normal", "standard_normal", "integers")
+"""What is recorded of a generator; `integers` may draw the seed of another one."""
+SEEDS = 2**16
+"""Integers from a range at least as large may be seeds."""
 
 
 class RecordingGenerator(np.random.Generator):
-    """A generator whose Laplace and normal noise is recorded."""
+    """A generator whose Laplace and normal noise is recorded, or of which every use is noted."""
 
-    def __init__(self, noise: Noise, unrecorded: dict[str, None]) -> None:
-        super().__init__(noise.stream("numpy").bit_generator)
-        self.__dict__.update(steps=noise, unrecorded=unrecorded, pending=[])
+    def __init__(self, calls: Calls, *, recorded: bool = True) -> None:
+        super().__init__(calls.noise.stream("numpy").bit_generator)
+        self.__dict__.update(calls=calls, recorded=RECORDED if recorded else RECORDED[-1:], pending=[])
 
     def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("_") and name not in RECORDED and hasattr(np.random.Generator, name):
-            self.__dict__["unrecorded"][name] = None
+        if name[0] != "_" and hasattr(np.random.Generator, name) and name not in self.__dict__["recorded"]:
+            self.__dict__["calls"].note(f"`rng.{name}`")
+            return getattr(np.random.Generator, name).__get__(self)
         return super().__getattribute__(name)
+
+    @property
+    def unused(self) -> bool:
+        """Whether noise was asked for and neither added to anything nor drawn."""
+        return any(each.noise is None for each in self.__dict__["pending"])
+
+    def integers(self, low: Any, high: Any = None, *given: Any, **more: Any) -> Any:  # type: ignore[override]
+        calls: Calls = self.__dict__["calls"]
+        drawn = super().integers(low, high, *given, **more)
+        wide = np.ndim(low) == np.ndim(high) == 0 and (low if high is None else high - low) >= SEEDS
+        if wide and np.ndim(drawn) == 0:
+            calls.seeds[int(drawn)] = None
+        else:
+            calls.note("`rng.integers`")
+        return drawn
 
     def laplace(self, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, size: Any = None) -> Any:  # type: ignore[override]
         return self._later("laplace", loc, scale, size)
@@ -80,11 +69,15 @@ class RecordingGenerator(np.random.Generator):
 
     def take(self, kind: str, values: NDArray[Any], scale: ArrayLike) -> Any:
         """Values with noise, as one recorded step."""
-        steps: Noise = self.__dict__["steps"]
+        steps = self.__dict__["calls"].noise
         if kind == "laplace":
             scales = scale if np.ndim(scale) == 0 else np.broadcast_to(np.asarray(scale), values.shape)
             return steps.laplace(values, scale=scales)[()]
-        return steps.gaussian(values, sigma=float(np.asarray(scale).reshape(-1)[0]))[()]
+        sigmas = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
+        noisy = np.empty(values.shape)
+        for sigma in np.unique(sigmas):  # one step for each: a step has one σ
+            noisy[sigmas == sigma] = steps.gaussian(values[sigmas == sigma], sigma=float(sigma))
+        return noisy[()]
 
 
 class PendingNoise(np.lib.mixins.NDArrayOperatorsMixin):

@@ -93,7 +93,7 @@ def audit_by_replay(
     notes = Notes(Samplers(keyed.stream(seed, "audit", "samplers")))
     worst, forms = Judged(epsilon=epsilon), []
     for noise in depth.forms:
-        if noise == "exact" and (declared or (isinstance(form, Mechanism) and form.inexact())):
+        if noise == "exact" and (declared or (hasattr(form, "inexact") and form.inexact())):
             continue
         tried = pairs_count * (HARDER if declared else 1) // (1 if noise == "float" else 2)
         before, notes.looked_at = notes.looked_at, 0

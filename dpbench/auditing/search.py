@@ -16,6 +16,7 @@ from dpbench.auditing.foreign import fit
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.transcripts import Judged
 from dpbench.data import Contingency, Incidence, Records
+from dpbench.mechanisms.base import Bounded
 
 KEPT = 4
 """Pairs that have descendants."""
@@ -36,7 +37,7 @@ def climb(
         place = number % len(kept)
         parent, pair = kept[place]
         changed = _changed(pair, rng)
-        if changed is None or not (fit(mechanism, changed.before) and fit(mechanism, changed.after)):
+        if changed is None or not all(_allowed(mechanism, data) for data in (changed.before, changed.after)):
             continue
         found = examine(changed, parent.epsilon)
         if found is None:
@@ -46,6 +47,14 @@ def climb(
             return
         if found.weight >= parent.weight:  # equal ones, too: they lead away from where it is flat
             kept[place] = found, changed
+
+
+def _allowed(mechanism: Any, data: Any) -> bool:
+    """Whether a class takes this data. Only our own classes say how they treat rows above their bound."""
+    bound = getattr(mechanism, "bound", None)
+    if bound is not None and not isinstance(mechanism, Bounded) and getattr(data, "largest_row", 0) > bound:
+        return False
+    return fit(mechanism, data)
 
 
 def _changed(pair: Neighbours, rng: np.random.Generator) -> Neighbours | None:

@@ -31,6 +31,7 @@ from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
 from dpbench.data import Data
 from dpbench.privacy import STEPS, Cost
+from dpbench.privacy.choose import ChooseStep
 
 TOLERANCE = 1e-9
 """Tolerance by which a computed loss may exceed ε."""
@@ -176,7 +177,7 @@ def _first(mechanism: Any, pair: Neighbours, epsilon: float, seed: int, form: st
 
 def _forced(trace: Trace) -> Iterator[dict[int, int]]:
     """The outcomes of `choose` to force: all combinations if they are few, otherwise each step separately."""
-    sizes = {at: step.exact.size for at, step in enumerate(trace.steps) if step.kind == "choose"}
+    sizes = {at: step.exact.size for at, step in enumerate(trace.steps) if isinstance(step.taken, ChooseStep)}
     if not sizes:
         return
     if math.prod(sizes.values()) <= FORCED:

@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     own = [name for name in own if not (CONF / "mechanism" / f"{name}.yaml").is_file()]
     subjects = [subject for text in args.mechanism or [*names, *own] for subject in named(text)]
     if args.record:
-        subjects = _recorded(subjects)
+        subjects = _recorded(subjects, args.record)
     if args.data is None and not any("(" in text for text in args.mechanism):
         subjects = with_further(subjects)
     if args.delta is not None and all(subject.guarantee for subject in subjects):
@@ -91,8 +91,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     limit = "time limit per mechanism whose releases are tested (default: 120; the test ends after 20,000 draws)"
     add("--seconds", type=float, help=limit)
     add("--thorough", action="store_true", help="twenty times as many pairs, draws and releases: about an hour for all")
-    record = "replay classes that have only `release`: record what they draw by rng.laplace and rng.normal"
-    add("--record", choices=("numpy",), help=record)
+    record = (
+        "replay classes that have only `release`: record what they draw by numpy, opendp, diffprivlib, or all of them"
+    )
+    add("--record", choices=("all", "numpy", "opendp", "diffprivlib"), help=record)
     add("--strict", action="store_true", help="exit status 1 also if a finding is inconclusive")
     add("--seed", type=int, default=0)
     add_json(parser, "all findings")
@@ -108,17 +110,18 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _recorded(subjects: Sequence[Any]) -> list[Any]:
-    """The subjects whose calls of numpy are recorded. UserError if there is nothing to record."""
-    from dpbench.auditing.record_numpy import RecordedNumpy
+def _recorded(subjects: Sequence[Any], what: str) -> list[Any]:
+    """The subjects whose random calls are recorded. UserError if there is nothing to record."""
+    from dpbench.auditing.recorded import Recorded, recorded_libraries
     from dpbench.auditing.replay import cannot_replay
 
+    libraries = recorded_libraries(what)
     strangers = [bool(cannot_replay(subject.mechanism)) for subject in subjects]
     if not any(strangers):
         names = ", ".join(dict.fromkeys(subject.name for subject in subjects[:3]))
         raise UserError(f"--record has no effect: {names} can be replayed as they are")
     return [
-        dataclasses.replace(subject, mechanism=RecordedNumpy(subject.mechanism)) if stranger else subject
+        dataclasses.replace(subject, mechanism=Recorded(subject.mechanism, libraries)) if stranger else subject
         for subject, stranger in zip(subjects, strangers, strict=True)
     ]
 

@@ -12,7 +12,11 @@ import pytest
 
 from dpbench import Counts, Mechanism, Noise
 from dpbench.auditing.judge import AuditedVariant, Options, chosen, findings, own_mechanism
+from dpbench.auditing.neighbours import Neighbours
+from dpbench.auditing.replay import fitting_pairs
+from dpbench.auditing.search import climb
 from dpbench.auditing.tables import read_table, table_pairs
+from dpbench.auditing.transcripts import Judged
 from dpbench.config import catalogue
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
@@ -143,3 +147,18 @@ def test_what_only_a_yaml_names_can_be_audited(name: str) -> None:
 def test_a_list_in_a_yaml_is_several_mechanisms() -> None:
     several = own_mechanism("mine", Variant("mine", "lpa", {"bound": [2, 4]}))
     assert [(one.mechanism.bound, one.share) for one in several] == [(2, 2), (4, 2)]
+
+
+def test_the_search_keeps_to_the_bound_of_a_users_class() -> None:
+    """Only our own classes say what they do with larger rows; for others a larger row would be a false alarm."""
+    mechanism = Follows()
+    start = [(Judged(pair=pair.name), pair) for pair in fitting_pairs(mechanism, 4, 0)]
+    seen: list[Neighbours] = []
+
+    def examine(pair: Neighbours, epsilon: float) -> Judged:
+        seen.append(pair)
+        return Judged(pair=pair.name)
+
+    list(climb(start, examine, 200, np.random.default_rng(0), mechanism))
+    assert len(seen) > 50
+    assert max(pair.after.largest_row for pair in seen) == mechanism.bound

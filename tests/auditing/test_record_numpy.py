@@ -11,7 +11,7 @@ import pytest
 
 from dpbench import Incidence
 from dpbench.auditing.judge import AuditedVariant, Options, findings
-from dpbench.auditing.record_numpy import RecordedNumpy
+from dpbench.auditing.recorded import Recorded
 
 Way = Callable[[Incidence, float, np.random.Generator], Any]
 
@@ -50,7 +50,7 @@ FAULTS: dict[str, Way] = {
 
 
 def found(way: Way) -> Any:
-    (finding,) = findings([AuditedVariant("own", RecordedNumpy(Own(way)))], Options(pairs=42))
+    (finding,) = findings([AuditedVariant("own", Recorded(Own(way)))], Options(pairs=42))
     return finding
 
 
