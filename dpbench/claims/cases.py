@@ -38,10 +38,19 @@ ALONE = "one stand-in cannot contradict a printed number: how far stand-ins diff
 class Assumed:
     """The cells of a run in one reading and in one choice of worlds."""
 
-    reading: str
+    read: Reading
     changed: tuple[str, str] | None
     """The dataset and its world, if one is not in its default world."""
     cells: Sequence[CellTrials]
+
+    @property
+    def reading(self) -> str:
+        return self.read.name
+
+    def asked(self, claim: Claim) -> Claim:
+        """The claim with the metrics that the reading reads."""
+        certain = tuple(self.read.metrics.get(name, name) for name in claim.certain)
+        return replace(claim, measure=self.read.measure(claim.measure), certain=certain)
 
     def world_of(self, dataset: str) -> str:
         """The world in which a dataset is here; empty if it has no worlds."""
@@ -74,22 +83,25 @@ def has_original(dataset: str) -> bool:
     return not card.title or bool(card.publisher or card.page or card.files)
 
 
-def assumed(experiment: str, about: Sequence[CellTrials], cells: Sequence[CellTrials]) -> Iterator[Assumed]:
-    """Every reading and world that a run holds cells of, the defaults first. `about`: the cells that a claim is about."""
+def assumed(
+    claim: Claim, experiment: str, about: Sequence[CellTrials], cells: Sequence[CellTrials]
+) -> Iterator[Assumed]:
+    """Every reading and world that a run holds cells of, the defaults first. `about`: the cells that the claim is about."""
     changed = [
         (dataset, world)
         for dataset, world in dict.fromkeys((_dataset(cell), _world(cell)) for cell in about if cell.values)
         if world
     ]
     for reading in readings_of(experiment).all():
-        if reading.name != DEFAULT and not any(_held(reading, cell) for cell in about):
+        other_metric = reading.measure(claim.measure) != claim.measure
+        if reading.name != DEFAULT and not other_metric and not any(_held(reading, cell) for cell in about):
             continue
         read = [cell for cell in cells if reading.fits(cell.labels)]
         for change in (None, *changed):
             kept = [
                 cell for cell in read if _world(cell) == (change[1] if change and change[0] == _dataset(cell) else "")
             ]
-            yield Assumed(reading.name, change, kept)
+            yield Assumed(reading, change, kept)
 
 
 def untried(experiment: str, about: Sequence[CellTrials]) -> tuple[str, ...]:
@@ -113,7 +125,11 @@ def unread(claim: Claim) -> tuple[str, ...]:
         return not name or group not in words or re.search(rf"\b{re.escape(name)}\b", words) is not None
 
     found = readings_of(claim.experiment).all()
-    return tuple(reading.name for reading in found if any(map(named, reading.sets)))
+    return tuple(
+        reading.name
+        for reading in found
+        if any(map(named, reading.sets)) or reading.measure(claim.measure) != claim.measure
+    )
 
 
 def _held(reading: Reading, cell: CellTrials) -> bool:

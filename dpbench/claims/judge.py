@@ -193,10 +193,10 @@ def _judged(
     about = _about(claim, cells)
     judged: dict[tuple[str, ...], Verdict] = {}
     datasets: set[str] = set()
-    for case in assumed(run.experiment, about, cells):
-        scope = Scope([*case.cells], claim.numbers)
-        verdict = decide(claim, scope, lacking)
-        key = tuple(sorted(scope.used))
+    for case in assumed(claim, run.experiment, about, cells):
+        scope, asked = Scope([*case.cells], claim.numbers), case.asked(claim)
+        verdict = replace(decide(asked, scope, lacking), claim=claim)
+        key = (asked.measure, *sorted(scope.used))
         if judged and (verdict.verdict == UNTESTABLE or key in judged):
             continue  # this case was not run, or changes nothing of this claim
         generated = {str(cell.labels["dataset"]) for cell in scope.used.values() if "dataset" in cell.labels}

@@ -68,7 +68,7 @@ def _rows(
         mine = [cell for cell in cells if reading.fits(cell.labels)]
         for worlds in _worlds(claim, mine):
             scope = Scope([cell for cell in mine if _in(cell, worlds)], claim.numbers)
-            verdict = decide(_renamed(claim, reading), scope)
+            verdict = decide(dataclasses.replace(claim, measure=reading.measure(claim.measure)), scope)
             if verdict.decider is None or verdict.verdict == UNTESTABLE or not math.isfinite(verdict.decider.value):
                 continue
             used = list(scope.used.values())
@@ -109,14 +109,6 @@ def _chance(measure: str, used: Sequence[CellTrials], number: PrintedNumber) -> 
     values = np.concatenate([cell.values[metric[0]] for cell in used if metric and metric[0] in cell.values])
     tails = float(np.mean(values >= number.value)), float(np.mean(values <= number.value))
     return min(1.0, 2 * min(tails))
-
-
-def _renamed(claim: Claim, reading: Reading) -> Claim:
-    """The claim with the metrics that the reading reads instead."""
-    measure = claim.measure
-    for old, new in reading.metrics.items():
-        measure = re.sub(rf"\b{old}\(", f"{new}(", measure)
-    return dataclasses.replace(claim, measure=measure)
 
 
 def _matter(

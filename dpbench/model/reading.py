@@ -7,6 +7,7 @@ setting whether the setting belongs to it. Settings that a reading does not touc
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -92,6 +93,12 @@ class Reading:
 
     def _sets(self, path: str, labels: Mapping[str, Any]) -> bool:
         return bool(_label(path, labels)) and labels.get("dataset") in self.only.get(path, (labels.get("dataset"),))
+
+    def measure(self, text: str) -> str:
+        """A measure with the metrics that this reading reads in place of others."""
+        for old, new in self.metrics.items():
+            text = re.sub(rf"\b{old}\(", f"{new}(", text)
+        return text
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -212,3 +212,25 @@ def test_an_absurd_border_contradicts_nothing_on_a_stand_in() -> None:
     assert Stored(on_files).verdict(claim(**{**RATIO, "expect": "< 31"})).evidence is Evidence.FILES
     found = Stored(on_files).verdict(claim(**{**RATIO, "expect": "between 3186.5 % and 3187.5 %"}))
     assert found.verdict == CONTRADICTED
+
+
+def test_a_reading_of_another_metric_is_a_case_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both directions of a divergence are in every trial: nothing is run for the second one."""
+    values = (AdmissibleValue("first", "so"), AdmissibleValue("second", "or so", metrics={"kl": "kl_reverse"}))
+    readings = PaperReadings("x", (Unknown("direction", "not said", "first", values),))
+    monkeypatch.setattr(cases, "readings_of", lambda experiment: readings)
+    noise = 1 + np.linspace(-1, 1, 60) * 0.01
+    found = [
+        cell({"dataset": "none", "mechanism": "gs"}, kl=0.5 * noise, kl_reverse=2 * noise),
+        cell({"dataset": "none", "mechanism": "fpa"}, kl=np.ones(60), kl_reverse=np.full(60, 1.5)),
+    ]
+    asked = claim(measure="kl(mechanism=gs) / kl(mechanism=fpa)", expect="< 1", certain=("kl",))
+    verdict = Stored(found).verdict(asked)
+    assert [(case.reading, case.verdict) for case in verdict.cases] == [
+        ("default", REPRODUCED),
+        ("direction.second", CONTRADICTED),
+    ]
+    assert verdict.verdict == ON_READING
+    assert verdict.claim is asked
+    other = Stored(found).verdict(claim(measure="kl_reverse(mechanism=gs)", expect="> 1"))
+    assert [case.reading for case in other.cases] == ["default"]
