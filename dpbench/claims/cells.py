@@ -62,8 +62,23 @@ class CellTrials:
     def data_seeds(self) -> int:
         return 1 if self.seeds is None else len(np.unique(self.seeds))
 
-    def law(self, metric: str, certain: bool = False) -> ConfidenceDistribution:
-        """Where the mean of a metric may lie. `certain`: values that are equal in all trials have no noise."""
+    def law(self, metric: str, certain: bool = False, enough: int = 0) -> ConfidenceDistribution:
+        """Where the mean of a metric may lie. `certain`: values that are equal in all trials have no noise.
+
+        `enough`: with fewer trials, an error that was sampled may have disasters which none of them shows.
+        """
+        law = self._law(metric, certain)
+        few = self.total < enough and metric not in self.expected and not (law.certain or law.exact)
+        return laws.unseen(law) if few and self._may_have_disasters(metric) else law
+
+    def _may_have_disasters(self, metric: str) -> bool:
+        """Whether a metric is an error without a largest value. Times have no outliers here."""
+        about = self._about(metric)
+        if about is None:
+            return metric != SECONDS and not metric.startswith(TOLD)
+        return about.better == "lower" and about.largest is None and not about.noiseless
+
+    def _law(self, metric: str, certain: bool) -> ConfidenceDistribution:
         values = self.values[metric]
         if len(values) == 1:
             return laws.known(float(values[0]))

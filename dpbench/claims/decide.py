@@ -13,7 +13,7 @@ import numpy as np
 
 from dpbench.claims.expression import ERROR, Interval, evaluate_at
 from dpbench.claims.formulas import COMPUTATIONS
-from dpbench.claims.laws import FEWEST, fewest
+from dpbench.claims.laws import FEWEST, enough, fewest
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.verdicts import FIRM
 from dpbench.errors import UserError
@@ -54,6 +54,9 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = ()) -> Verdict:
     if verdict.verdict == OPEN and few:
         reason = f"too few trials: {min(few)}, and a rare bad trial may not have occurred yet"
         return replace(verdict, reason=reason, needs=fewest(len(measured)))
+    if verdict.verdict == OPEN and scope.widened:
+        reason = f"{min(scope.widened.values())} trials may not show a rare bad one, which would decide"
+        return replace(verdict, reason=reason, needs=enough(ERROR / len(measured)))
     if verdict.verdict == OPEN:
         return replace(verdict, needs=needed(claim.region, verdict.groups, trials * seeds))
     return verdict
@@ -108,7 +111,7 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[MeasuredGroup], list[str]
     if claim.exact:
         certain = frozenset(name for cell in scope.cells for name in cell.values)
     if not axes:
-        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain), _too_few(scope, 1))], []
+        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain, enough(ERROR)), _too_few(scope, 1))], []
     measured: list[MeasuredGroup] = []
     holes = []
     groups = list(scope.groups(axes))
@@ -116,7 +119,8 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[MeasuredGroup], list[str]
     for labels in groups:
         try:
             group = replace(scope.where(labels), noisy={})
-            measured.append((labels, evaluate_at(claim.measure, group, errors, certain), _too_few(group, len(groups))))
+            intervals = evaluate_at(claim.measure, group, errors, certain, enough(errors[0]))
+            measured.append((labels, intervals, _too_few(group, len(groups))))
         except MissingResults as missing:
             holes.append(f"{describe(labels)}: {missing}")
     if not measured:

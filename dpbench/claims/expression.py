@@ -59,6 +59,8 @@ class _Reading:
     spend: Spending
     leaves: set[Leaf]
     certain: frozenset[str]
+    enough: int
+    """With fewer trials, a sampled error may have a tail that they do not show."""
     final: bool = False
 
 
@@ -94,13 +96,13 @@ def evaluate(text: str, scope: Scope, error: float = ERROR, certain: frozenset[s
 
 
 def evaluate_at(
-    text: str, scope: Scope, errors: Sequence[float], certain: frozenset[str] = frozenset()
+    text: str, scope: Scope, errors: Sequence[float], certain: frozenset[str] = frozenset(), enough: int = 0
 ) -> list[Interval]:
-    """The intervals of an expression's value, one per allowed error."""
+    """The intervals of an expression's value, one per allowed error. `enough`: see `CellTrials.law`."""
     tree = parse(text)
     # Stored numbers may be infinite or undefined; such a number decides nothing.
     with np.errstate(all="ignore"):
-        first = _Reading(Spending(errors[0]), set(), certain)
+        first = _Reading(Spending(errors[0]), set(), certain, enough)
         value = _value(tree, scope, first)
         if not isinstance(value, UncertainNumber):
             return [Interval(value, value, value) for _ in errors]
@@ -109,7 +111,7 @@ def evaluate_at(
         for error in errors:
             if not intervals or choices:  # if the measure chooses nothing, the same draws serve every error
                 spend = Spending(error, max(1, choices))
-                value = _value(tree, scope, _Reading(spend, first.leaves, certain, final=True))
+                value = _value(tree, scope, _Reading(spend, first.leaves, certain, enough, final=True))
             intervals.append(Interval(value.point, *value.interval(error)))
         return intervals
 
@@ -211,11 +213,17 @@ def _mean(
     scope = scope.where(selectors)
     cell = scope.only(metric)
     reading.leaves.add((cell.id, cell.labels.get(PART), metric))
-    law = cell.law(metric, metric in reading.certain) if printed is None else laws.of_tail(cell.values[metric], printed)
+    law = (
+        cell.law(metric, metric in reading.certain, reading.enough)
+        if printed is None
+        else laws.of_tail(cell.values[metric], printed)
+    )
     if law.certain:
         return UncertainNumber.of(law.mean)
     if not law.exact:
         scope.noisy[cell.id] = cell.total
+    if law.widened:
+        scope.widened[cell.id] = cell.total
     if not reading.final:  # counting needs no draws
         row = law.points(2)
     else:

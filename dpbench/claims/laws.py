@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,26 @@ FEWEST = 20
 def fewest(groups: int) -> int:
     """The trials that several intervals need to hold together: each goes further into a tail that few trials do not show."""
     return math.ceil(FEWEST * (1 + math.log10(max(1, groups))))
+
+
+RARE, FACTOR = 0.05, 30.0
+"""A disaster that trials must be able to show: so many of them are so many times worse."""
+
+
+def enough(error: float) -> int:
+    """The trials among which a rare disaster is missing with at most this probability: 59 for 5 %."""
+    return math.ceil(math.log(error) / math.log1p(-RARE))
+
+
+def unseen(law: ConfidenceDistribution) -> ConfidenceDistribution:
+    """The limits of a mean of errors if a rare disaster may not have occurred yet: it may be larger by what one would add."""
+    rise = 1 + RARE * (FACTOR - 1)
+
+    def quantile(levels: np.ndarray) -> np.ndarray:
+        ends = law.quantile(levels)
+        return np.where(levels < 0.5, ends, rise * ends)
+
+    return replace(law, quantile=quantile, widened=True)
 
 
 SKEWNESS = 1.5
@@ -40,6 +60,8 @@ class ConfidenceDistribution:
     certain: bool = False
     exact: bool = False
     """Whether the limits hold for every distribution within a known range, whatever the number of trials."""
+    widened: bool = False
+    """Whether the trials are too few to show a rare disaster, which the limits allow for."""
 
     def points(self, draws: int = DRAWS) -> np.ndarray:
         """Equally likely values, ascending."""

@@ -93,3 +93,21 @@ def test_a_printed_run_is_judged_by_the_probability_of_one_as_extreme() -> None:
     assert 0 < never.high < 0.01, "the rule of three"
     with pytest.raises(UserError, match="expected tail"):
         evaluate("tail(right(), right())", Scope([drawn]))
+
+
+def test_trials_that_may_not_show_a_rare_disaster() -> None:
+    """0.95^59 is the first power of 0.95 below 0.05; a twentieth of trials thirty times worse raises a mean by 2.45."""
+    assert [laws.enough(error) for error in (0.05, 0.05 / 12, 0.05 / 40)] == [59, 107, 131]
+    values = np.random.default_rng(4).uniform(0.9, 1.1, 30)
+    for labels, metric, rise in (
+        ({}, "mae", 2.45),
+        ({"task": "column_counts"}, "mae", 2.45),
+        ({"task": "record_analytics"}, "precision_at_10", 1),  # it has a largest value
+        ({}, "seconds", 1),
+        ({}, "chosen.theta", 1),
+    ):
+        cell = CellTrials("a", labels, {metric: values})
+        plain, wide = (cell.law(metric, enough=n).quantile(np.array([0.025, 0.975])) for n in (30, 31))
+        assert wide == pytest.approx(plain * [1, rise]), (labels, metric)
+    expected = CellTrials("a", {}, {"mae": values}, expected=frozenset({"mae"}))
+    assert not expected.law("mae", enough=59).widened

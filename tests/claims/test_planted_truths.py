@@ -98,6 +98,10 @@ KINDS = {
     "a printed number": planted("between 0.5 and 0.99999", one(squared), REPRODUCED),
     "two values": planted(JUST_BELOW, one(two_values), REPRODUCED),
     "rare disasters": planted(JUST_BELOW, one(disasters), REPRODUCED),
+    "a ratio of rare disasters": planted(JUST_BELOW, ratio(disasters), REPRODUCED, measure=RATIO),
+    "rare disasters below the line": planted("> 1.00001", ratio(disasters), REPRODUCED, measure=RATIO),
+    "rare disasters in some of forty": planted(JUST_BELOW, groups(disasters, 40), REPRODUCED, some=("w",)),
+    "rare disasters in each of forty": planted("< 1.00001", groups(disasters, 40), CONTRADICTED, each=("w",)),
     "no case holds": planted(JUST_BELOW, in_cases((1, 1, 1, 1)), REPRODUCED, ON_READING, ON_DATA),
     "every case holds": planted("< 1.00001", in_cases((1, 1, 1, 1)), CONTRADICTED, ON_READING, ON_DATA),
     "one reading holds": planted("< 1", in_cases((0.3, 0.3, 3, 3)), REPRODUCED, CONTRADICTED, ON_DATA),
@@ -106,9 +110,6 @@ KINDS = {
         "between 0.5 and 0.99999", in_cases((1, 2, 1, 2)), REPRODUCED, ON_READING
     ),
 }
-RARE = {"rare disasters": 60}
-"""What a sample of fewer trials may not show at all: then no interval is long enough. Below 20 trials such claims are open;
-for those between, docs/concepts/verdicts.md says it."""
 
 
 @pytest.fixture(autouse=True)
@@ -148,9 +149,7 @@ def test_verdicts_are_not_right_because_they_are_always_open() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trials", [5, 20, 60, 200])
+@pytest.mark.parametrize("trials", [5, 20, 40, 58, 60, 120, 200])
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_verdicts_are_wrong(kind: str, trials: int) -> None:
-    if 20 <= trials < RARE.get(kind, 0):
-        pytest.skip(f"{kind}: {trials} trials may not show it")
     assert right_or_open(kind, trials, 400)[0] >= 0.93

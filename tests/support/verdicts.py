@@ -39,7 +39,7 @@ def claim(**given: object) -> Claim:
     return made
 
 
-def ratio_cells(ratios: dict[str, float], spread: float, trials: int = 60) -> list[CellTrials]:
+def ratio_cells(ratios: dict[str, float], spread: float, trials: int = 120) -> list[CellTrials]:
     noise = np.linspace(-1, 1, trials) * spread
     parts = []
     for dataset, ratio in ratios.items():
