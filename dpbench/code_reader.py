@@ -16,11 +16,13 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import linecache
+import operator
 import os
 import pickle
 import re
 import sys
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,12 +40,11 @@ BUILDING = ("data/*.py", "model/*.py", "numerics/*.py", "sources/*.py", "storage
 """The files of dpbench that may run when a dataset is built or opened, beside the folder of its source."""
 CORE = (*BUILDING, "engine/failures.py", "engine/worker.py", "mechanisms/*.py", "privacy/*.py", "tasks/*.py")
 """The files of dpbench that may run in any trial, beside the folders of its source and its mechanism."""
-_FAMILIES = ("mechanisms/*/*.py", "sources/*/*.py")
-_LOOKUPS = {"mechanism", "task", "MECHANISMS", "SOURCES", "TASKS"}  # these make any class of dpbench by its name
+_LOOKUPS = {"mechanism", "mechanisms", "task", "sources", "MECHANISMS", "SOURCES", "TASKS"}
+"""Names of dpbench through which any of its classes can be made."""
+_LOADERS = {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module"}
 
 # --- the text of a file or cell ---------------------------------------------------------------------------------------
-
-_LOADERS = {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module"}
 
 
 class SourceText(NamedTuple):
@@ -53,17 +54,17 @@ class SourceText(NamedTuple):
     """Of the syntax tree: comments, docstrings and layout do not count."""
     imports: frozenset[str] = frozenset()
     """Dotted names that it imports; they end with a module or with a name in one."""
-    computed: tuple[int, ...] = ()
-    """Lines that load a module by a name which is not written there."""
+    reasons: tuple[str, ...] = ()
+    """Why not all that it imports is known."""
 
 
 @functools.lru_cache(maxsize=4096)
-def parse(content: bytes, package: str) -> SourceText:
+def parse(content: bytes, file: str, package: str = "") -> SourceText:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):  # also a compiled module
-        return SourceText(hashlib.blake2b(content, digest_size=16).hexdigest())
-    imports, aliases, attributes, computed = set(), {OURS: OURS}, set(), []
+        return SourceText(_hash(content))
+    imports, aliases, attributes, reasons = set(), {OURS: OURS}, set(), []
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
             node.body = [s for s in body if not _is_docstring(s)]  # type: ignore[attr-defined]
@@ -75,24 +76,26 @@ def parse(content: bytes, package: str) -> SourceText:
             imports |= {".".join([*above, *filter(None, [node.module]), alias.name]) for alias in node.names}
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.add((node.value.id, node.attr))
-        elif isinstance(node, ast.Call) and (loader := _last_name(node.func)) in _LOADERS and node.args:
-            name = getattr(node.args[0], "value", None)
-            if len(node.args) == 1 and isinstance(name, str) and loader == "import_module":
+        elif isinstance(node, ast.Call) and (called := _last_name(node.func)) in _LOADERS:
+            name = getattr(node.args[0], "value", None) if len(node.args) == 1 else None
+            if called == "import_module" and isinstance(name, str) and "/" not in name:
                 imports.add(name)
             else:
-                computed.append(node.lineno)
+                reasons.append(f"{file}, line {node.lineno}: loads a module by a computed name")
     imports |= {f"{aliases[name]}.{attribute}" for name, attribute in attributes if name in aliases}
-    tokens = hashlib.blake2b(ast.dump(tree).encode(), digest_size=16).hexdigest()
-    return SourceText(tokens, frozenset(imports), tuple(computed))
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return SourceText(_hash(ast.dump(tree).encode()), frozenset(imports), tuple(reasons))
 
 
 def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 # --- the text of a module ---------------------------------------------------------------------------------------------
@@ -113,6 +116,7 @@ class _Clock:
 _LOADED: dict[str, int] = {}
 _BEGAN = time.time_ns()  # modules without an entry were loaded earlier
 sys.meta_path.insert(0, _Clock)  # type: ignore[arg-type]
+_TEXTS: dict[tuple[str, str], tuple[tuple[Any, ...], SourceText]] = {}
 
 
 def _stamp(name: str, file: str) -> tuple[Any, ...]:
@@ -121,52 +125,41 @@ def _stamp(name: str, file: str) -> tuple[Any, ...]:
     return (None, *_written(file)) if module is None else (module, _LOADED.get(name, _BEGAN))
 
 
-_TEXTS: dict[tuple[str, str], tuple[tuple[Any, ...], SourceText]] = {}
-
-
 def read(name: str, file: str) -> SourceText:
     """The text of a module: of a loaded one as it was loaded, of another one as its file is now."""
     stamp = module, loaded, *_ = _stamp(name, file)
     known = _TEXTS.get((name, file))
-    if known is not None and known[0] == stamp:
-        return known[1]
-    if module is not None and _written(file)[0] > loaded:
-        raise UserError(f"{file} has changed since {name} was loaded: restart Python, or reload the module")
-    package = getattr(module, "__package__", None) or (name if "__init__." in file else name.rpartition(".")[0])
-    text = parse(Path(file).read_bytes(), package) if os.path.isfile(file) else SourceText("")
-    _TEXTS[name, file] = stamp, text
-    return text
+    if known is None or known[0] != stamp:
+        if module is not None and _written(file)[0] > loaded:
+            raise UserError(f"{file} has changed since {name} was loaded: restart Python, or reload the module")
+        package = name if "__init__." in file else name.rpartition(".")[0]
+        text = parse(Path(file).read_bytes(), file, package) if os.path.isfile(file) else SourceText("")
+        known = _TEXTS[name, file] = stamp, text
+    return known[1]
 
 
-def _written(file: str) -> tuple[int, ...]:
+def _written(file: str) -> tuple[int, int]:
     """When a file was last written, and its size. Programs can set the time of modification, but not that of the inode."""
-    try:
-        status = os.stat(file)
-    except OSError:
-        return (0,)
-    return (status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns, status.st_size)
+    status = os.stat(file) if os.path.exists(file) else None
+    return (max(status.st_ctime_ns, status.st_mtime_ns), status.st_size) if status else (0, 0)
 
 
 # --- where the code of classes begins ---------------------------------------------------------------------------------
 
 MAIN = ("__main__", "__mp_main__")
 _LABEL = "_dpbench_code"
+_PROCESS = uuid.uuid4().hex
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, whatever module it names
-_WRAPPERS: dict[type, tuple[str, ...]] = {
-    staticmethod: ("__func__",),
-    classmethod: ("__func__",),
-    property: ("fget", "fset"),
-    functools.cached_property: ("func",),
-    type(functools.cache(lambda: None)): ("__wrapped__",),
-}
+_WRAPPERS = (staticmethod, classmethod, property, functools.cached_property, type(functools.cache(len)))
+_WRAPPED = ("__func__", "fget", "fset", "fdel", "func", "__wrapped__")
 
 
 @dataclass
 class Roots:
     """The modules that some classes, functions and instances are defined in, and all code that no import can reach.
 
-    The latter is live code, of a script or notebook. Other processes do not have its source, so its identity is written on
-    the class or function itself, as `_dpbench_code`, and travels with it.
+    The latter is live code: of a script or notebook, or a class that a function made. Other processes have neither its
+    source nor its variables, so its identity is written on the class or function, as `_dpbench_code`, and travels with it.
     """
 
     names: set[str] = field(default_factory=set)
@@ -179,100 +172,80 @@ class Roots:
     """Whether this collects what one class or function of live code uses."""
     seen: dict[int, Any] = field(default_factory=dict)
 
-    def add(self, thing: Any) -> None:
-        """Add a class, a function, a module, or an instance with all that it holds."""
-        if id(thing) in self.seen:
-            return
-        self.seen[id(thing)] = thing  # kept, because an id may be reused
-        if isinstance(thing, type):
-            for cls in (*thing.__mro__, type(thing)):
-                self._define(cls, cls.__module__)
-        elif isinstance(thing, FunctionType):
-            for function in _functions(thing):
-                self._define(function, function.__globals__.get("__name__"))
-        elif isinstance(thing, BuiltinFunctionType | ModuleType):
-            self.names.add((thing.__name__ if isinstance(thing, ModuleType) else thing.__module__) or "builtins")
-        else:
-            self._content(f"an object of {type(thing).__qualname__}", thing)
-
-    def _define(self, thing: Any, home: Any) -> None:
-        """Add a class or function by its module, with the functions that were put into the class from elsewhere."""
-        made_by_python = isinstance(thing, FunctionType) or thing.__flags__ & _HEAP_TYPE
-        if home in MAIN or home not in sys.modules or (home == "builtins" and made_by_python) or _has_no_source(thing):
-            self._define_live(thing)
-            return
-        self.names.add(home)
-        if self.inside and isinstance(thing, FunctionType):
-            self._add_values(
-                thing.__qualname__, _outer_variables(thing)
-            )  # a library's decorator holds the user's function
-        for function in _functions(thing):
-            if function is not thing:
-                self._define(function, function.__globals__.get("__name__"))
-
-    def _define_live(self, thing: Any) -> None:
-        main, label = vars(sys.modules["__main__"]), vars(thing).get(_LABEL)
-        defined_here = main.get(thing.__name__) is thing or any(f.__globals__ is main for f in _functions(thing))
-        if label is None or defined_here:
-            alone = self if self.inside else Roots(inside=True, seen={id(thing): thing})
-            alone._read_live(thing)
-            if alone is self:
-                return
-            label = alone.names, alone.live, alone.reasons
-            with contextlib.suppress(AttributeError, TypeError):
-                setattr(thing, _LABEL, label)
-        self.names |= label[0]
-        self.live |= label[1]
-        self.reasons += label[2]
-
-    def _read_live(self, thing: Any) -> None:
-        """A script counts by its whole file, a class of a notebook by its functions and by its other attributes."""
-        if thing.__module__ not in MAIN or _has_no_source(thing):
-            self.reasons.append(f"{thing.__module__}.{thing.__qualname__}: its source is not known")
-            return
-        if isinstance(thing, FunctionType):
-            self._read_function(thing)
-            return
-        functions = list(_functions(thing))
-        if not functions or not all(map(_in_script, functions)):
-            fields = vars(thing).get("__dataclass_fields__", {})
-            values = {name: (field.default, field.default_factory) for name, field in fields.items()}
-            skipped = ("_abc_impl", _LABEL)
-            values |= {n: value for n, value in vars(thing).items() if not n.startswith("__") and n not in skipped}
-            self._add_values(thing.__qualname__, values)
-        for function in functions:
-            self.add(function)
-
-    def _read_function(self, function: FunctionType) -> None:
-        """A function of a notebook counts by its cell, and by the values of all variables that it may use."""
-        file, scope = function.__code__.co_filename, function.__globals__
-        script = _in_script(function)
-        text = read("__main__", file) if script else parse("".join(linecache.getlines(file)).encode(), "")
-        self.live["__main__" if script else f"__main__:{text.digest[:16]}"] = text.digest
-        self.names |= text.imports
-        self.reasons += _computed(file, text)
-        if not script:
-            used = _names(function.__code__)
-            values = {name: scope[name] for name in used & scope.keys()}
-            for module in (value for value in values.values() if isinstance(value, ModuleType)):
-                self.names |= {f"{module.__name__}.{name}" for name in used}
-            values["defaults"] = function.__defaults__, function.__kwdefaults__
-            self._add_values(function.__qualname__, values | _outer_variables(function))
-
-    def _add_values(self, owner: str, values: dict[str, Any]) -> None:
-        contents = [f"{n} {self._content(f'variable {n!r} of the notebook', values[n])}" for n in sorted(values)]
-        key = f"__main__:{owner}"
-        contents.append(self.live.get(key, ""))  # a function and its decorated form have one name
-        self.live[key] = hashlib.blake2b("\n".join(contents).encode(), digest_size=16).hexdigest()
-
-    def _content(self, what: str, value: Any) -> str:
-        """The hash of a value. All code in it is added."""
+    def add(self, what: str, value: Any) -> str:
+        """Add all code of a value: a class or function, or what an instance holds. Return the hash of its content."""
         content = _Content(self)
         try:
             content.dump(value)
         except Exception as error:  # of the user's classes, too
             self.reasons.append(f"{what}: its content is not known ({error})")
         return content.hash.hexdigest()
+
+    def define(self, thing: Any) -> None:
+        """Add a class or function by its module, and live code by what it holds."""
+        if id(thing) in self.seen:
+            return
+        self.seen[id(thing)] = thing  # kept, because an id may be reused
+        if _module_says_all(thing) and not (self.inside and getattr(thing, "__closure__", None)):
+            self.names.add(_home(thing))
+            for function in _functions(thing):  # also those that were put into the class from elsewhere
+                self.define(function)
+        elif self.inside:
+            self._read(thing)
+        else:
+            label = vars(thing).get(_LABEL)
+            if label is None or label[0] == _PROCESS:  # in the process that made it, its variables may have changed
+                alone = Roots(inside=True, seen={id(thing): thing})
+                alone._read(thing)
+                label = _PROCESS, alone.names, alone.live, alone.reasons
+                with contextlib.suppress(AttributeError, TypeError):
+                    setattr(thing, _LABEL, label)
+            self.names |= label[1]
+            self.live |= label[2]
+            self.reasons += label[3]
+
+    def _read(self, thing: Any) -> None:
+        """A script counts by its whole file. All else counts by its cell or module, and by the values that it uses."""
+        home, functions = _home(thing), list(_functions(thing))
+        values: dict[str, Any] = {}
+        if _has_no_source(thing) or not (home in sys.modules or thing.__module__ in MAIN):
+            self.reasons.append(f"{thing.__module__}.{thing.__qualname__}: its source is not known")
+            return
+        if home not in MAIN:
+            self.names.add(home)
+        if isinstance(thing, FunctionType):
+            values |= {"defaults": (thing.__defaults__, thing.__kwdefaults__), **_outer_variables(thing), **vars(thing)}
+            values |= self._read_main(thing) if home in MAIN else {}
+        else:
+            fields = vars(thing).get("__dataclass_fields__", {})
+            values |= {name: (field.default, field.default_factory) for name, field in fields.items()}
+            values |= {name: value for name, value in vars(thing).items() if not name.startswith("__")}
+        if "<locals>" in thing.__qualname__ or not functions or not all(map(_in_script, functions)):
+            self._add_values(thing.__qualname__, values)
+        for function in functions:
+            self.define(function)
+
+    def _read_main(self, function: FunctionType) -> dict[str, Any]:
+        """Add the script or cell of a function. Return the values of all variables of a notebook that it may use."""
+        file, script = function.__code__.co_filename, _in_script(function)
+        text = read("__main__", file) if script else parse("".join(linecache.getlines(file)).encode(), file)
+        self.live["__main__" if script else f"__main__:{text.digest[:16]}"] = text.digest
+        self.names |= text.imports
+        self.reasons += text.reasons
+        if script:
+            return {}
+        used = _names(function.__code__)
+        values = {name: function.__globals__[name] for name in used & function.__globals__.keys()}
+        modules = [value.__name__ for value in values.values() if isinstance(value, ModuleType)]
+        self.names |= {f"{module}.{name}" for module in modules for name in used}
+        return values
+
+    def _add_values(self, owner: str, values: dict[str, Any]) -> None:
+        left_out = (_LABEL, "_abc_impl")
+        contents = [f"{n} {self.add(f'variable {n!r}', values[n])}" for n in sorted(values) if n not in left_out]
+        key = f"__main__:{owner}"
+        contents.append(self.live.get(key, ""))  # a function and its decorated form have one name
+        self.live[key] = _hash("\n".join(contents).encode())
 
 
 class _Content(pickle.Pickler):
@@ -284,39 +257,64 @@ class _Content(pickle.Pickler):
         super().__init__(target, protocol=5, buffer_callback=lambda buffer: self.hash.update(buffer.raw()))
 
     def persistent_id(self, thing: Any) -> Any:
-        if type(thing) in _WRAPPERS:
-            return [getattr(thing, name) for name in _WRAPPERS[type(thing)]]
+        if isinstance(thing, _WRAPPERS):
+            return [getattr(thing, name, None) for name in _WRAPPED]
         if isinstance(thing, set | frozenset):
             return sorted(thing, key=repr)  # their order differs between processes
-        if not callable(thing) and not isinstance(thing, ModuleType):
+        if isinstance(thing, type | FunctionType):
+            for part in (*thing.__mro__, type(thing)) if isinstance(thing, type) else _functions(thing):
+                self.roots.define(part)
+            return f"{thing.__module__}.{thing.__qualname__}"
+        if isinstance(thing, ModuleType):
+            self.roots.names.add(thing.__name__)
+            return thing.__name__
+        if isinstance(thing, BuiltinFunctionType) and isinstance(thing.__self__, ModuleType | None):
+            self.roots.names.add(thing.__module__ or "builtins")
+            return f"{thing.__module__}.{thing.__qualname__}"
+        if not callable(thing) or isinstance(thing, MethodType | functools.partial):
             return None
-        if isinstance(thing, MethodType | functools.partial) or isinstance(type(thing).__call__, FunctionType):
+        if isinstance(type(thing).__call__, FunctionType):
             return None
-        of_object = not isinstance(getattr(thing, "__self__", None), ModuleType | None)
-        if of_object or not isinstance(thing, type | FunctionType | BuiltinFunctionType | ModuleType):
-            raise TypeError(f"{type(thing).__name__}: it would be pickled as a name")
-        self.roots.add(thing)
-        return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', thing.__name__)}"
+        raise TypeError(f"{type(thing).__name__}: it would be pickled as a name")
+
+
+def _home(thing: Any) -> str:
+    return str(thing.__module__ if isinstance(thing, type) else thing.__globals__.get("__name__"))
 
 
 def _functions(thing: Any) -> Iterator[FunctionType]:
     """The functions of a class, or the function itself, without those that `dataclass` makes."""
     for value in vars(thing).values() if isinstance(thing, type) else (thing,):
-        for function in [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]:
+        for function in [getattr(value, name, None) for name in _WRAPPED] if isinstance(value, _WRAPPERS) else [value]:
             if isinstance(function, FunctionType) and not (
                 function.__code__.co_filename == "<string>" and function.__code__.co_name.startswith("__")
             ):
                 yield function
 
 
-def _in_script(function: FunctionType) -> bool:
-    return function.__code__.co_filename == getattr(sys.modules["__main__"], "__file__", None)
+def _module_says_all(thing: Any) -> bool:
+    """Whether the source of its module is all that there is to know about a class or function."""
+    home = _home(thing)
+    if home in MAIN or home not in sys.modules or _has_no_source(thing):
+        return False
+    if isinstance(thing, FunctionType):
+        return home != "builtins" and ("<locals>" not in thing.__qualname__ or _is_library(home))
+    if home == "builtins":
+        return not thing.__flags__ & _HEAP_TYPE
+    try:  # a class that a function makes is not there
+        return operator.attrgetter(thing.__qualname__)(sys.modules[home]) is thing or _is_library(home)
+    except AttributeError:
+        return _is_library(home)
 
 
 def _has_no_source(thing: Any) -> bool:
     """Whether a function is in no file and in no cell of a notebook."""
     file = thing.__code__.co_filename if isinstance(thing, FunctionType) else ""
     return bool(file) and not os.path.isfile(file) and not linecache.getlines(file, thing.__globals__)
+
+
+def _in_script(function: FunctionType) -> bool:
+    return function.__code__.co_filename == getattr(sys.modules["__main__"], "__file__", None)
 
 
 def _outer_variables(function: FunctionType) -> dict[str, Any]:
@@ -332,18 +330,13 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
-def _computed(file: str, text: SourceText) -> list[str]:
-    return [f"{file}, line {line}: loads a module by a computed name" for line in text.computed]
-
-
 # --- what can be reached from there by imports ------------------------------------------------------------------------
 
-_INSTALLED = {"site-packages", "dist-packages"}
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
 class Reached:
-    """The modules of ours and of the user that some names lead to, and the distributions of all others."""
+    """The files of ours and of the user that some names lead to, and the distributions of all others."""
 
     def __init__(self, names: Iterable[str], own: Iterable[str], patterns: Iterable[str]) -> None:
         """`own`: packages that count by their source even if installed. `patterns`: files of dpbench that count too."""
@@ -355,64 +348,54 @@ class Reached:
         self._own = set(own)
         self._stamps: dict[tuple[str, str], tuple[Any, ...]] = {}
         self._files: dict[str, dict[str, str]] = {}
-        self._done: set[str] = set()
-        waiting = [*names, *(name for pattern in patterns for name in self._count_ours(pattern))]
+        done: set[str] = set()
+        waiting = [*names, *patterns]
         while waiting:
             name = waiting.pop()
-            if name in self._done:
+            if name in done:
                 continue
-            self._done.add(name)
-            if name.partition(".")[0] != OURS:
-                waiting += self._count_users(name)
+            done.add(name)
+            if "/" in name:  # a pattern
+                imports = {n for module, file in _listed(name) for n in self._count(module, file).imports}
+                waiting += [n for n in imports if n.partition(".")[0] != OURS]
+            elif name.partition(".")[0] == OURS:
+                waiting += _patterns(name)
             else:
-                waiting += [other for pattern in _patterns(name) for other in self._count_ours(pattern)]
+                waiting += self._count_users(name)
 
     def is_current(self) -> bool:
         return all(_stamp(*module) == stamp for module, stamp in self._stamps.items())
-
-    def _count_ours(self, pattern: str) -> set[str]:
-        """Count files of dpbench, and return the names of other packages that they import."""
-        if pattern in self._done:
-            return set()
-        self._done.add(pattern)
-        imports: set[str] = set().union(*(self._count(name, file).imports for name, file in _listed(pattern)))
-        return {name for name in imports if name.partition(".")[0] != OURS}
 
     def _count_users(self, name: str) -> Iterator[str]:
         """Count the package of a name. Return what those of its modules import that are loaded or lead to the name."""
         top = name.partition(".")[0]
         if top not in self._files:
             self._files[top] = self._sources_of(top)
-            for module, file in self._files[top].items():
-                if not self._count(module, file).digest:
-                    self.reasons.append(f"{module}: its source is not known")
         for module, file in self._files[top].items():
-            if (module in sys.modules or f"{name}.".startswith(f"{module}.")) and f"in {module}" not in self._done:
-                self._done.add(f"in {module}")
-                text = read(module, file)
-                self.reasons += _computed(file, text)
+            text = self._count(module, file)
+            if module in sys.modules or f"{name}.".startswith(f"{module}."):
+                self.reasons += text.reasons
                 yield from text.imports
 
     def _count(self, name: str, file: str) -> SourceText:
         text = read(name, file)
         self.modules[name], self._stamps[name, file] = text.digest, _TEXTS[name, file][0]
+        if not text.digest:
+            self.reasons.append(f"{name}: its source is not known")
         return text
 
     def _sources_of(self, top: str) -> dict[str, str]:
-        """The files of a top-level module by name, if it counts by its source. Otherwise notes its distributions."""
+        """The files of a top-level module by name, if it counts by its source."""
         file, folders = _location(top)
-        anchor = file or next(iter(folders), "")
-        if not anchor or (top in sys.stdlib_module_names and anchor.startswith(_STANDARD)):
-            if not anchor and top not in sys.stdlib_module_names:
-                if top in sys.modules:
-                    self.reasons.append(f"{top}: its source is not known")
-                self.missing = True
+        owners = _owners(top, file)
+        self.distributions |= set(owners)
+        if not file and top not in sys.stdlib_module_names:
+            self.missing = True
+            if top in sys.modules:
+                self.reasons.append(f"{top}: its source is not known")
+        if not file or (_is_library(top) and not (owners and top in self._own)):
             return {}
-        if _INSTALLED & set(Path(anchor).parts) and (owners := _distributions(top)):
-            self.distributions |= set(owners)
-            if top not in self._own and not any(map(_is_plugin, owners)):
-                return {}
-        return dict(_inside(top, folders)) if folders else {top: anchor}
+        return dict(_inside(top, folders)) if folders else {top: file}
 
 
 def _patterns(name: str) -> Iterator[str]:
@@ -422,39 +405,31 @@ def _patterns(name: str) -> Iterator[str]:
         return
     yield from BUILDING if parts[0] in ("data", "sources", "numerics", "model") else CORE
     if parts[-1] in _LOOKUPS:
-        yield from _FAMILIES
-    elif parts[0] in ("mechanisms", "sources"):
-        if len(parts) == 1 or (PACKAGE / parts[0] / parts[1]).is_dir():
-            yield f"{parts[0]}/{parts[1] if len(parts) > 1 else '*'}/*.py"
-    elif f"{parts[0]}/*.py" not in CORE and ((PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").is_file()):
+        yield from ("mechanisms/*/*.py", "sources/*/*.py")
+    elif f"{parts[0]}/*.py" in CORE:
+        yield from [f"{'/'.join(parts[:2])}/*.py"] if (PACKAGE / "/".join(parts[:2])).is_dir() else []
+    elif (PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").is_file():
         yield "**/*.py"
 
 
 @functools.cache
 def _listed(pattern: str) -> list[tuple[str, str]]:
     """The modules of dpbench whose files match a pattern."""
-    modules = []
-    for file in sorted(PACKAGE.glob(pattern)):
-        parts = [OURS, *file.relative_to(PACKAGE).with_suffix("").parts]
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        modules += [(name, str(file))] if name not in EXEMPT else []
+    names = {file: [OURS, *file.relative_to(PACKAGE).with_suffix("").parts] for file in sorted(PACKAGE.glob(pattern))}
+    modules = [(".".join(parts).removesuffix(".__init__"), str(file)) for file, parts in names.items()]
     if not modules:
         raise FileNotFoundError(f"{PACKAGE / pattern}: no such file")
-    return modules
+    return [module for module in modules if module[0] not in EXEMPT]
 
 
-def _location(top: str) -> tuple[str | None, tuple[str, ...]]:
-    """The file of a top-level module, and the folders of a package: of the loaded one, or of the one an import would load."""
-    module = sys.modules.get(top)
-    if module is not None:
-        return getattr(module, "__file__", None), tuple(getattr(module, "__path__", None) or ())
+def _location(top: str) -> tuple[str, tuple[str, ...]]:
+    """The file of a top-level module, or its first folder, and all folders of a package: as loaded, or as an import would."""
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError, AttributeError):
         spec = None
-    if spec is None:
-        return None, ()
-    return spec.origin if spec.has_location else None, tuple(spec.submodule_search_locations or ())
+    folders = tuple((spec and spec.submodule_search_locations) or ())
+    return (spec.origin if spec and spec.has_location else None) or next(iter(folders), ""), folders
 
 
 def _inside(top: str, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -468,6 +443,20 @@ def _inside(top: str, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
                 stem = file.partition(".")[0]
                 if file.endswith(endings):
                     yield ".".join(parts if stem == "__init__" else [*parts, stem]), os.path.join(folder, file)
+
+
+def _is_library(name: str) -> bool:
+    """Whether a module counts by the version of its distribution or of Python, not by its source."""
+    top = name.partition(".")[0]
+    file, _ = _location(top)
+    standard = top in sys.stdlib_module_names and (not file or file.startswith(_STANDARD))
+    owners = _owners(top, file)
+    return top == OURS or standard or (bool(owners) and not any(map(_is_plugin, owners)))
+
+
+def _owners(top: str, file: str) -> tuple[str, ...]:
+    """The distributions that installed a module; none of a user's own."""
+    return _distributions(top) if {"site-packages", "dist-packages"} & set(Path(file).parts) else ()
 
 
 @functools.cache

@@ -86,7 +86,7 @@ def code_of(*things: Any, files: Iterable[str] = ()) -> Code:
     """The code of classes, instances or functions, of all that they hold and import, and of some files of dpbench."""
     roots = code_reader.Roots()
     for thing in things:
-        roots.add(thing)
+        roots.add(f"an object of {type(thing).__qualname__}", thing)
     own = {str(getattr(thing, "__module__", "")).partition(".")[0] for thing in things}
     key = frozenset(roots.names), frozenset(own), frozenset(files), tuple(sys.path)
     reached = _REACHED.get(key)

@@ -222,3 +222,21 @@ def test_a_cell_that_is_run_again_under_its_name_counts_as_it_is(tmp_path: Path)
     cells = ["SIZE = 1", "class Mine:\n    def f(self):\n        return g()\n", "def g(size=SIZE):\n    return size\n"]
     digest = notebook(tmp_path, cells)[0]
     assert notebook(tmp_path, ["SIZE = 2", *cells[1:]])[0] != digest
+
+
+def test_a_class_that_a_function_makes_counts_by_what_it_was_made_from(project: Project) -> None:
+    """Its module is the same for all of them. The name travels with the class, so workers need not find the values."""
+    project.write(
+        factory="def make(size, wide=False):\n    class Inner:\n        width = 2 if wide else 1\n"
+        "        def f(self):\n            return size\n    return Inner\n\n"
+        "def plain(size):\n    return type('Plain', (), {'size': size})\n"
+    )
+    make, plain = project.load("factory:make"), sys.modules["factory"].plain
+    digests = [code_of(cls).digest for cls in (make(1), make(2), make(1, wide=True), plain(1), plain(2))]
+    assert len(set(digests)) == 5
+    again = make(1)
+    assert [code_of(again).digest, code_of(again()).digest] == [digests[0]] * 2
+    assert code_of(again).resumable
+    assert "factory" in code_of(again).modules
+    again.width = 3
+    assert code_of(again).digest not in digests
