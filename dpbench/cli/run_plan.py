@@ -11,6 +11,7 @@ from rich.table import Table
 
 from dpbench.cli.run_tables import marked, print_left_out
 from dpbench.config.schema import RunConfig
+from dpbench.engine.estimate import describe_time
 from dpbench.engine.execute import todo
 from dpbench.engine.plan import Plan
 from dpbench.engine.shards import done, overview, stored_trials, trials_of
@@ -60,6 +61,7 @@ def print_plan(console: Console, plan: Plan, store: Store) -> tuple[int, int]:
         console.print(f"Not built yet: {', '.join(dict.fromkeys(plan.unbuilt))}")
     total = sum(len(trials[setting.key]) for setting in settings)
     console.print(f"{len(settings)} settings, {total} trials, {found} done already. Nothing was computed.")
+    console.print(describe_time(plan, missing, store))
     return len(settings), total
 
 

@@ -6,6 +6,7 @@ numbers and the figure instead of files.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 from collections.abc import Collection, Mapping, Sequence
@@ -118,11 +119,16 @@ def draw(run: Run) -> Drawing:
 
 def closed(run: Run) -> Figure | None:
     """The figure of a run, for a program. It is closed, because a notebook would show an open figure twice."""
+    figure = draw(run).figure
+    return None if figure is None else for_program(figure)
+
+
+def for_program(figure: Figure) -> Figure:
+    """The same, closed. Its caption, with scale and †, stands outside of the axes: `savefig` keeps it, unless told otherwise."""
     from dpbench.figures.style import plt
 
-    figure = draw(run).figure
-    if figure is not None:
-        plt.close(figure)
+    plt.close(figure)
+    figure.savefig = functools.partial(figure.savefig, bbox_inches="tight")  # type: ignore[method-assign]
     return figure
 
 

@@ -16,6 +16,7 @@ from dpbench.figures.draw import CannotDraw, notes, record_notes
 from dpbench.model.record import Record
 from dpbench.model.run import Run
 from dpbench.registry import registry_of
+from dpbench.storage import commands
 from dpbench.storage.frame import PAIRS, metric_names
 from dpbench.storage.numbers import MARK, plain, with_error
 
@@ -93,7 +94,7 @@ def table_of(run: Run) -> TextTable:
     better = {name: _better([s.task.cls for s in settings], name) for name in metrics}
     if summary["task"].nunique() == 1:
         labels.remove("task")
-    told = [*notes(run)[int(run.name != run.experiment) :], *run.remarks()]
+    told = [*notes(run)[int(run.name != run.experiment) :], *commands.remarks(run)]
     return _table(run.title or run.name, summary, labels, metrics, boards, marked, better, told)
 
 

@@ -207,20 +207,31 @@ class Run:
 
     def summary(self, by: list[str] | None = None) -> pd.DataFrame:
         """Mean, standard error and 95th percentile of every metric, one row per setting (or per value of `by`), over all
-        draws of the data."""
-        from dpbench.storage.frame import summarise
+        draws of the data. The column † marks what is not private as run; there is none if everything is."""
+        from dpbench.storage.frame import SETTING, summarise
+        from dpbench.storage.numbers import MARK
 
         frame = self.trials()
         if frame.empty:
             return frame
         labels = by or list(dict.fromkeys(name for setting in self.settings for name in setting.labels()))
-        return summarise(frame, labels)
+        table = summarise(frame, labels)
+        unsafe = {setting.id for setting in self.settings if setting.caveat}
+        if unsafe:
+            groups = frame.assign(unsafe=frame[SETTING].isin(unsafe)).groupby(labels, sort=False, dropna=False)
+            table.insert(len(labels), MARK, [MARK if one else "" for one in groups["unsafe"].any()])
+        return table
 
     def remarks(self) -> list[str]:
-        """What a reader of its numbers must know: that it is not as defined, or not finished."""
+        """What a reader of its numbers must know: what is not private as run, that it is not as defined, or not finished."""
         from dpbench.storage.commands import remarks
+        from dpbench.storage.numbers import MARK
 
-        return remarks(self)
+        reasons: dict[str, list[str]] = {}
+        for name, why in self.caveats.items():
+            reasons.setdefault(why, []).append(name)
+        caveats = [f"{MARK} not private as run: {', '.join(names)}: {why}" for why, names in reasons.items()]
+        return [*caveats, *remarks(self)]
 
     def figure(self) -> Any:
         """The experiment's matplotlib figure, drawn from the stored trials."""

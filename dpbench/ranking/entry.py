@@ -124,9 +124,10 @@ class Comparison:
 
     def figure(self) -> Any:
         """The board with the newcomer highlighted."""
+        from dpbench.figures.draw import for_program
         from dpbench.ranking.pictures import picture
 
-        return picture(self.run, self.numbers(), self.who, self.board, self.metric)
+        return for_program(picture(self.run, self.numbers(), self.who, self.board, self.metric))
 
 
 @dataclass(frozen=True)

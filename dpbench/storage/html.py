@@ -32,11 +32,7 @@ def page(run: Run) -> str:
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(f"<th>{html.escape(str(name))}</th>" for name in (*labels, *metrics))
     more = f"<p>and {len(summary) - MOST} more: run.summary() has them all</p>" if len(summary) > MOST else ""
-    reasons: dict[str, list[str]] = {}
-    for name, why in run.caveats.items():
-        reasons.setdefault(why, []).append(name)
-    caveats = [f"{MARK} not private as run: {', '.join(names)}: {why}" for why, names in reasons.items()]
-    notes = "".join(f"<br>{_marked_up(note)}" for note in (*run.origins(), *caveats, *run.remarks()))
+    notes = "".join(f"<br>{_marked_up(note)}" for note in (*run.origins(), *run.remarks()))
     title = html.escape(run.title or run.name)
     return (
         f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.describe_trials()}</p>"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,3 +147,29 @@ def test_what_a_notebook_shows() -> None:
     assert "Not private as it is" in dpbench.mechanism("lpa")._repr_html_()
     assert "Not private" not in LPA._repr_html_()
     assert "<script>" not in Where(bound=3).set_params()._repr_html_()
+
+
+def test_what_is_not_private_is_marked_in_tables_remarks_and_saved_figures(tmp_path):
+    """LPA without a bound takes the largest row as its sensitivity; with one it is private. A saved figure has its caption."""
+    options = {
+        "scale": "smoke",
+        "trials": 2,
+        "jobs": 1,
+        "results": tmp_path,
+        "epsilon": [1.0],
+        "dataset": ["trajectory"],
+    }
+    run = dpbench.run(mechanism=["lpa"], overrides={"mechanism.lpa.bound": [None, 100]}, **options)
+    table = run.summary()
+    assert table["†"].tolist() == ["†", ""]
+    assert [*run.summary(by=["mechanism"])["†"]] == ["†"]
+    (remark,) = run.remarks()
+    assert remark.startswith("† not private as run: lpa: Δ is the largest observed row")
+    safe = dpbench.run(mechanism=["zero"], name="safe", **options)
+    assert "†" not in safe.summary()
+    assert safe.remarks() == []
+    figure = run.figure()
+    figure.savefig(tmp_path / "saved.png", dpi=100)
+    figure.savefig(tmp_path / "cut.png", dpi=100, bbox_inches=None)
+    saved, cut = (matplotlib.image.imread(tmp_path / name) for name in ("saved.png", "cut.png"))
+    assert saved.shape[0] > cut.shape[0] + 20, "the caption is a few lines high"

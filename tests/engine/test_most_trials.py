@@ -21,7 +21,7 @@ def run(tmp_path):
 def test_each_mechanism_has_its_number_of_trials(run):
     assert run.planned == 6
     assert run.trials().groupby("mechanism").size().to_dict() == {"lpa": 4, "alpa": 2}
-    assert run.remarks() == []
+    assert not any("not finished" in remark for remark in run.remarks())
     assert run.summary().set_index("mechanism")["trials"].to_dict() == {"lpa": 4, "alpa": 2}
     assert run.describe_trials() == "2 to 4 trials per setting"
 
