@@ -21,7 +21,8 @@ CASES = {
     "the largest numbers": RNG.choice([1.0, -1.0], 10_000) * np.finfo(float).max * RNG.random(10_000),
     "descending": -np.arange(100_000.0),
     "a power of two": RNG.permutation(1 << 16).astype(float),
-    "equal in all kept bits": 1e12 + RNG.permutation(40_000) * 2.0**-12,
+    "far from zero": 1e12 + RNG.permutation(40_000) * 2.0**-12,
+    "equal in all kept bits": np.concatenate([RNG.laplace(0, 1, 60_000), 1e12 + RNG.permutation(40_000) * 2.0**-12]),
     "a few equal in all kept bits": np.concatenate([RNG.random(50_000), 1.0 + RNG.permutation(500) * 2.0**-52]),
 }
 

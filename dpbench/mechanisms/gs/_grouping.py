@@ -14,7 +14,7 @@ def group_sums(counts: np.ndarray, order: np.ndarray, w: int) -> tuple[np.ndarra
     """The sum of the counts of each group, and the sizes of the groups, which are runs of w along `order`."""
     starts = np.arange(counts.size // w) * w
     sizes = np.diff(starts, append=counts.size)
-    return np.add.reduceat(counts[order], starts), sizes
+    return np.add.reduceat(counts.take(order), starts), sizes
 
 
 def spread(averages: np.ndarray, sizes: np.ndarray, order: np.ndarray) -> np.ndarray:

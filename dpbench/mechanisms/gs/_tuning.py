@@ -53,25 +53,33 @@ def tuning_curve_direct(estimate: np.ndarray, scale: float, rng: np.random.Gener
 
 def tuning_curve(estimate: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
     """`estimated_l1` of every w from 1 to d (element w - 1), exact, in about d ln d steps."""
-    table, values = sorted_table(estimate)
-    return _curve(table, *rank_index(values), scale, rng)
+    table = sorted_table(estimate)
+    return _curve(table, rank_index(table), scale, rng)
 
 
-def sorted_table(estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted values beside their prefix sums, because both are read at the same position; and the values alone."""
-    # L1 does not change when all values are shifted; around zero the prefix sums stay small.
-    values = estimate - estimate[estimate.size // 2]
-    table = np.empty((values.size + 1, 2))
-    table[:-1, 0], table[-1, 0] = values, np.inf
-    table[0, 1] = 0.0
-    np.cumsum(values, out=table[1:, 1])
-    return table, values
+def sorted_table(estimate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sorted values beside their prefix sums, because both are read at the same position."""
+    # Allocated by numpy, which asks for large pages of memory; a kernel does not, and the search jumps all over the table.
+    table = np.empty((estimate.size + 1, 2))
+    _fill_table(estimate, table)
+    return table
+
+
+@kernel()
+def _fill_table(estimate, table):  # type: ignore[no-untyped-def]
+    """L1 does not change when all values are shifted; around zero the prefix sums stay small."""
+    d, middle, total = estimate.size, estimate[estimate.size // 2], 0.0
+    for i in range(d):
+        value = estimate[i] - middle
+        table[i, 0], table[i, 1] = value, total
+        total += value
+    table[d, 0], table[d, 1] = np.inf, total
 
 
 def best_group_size(estimate: NDArray[np.float64], scale: float, rng: np.random.Generator) -> tuple[int, float]:
     """w* = argmin_w L1(w) and that L1, as from `tuning_curve`: the same distribution, but not the same draws."""
-    table, values = sorted_table(estimate)
-    w, l1 = _search(table, rank_index(values), _blocks(table), _grid(values.size), scale, rng)
+    table = sorted_table(estimate)
+    w, l1 = _search(table, rank_index(table), _blocks(table), _grid(estimate.size), scale, rng)
     return int(w), float(l1)
 
 
@@ -98,31 +106,43 @@ def _blocks(
     return first, distances, running, largest
 
 
-def rank_index(values: np.ndarray) -> tuple[np.ndarray, float, int, int]:
+def rank_index(table: np.ndarray) -> tuple[np.ndarray, float, int, int]:
     """First rank of each bucket of values, so that the rank of any v is found in one or two steps.
 
     The bucket of v is the top bits of the float |v| + centre: equal steps around zero, where most values are, and steps
     growing with |v| beyond, so that neither heavy tails nor outliers crowd a bucket. Returns the ranks, the
     centre, the number of bits dropped, and the bucket of zero less that of the smallest value.
     """
+    values = table[:-1, 0]
     largest = max(abs(float(values[0])), abs(float(values[-1])))
     half_quartiles = float(values[3 * values.size // 4] - values[values.size // 4]) / 2
     centre = half_quartiles or largest * 2.0**-20 or 1.0
     octaves = math.log2(largest / centre + 1) + 1
-    shift = 52 - int(math.log2(max(1.0, values.size / max(4.0, octaves))))
-    # In place from here on: for millions of values, allocating memory dominates the time.
-    sums = np.abs(values)
-    sums += centre
-    bucket = sums.view(np.int64)
-    bucket >>= shift
-    bucket -= np.array(centre).view(np.int64) >> shift
-    below = bucket[: np.searchsorted(values, 0.0)]
-    np.invert(below, out=below)  # -1 - bucket
-    origin = -int(bucket[0])
-    bucket += origin
-    ranks = np.zeros(int(bucket[-1]) + 2, dtype=np.int32 if values.size < 2**31 else np.int64)
-    np.cumsum(np.bincount(bucket), dtype=ranks.dtype, out=ranks[1:])
+    shift = 51 - int(math.log2(max(1.0, values.size / max(4.0, octaves))))
+    ends = np.abs(values[[0, -1]]) + centre
+    first, last = (ends.view(np.int64) >> shift) - (np.array(centre).view(np.int64) >> shift)
+    origin = int(first) + 1 if values[0] < 0 else -int(first)
+    buckets = origin + (int(last) if values[-1] >= 0 else -1 - int(last)) + 1
+    ranks = np.empty(buckets + 1, dtype=np.int32 if values.size < 2**31 else np.int64)
+    _fill_ranks(table, centre, shift, origin, ranks)
     return ranks, centre, shift, origin
+
+
+@kernel()
+def _fill_ranks(table, centre, shift, origin, ranks):  # type: ignore[no-untyped-def]
+    """The first rank of each bucket; the values ascend, and so do their buckets."""
+    d, filled = table.shape[0] - 1, 0
+    float_bits = np.array([centre])
+    bits = float_bits.view(np.int64)
+    zero = bits[0] >> shift
+    for i in range(d):
+        float_bits[0] = abs(table[i, 0]) + centre
+        bucket = (bits[0] >> shift) - zero
+        bucket = origin + (bucket if table[i, 0] >= 0 else -1 - bucket)
+        while filled <= bucket:
+            ranks[filled] = i
+            filled += 1
+    ranks[filled:] = d
 
 
 @kernel()
@@ -139,12 +159,13 @@ def _distances(table, k, distances):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _batch_l1(table, ranks, centre, shift, origin, w, begun, released, low, high):  # type: ignore[no-untyped-def]
+def _batch_l1(table, index, w, begun, released, low, high):  # type: ignore[no-untyped-def]
     """L1 of the groups from number `begun` on. `released` holds the noise of each group, and afterwards the released averages.
 
-    `table` holds the sorted values beside their prefix sums, because both are read at the same position.
+    Most of the time is spent waiting for memory. So each loop reads what the next one needs, at places that it knows.
     """
     d = table.shape[0] - 1
+    ranks, centre, shift, origin = index
     groups, last_bucket, l1 = d // w, ranks.size - 2, 0.0
     float_bits = np.empty(released.size + 1)
     bits = float_bits.view(np.int64)
@@ -162,8 +183,8 @@ def _batch_l1(table, ranks, centre, shift, origin, w, begun, released, low, high
         begin = (begun + k) * w
         end = begin + w if begun + k < groups - 1 else d
         low[k], high[k] = max(begin, ranks[bucket]), min(end, ranks[bucket + 1])
-    for k in range(released.size):
-        float_bits[k] = table[low[k], 0]  # read here, where no branch waits for it, and in the cache below
+    for k in range(released.size):  # read here, where no branch waits for them, and in the cache below
+        float_bits[k] = table[low[k], 0] + table[min(d, low[k] + 3), 0]
     for k in range(released.size):
         begin = (begun + k) * w
         end = begin + w if begun + k < groups - 1 else d
@@ -183,7 +204,7 @@ def _batch_l1(table, ranks, centre, shift, origin, w, begun, released, low, high
 
 
 @kernel()
-def _curve(table, ranks, centre, shift, origin, scale, rng):  # type: ignore[no-untyped-def]
+def _curve(table, index, scale, rng):  # type: ignore[no-untyped-def]
     """L1 of every w."""
     d = table.shape[0] - 1
     curve, released = np.empty(d), np.empty(BATCH)
@@ -198,7 +219,7 @@ def _curve(table, ranks, centre, shift, origin, scale, rng):  # type: ignore[no-
             batch = min(BATCH, d // w - begun)
             for k in range(batch):  # the difference of two exponentials is Laplace, at half the cost
                 released[k] = scale / w * (rng.standard_exponential() - rng.standard_exponential())
-            l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[:batch], low, high)
+            l1 += _batch_l1(table, index, w, begun, released[:batch], low, high)
         curve[w - 1] = l1
     return curve
 
@@ -235,7 +256,6 @@ def _search(table, index, blocks, grid, scale, rng):  # type: ignore[no-untyped-
 def _simulated(table, index, blocks, scale, rng, w, best, scratch):  # type: ignore[no-untyped-def]
     """L1(w), or infinity as soon as it is certain not to be below `best`. `scratch`: arrays that are overwritten."""
     d = table.shape[0] - 1
-    ranks, centre, shift, origin = index
     first, distances, running, _ = blocks
     magnitudes, released, low, high = scratch
     groups = d // w
@@ -261,7 +281,7 @@ def _simulated(table, index, blocks, scale, rng, w, best, scratch):  # type: ign
             rest -= e
             released[k] = scale / w * (e if signs & 1 else -e)
             signs >>= 1
-        l1 += _batch_l1(table, ranks, centre, shift, origin, w, begun, released[: last - begun], low, high)
+        l1 += _batch_l1(table, index, w, begun, released[: last - begun], low, high)
         least = scale * rest
         if level:
             for g in range(max(1, begun), last):
