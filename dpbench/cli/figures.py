@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbench.config.catalogue import options
-from dpbench.errors import unknown
+from dpbench.errors import output_folder, unknown
 from dpbench.figures.metadata import EVERY_FORMAT, FORMATS
 from dpbench.model.run import Run
 from dpbench.storage import record
@@ -38,6 +38,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--tex", action="store_true", help="also write the numbers as a LaTeX table (booktabs)")
     parser.add_argument("--markdown", action="store_true", help="also write the numbers as a Markdown table")
     args = parser.parse_args(argv)
+    output_folder("--results ", args.results)
     texts = [kind for kind, asked in (("tex", args.tex), ("md", args.markdown)) if asked]
     runs = Run.each(args.results)
     known = [*options("experiment"), *(run.name for run in runs.values())]
