@@ -28,10 +28,13 @@ MeasuredGroup = tuple[dict[str, Any], list[Interval], int | None]
 """A group of settings: its labels, the intervals of the measure, and its trials if they are too few for any interval."""
 
 
-def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = ()) -> Verdict:
-    """`lacking`: parts of the claim that could not be measured in this run."""
+def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = (), *, unseen: bool = True) -> Verdict:
+    """`lacking`: parts of the claim that could not be measured in this run.
+
+    `unseen`: whether intervals allow for a rare disaster that few trials do not show; a drawn number has the plain interval.
+    """
     try:
-        measured, holes = _measure(claim, scope)
+        measured, holes = _measure(claim, scope, unseen)
     except MissingResults as problem:
         return Verdict(claim, UNTESTABLE, "; ".join([str(problem), *lacking]))
     except UserError as error:
@@ -40,7 +43,7 @@ def decide(claim: Claim, scope: Scope, lacking: Sequence[str] = ()) -> Verdict:
     trials = min((cell.trials for cell in used), default=0)
     seeds = min((cell.data_seeds for cell in used), default=1)
     verdicts = [_at(claim, measured, level) for level in range(len(ERRORS))]
-    verdict = replace(verdicts[0], trials=trials, data_seeds=seeds)
+    verdict = replace(verdicts[0], trials=trials, data_seeds=seeds, expected=tuple(scope.expected))
     if trials * seeds == 1 and not claim.exact:
         return replace(verdict, verdict=OPEN, reason="one trial gives no interval", needs=FEWEST)
     few = [count for _, _, count in measured if count is not None]
@@ -99,7 +102,7 @@ def _at(claim: Claim, measured: list[MeasuredGroup], level: int) -> Verdict:
     return Verdict(claim, decider.verdict, "", groups, decider)
 
 
-def _measure(claim: Claim, scope: Scope) -> tuple[list[MeasuredGroup], list[str]]:
+def _measure(claim: Claim, scope: Scope, unseen: bool) -> tuple[list[MeasuredGroup], list[str]]:
     """The measure in every group that has the needed results, and what the others lack.
 
     Intervals of several groups hold together: each gets its share of the error (Bonferroni).
@@ -111,7 +114,9 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[MeasuredGroup], list[str]
     if claim.exact:
         certain = frozenset(name for cell in scope.cells for name in cell.values)
     if not axes:
-        return [({}, evaluate_at(claim.measure, scope, ERRORS, certain, enough(ERROR)), _too_few(scope, 1))], []
+        return [
+            ({}, evaluate_at(claim.measure, scope, ERRORS, certain, enough(ERROR) * unseen), _too_few(scope, 1))
+        ], []
     measured: list[MeasuredGroup] = []
     holes = []
     groups = list(scope.groups(axes))
@@ -119,7 +124,7 @@ def _measure(claim: Claim, scope: Scope) -> tuple[list[MeasuredGroup], list[str]
     for labels in groups:
         try:
             group = replace(scope.where(labels), noisy={})
-            intervals = evaluate_at(claim.measure, group, errors, certain, enough(errors[0]))
+            intervals = evaluate_at(claim.measure, group, errors, certain, enough(errors[0]) * unseen)
             measured.append((labels, intervals, _too_few(group, len(groups))))
         except MissingResults as missing:
             holes.append(f"{describe(labels)}: {missing}")

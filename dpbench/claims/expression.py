@@ -218,9 +218,11 @@ def _mean(
         if printed is None
         else laws.of_tail(cell.values[metric], printed)
     )
+    if metric in cell.expected and printed is None:
+        scope.expected[metric] = None
     if law.certain:
         return UncertainNumber.of(law.mean)
-    if not law.exact:
+    if not law.exact and not (metric in cell.expected and cell.total >= laws.FEWEST_EXPECTED):
         scope.noisy[cell.id] = cell.total
     if law.widened:
         scope.widened[cell.id] = cell.total

@@ -19,6 +19,8 @@ DRAWS = 9_999
 """Number of points that represent a mean when means are combined: enough for tails of 1 / DRAWS."""
 FEWEST = 20
 """A mean of fewer noisy trials decides nothing, unless its range is known: a bad trial in twenty may not have occurred yet."""
+FEWEST_EXPECTED = 8
+"""The same for expected values: their last noise, which makes the tail, is averaged out."""
 
 
 def fewest(groups: int) -> int:

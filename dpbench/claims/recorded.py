@@ -95,6 +95,7 @@ def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) ->
         files=kept.files,
         data_seeds=max(1, len(record.data_seeds)),
         error=kept.error,
+        expected=kept.expected,
         recorded=where,
         evidence=_evidence(claim, kept),
         cases=kept.cases
@@ -141,6 +142,7 @@ def of(verdict: Verdict) -> RecordedVerdict:
         files=verdict.files,
         trials=verdict.trials,
         error=verdict.error,
+        expected=verdict.expected,
         evidence=verdict.evidence.value if verdict.evidence else "",
         cases=verdict.cases if len(verdict.cases) > 1 else (),
         untried=verdict.untried,

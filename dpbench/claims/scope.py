@@ -9,7 +9,7 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ class Scope:
     used: dict[str, CellTrials] = field(default_factory=dict)
     noisy: dict[str, int] = field(default_factory=dict)
     """The number of trials of the used cells whose interval assumes that trials show what may happen."""
+    expected: dict[str, None] = field(default_factory=dict)
+    """The metrics of which expected values were used."""
     widened: dict[str, int] = field(default_factory=dict)
     """The number of trials of the used cells whose interval allows for a rare disaster that trials do not show."""
 
@@ -49,7 +51,7 @@ class Scope:
                 if self.cells and all(_label(cell, key) is None for cell in self.cells):
                     raise MissingResults(f"no cell has a parameter {key!r}")
             raise MissingResults("no trials of " + " or ".join(map(_spelled, alternatives)))
-        return Scope(left, self.numbers, self.used, self.noisy, self.widened)
+        return replace(self, cells=left)
 
     def values(self, axis: str) -> list[Any]:
         """The distinct values of a label among the cells, in the plan's order; only numbers if there are any."""

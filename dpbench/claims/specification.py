@@ -68,7 +68,7 @@ def _rows(
         mine = [cell for cell in cells if reading.fits(cell.labels)]
         for worlds in _worlds(claim, mine):
             scope = Scope([cell for cell in mine if _in(cell, worlds)], claim.numbers)
-            verdict = decide(dataclasses.replace(claim, measure=reading.measure(claim.measure)), scope)
+            verdict = decide(dataclasses.replace(claim, measure=reading.measure(claim.measure)), scope, unseen=False)
             if verdict.decider is None or verdict.verdict == UNTESTABLE or not math.isfinite(verdict.decider.value):
                 continue
             used = list(scope.used.values())

@@ -97,7 +97,9 @@ def followed(v: Verdict) -> Group:
         "not counted": _uncounted(v),
         "expected": f"{claim.expect} ({borders})" if borders else claim.expect,
         "measure": claim.measure or claim.decided_by,
-        "measured": ", ".join(filter(None, (v.measured, interval, v.where, trials))) if v.decider else "",
+        "measured": ", ".join(filter(None, (v.measured, interval, v.where, v.expectations, trials)))
+        if v.decider
+        else "",
         "verdict": "; ".join(filter(None, (word, v.sides, v.reason, needs))),
         "evidence": "; ".join(filter(None, (v.evidence, v.source or (claim.decided_by if v.evidence else "")))),
         "not tried": _untried(v),
@@ -177,6 +179,7 @@ def _about(v: Verdict) -> Text:
         v.sides,
         v.reason,
         evidence,
+        f"Measured: {v.expectations}." if v.expectations else "",
         command(v),
         *(_other(other) for other in v.others),
         measure,
@@ -241,6 +244,7 @@ def _finding(v: Verdict) -> dict[str, Any]:
         "trials": v.trials,
         "data_seeds": v.data_seeds,
         "error": v.error,
+        "expected_metrics": list(v.expected),
     }
     if v.decider is not None:
         ends = {"value": v.decider.value, "low": v.decider.low, "high": v.decider.high}

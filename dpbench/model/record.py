@@ -50,6 +50,8 @@ class RecordedVerdict:
     trials: int = 0
     error: float = 0.0
     """Probability that such a verdict is wrong because of the mechanisms' noise."""
+    expected: tuple[str, ...] = ()
+    """The metrics of which expected values were used, given all but the last noise."""
     evidence: str = ""
     """What it rests on; empty in records from before evidence was kept: then it is one reading and one stand-in, or files."""
     cases: tuple[Case, ...] = ()

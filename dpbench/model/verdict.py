@@ -90,6 +90,8 @@ class Verdict:
     """For an audit or a computation: the method, and the number of pairs of neighbours or cases."""
     files: tuple[str, ...] = ()
     """The datasets that were read from original files; empty: decided on generated data."""
+    expected: tuple[str, ...] = ()
+    """The metrics of which expected values, given all but the last noise of each release, were used instead of sampled ones."""
     data_seeds: int = 1
     """Draws of the generated data: if there are several, the interval includes the spread between them."""
     error: float = 0.0
@@ -143,6 +145,11 @@ class Verdict:
         rank = "best" if self.claim.some else "closest" if decided == REPRODUCED else f"{alike} such"
         which = f"{describe(self.decider.labels)} ({rank} of {len(self.groups)})"
         return f"{which}; {self.method}" if self.method else which
+
+    @property
+    def expectations(self) -> str:
+        """Says that expected values were used; empty if none were."""
+        return f"expected {', '.join(self.expected)}, given all but the last noise" if self.expected else ""
 
     @property
     def source(self) -> str:
