@@ -101,21 +101,29 @@ def _is_docstring(statement: ast.stmt) -> bool:
 # --- the text of a module ---------------------------------------------------------------------------------------------
 
 # A loaded module counts with the code that was loaded, not with what its file has become since. Its file is read when the
-# code is first asked for, and is refused if it was written after the import. Python does not record when that was (and
-# the bytecode beside it may be of another process, which imported the file later), so it is noted here.
+# code is first asked for, and is refused if it was written after the import. Python does not record what the file was then (and
+# the bytecode beside it may be of another process, which imported the file later), so it is noted here. Clocks jump, so the times
+# of a file are compared with each other, and with the clock only where the file was not found before it was loaded.
 
 
-class _Clock:
-    """First on sys.meta_path: notes when a module is imported or reloaded, and leaves the search to the others."""
+class _Notes:
+    """First on sys.meta_path: notes the file of a module that is imported or reloaded, and leaves the search to the others."""
 
     @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        _LOADED[name] = time.time_ns()
+    def find_spec(name: str, path: Iterable[str] | None = None, target: object = None) -> None:
+        last = name.rpartition(".")[2]
+        for folder in sys.path if path is None else path:
+            for file in (os.path.join(folder, last, "__init__.py"), os.path.join(folder, f"{last}.py")):
+                if (written := _written(file))[0]:
+                    _LOADED[name] = time.time_ns(), os.path.abspath(file), written
+                    return
+        _LOADED[name] = time.time_ns(), "", (0, 0)
 
 
-_LOADED: dict[str, int] = {}
-_BEGAN = time.time_ns()  # modules without an entry were loaded earlier
-sys.meta_path.insert(0, _Clock)  # type: ignore[arg-type]
+_Load = tuple[int, str, tuple[int, int]]
+_LOADED: dict[str, _Load] = {}
+_BEGAN: _Load = (time.time_ns(), "", (0, 0))  # modules without an entry were loaded earlier
+sys.meta_path.insert(0, _Notes)  # type: ignore[arg-type]
 _TEXTS: dict[tuple[str, str], tuple[tuple[Any, ...], SourceText]] = {}
 
 
@@ -130,7 +138,7 @@ def read(name: str, file: str) -> SourceText:
     stamp = module, loaded, *_ = _stamp(name, file)
     known = _TEXTS.get((name, file))
     if known is None or known[0] != stamp:
-        if module is not None and _written(file)[0] > loaded:
+        if module is not None and _changed(file, loaded):
             raise UserError(f"{file} has changed since {name} was loaded: restart Python, or reload the module")
         package = name if "__init__." in file else name.rpartition(".")[0]
         text = parse(Path(file).read_bytes(), file, package) if os.path.isfile(file) else SourceText("")
@@ -138,10 +146,24 @@ def read(name: str, file: str) -> SourceText:
     return known[1]
 
 
+def _changed(file: str, loaded: _Load) -> bool:
+    """Whether a file was written since it was loaded."""
+    when, noted, written = loaded
+    return _written(file) != written if noted == os.path.abspath(file) else _written(file)[0] > when
+
+
 def _written(file: str) -> tuple[int, int]:
     """When a file was last written, and its size. Programs can set the time of modification, but not that of the inode."""
-    status = os.stat(file) if os.path.exists(file) else None
-    return (max(status.st_ctime_ns, status.st_mtime_ns), status.st_size) if status else (0, 0)
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return 0, 0
+    return max(status.st_ctime_ns, status.st_mtime_ns), status.st_size
+
+
+for _name, _module in list(sys.modules.items()):  # those of ours that were loaded a moment ago
+    if _name.partition(".")[0] == "dpbench" and (_file := getattr(_module, "__file__", None)):
+        _LOADED[_name] = _BEGAN[0], os.path.abspath(_file), _written(_file)
 
 
 # --- where the code of classes begins ---------------------------------------------------------------------------------
