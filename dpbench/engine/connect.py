@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from dpbench.config.schema import RunnerConfig
-from dpbench.engine.slurm import Jobs, start
+from dpbench.engine.slurm import Jobs, start, with_tls
 from dpbench.errors import Failed, UserError
 
 PATIENCE = 8.0  # seconds for a scheduler to answer
@@ -58,6 +58,7 @@ def connect(config: RunnerConfig, chunks: int, say: Say, stack: ExitStack) -> tu
                     "dashboard_address": None,
                     "silence_logs": logging.CRITICAL,
                     "host": "127.0.0.1",
+                    "protocol": "tls://" if with_tls() else "tcp://",  # other users of this machine reach loopback, too
                 }
                 target = stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, **options))
             return stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False)), jobs

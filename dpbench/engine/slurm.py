@@ -50,8 +50,7 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
         one_of("runner.interface", config.interface, psutil.net_if_addrs())
     # Dask sends pickles: whoever reaches the scheduler runs code as this user. So it listens only where it is asked to.
     interface = config.interface or _loopback(psutil.net_if_addrs())
-    security = Security()
-    tls = security.get_connection_args("scheduler").get("ssl_context") is not None
+    tls = with_tls()
     os.makedirs(config.logs, exist_ok=True)
     try:
         cluster = SLURMCluster(
@@ -66,7 +65,7 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
             worker_extra_args=["--memory-limit", "0", "--no-dashboard"],
             interface=interface,
             protocol="tls://" if tls else "tcp://",
-            security=security if tls else None,
+            security=Security() if tls else None,
             job_extra_directives=list(config.directives),
             job_name="dpbench",
             python=shlex.quote(sys.executable),
@@ -89,6 +88,13 @@ def start(config: RunnerConfig, chunks: int, say: Callable[[str], None], stack: 
             f"the scheduler listens on {interface} without TLS: whoever reaches it can run code as you (docs: threat model)"
         )
     return jobs
+
+
+def with_tls() -> bool:
+    """Whether Dask's settings (`distributed.comm.tls`) name the certificates of a scheduler."""
+    from distributed.security import Security
+
+    return Security().get_connection_args("scheduler").get("ssl_context") is not None
 
 
 def _loopback(interfaces: Mapping[str, Sequence[Any]]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -97,6 +98,45 @@ def test_workers_that_are_jobs_of_which_one_is_killed(slurm: Slurm, home: Path, 
     assert f"of Slurm job {job} is gone" in err
     pd.testing.assert_frame_equal(stored(home / "jobs"), plain, check_exact=True)
     assert {*slurm.jobs().values()} <= {"COMPLETING"}, "the jobs end with the run"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", ["slurm", "dask"])
+def test_a_cluster_of_our_own_uses_the_certificates_of_dasks_settings(
+    slurm: Slurm, home: Path, plain: pd.DataFrame, tmp_path: Path, runner: str
+) -> None:
+    """Its address is one of TLS, and the numbers are the same. `distributed.comm.require-encryption` is not needed."""
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=dpbench"]
+    subprocess.run([*make, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    settings = {f"{tls}CA_FILE": str(certificate)}
+    for role in ("SCHEDULER", "WORKER", "CLIENT"):
+        settings |= {f"{tls}{role}__CERT": str(certificate), f"{tls}{role}__KEY": str(key)}
+    code = "import runpy, sys\nimport distributed\n"
+    code += "made = distributed.Client.__init__\n"
+    code += "def noted(self, target, **more):\n    made(self, target, **more)\n"
+    code += "    print('address', self.scheduler.address, file=sys.stderr)\n"
+    code += "distributed.Client.__init__ = noted\nsys.argv = ['dpbench', *sys.argv[1:]]\n"
+    code += "runpy.run_module('dpbench', run_name='__main__', alter_sys=True)\n"
+    words = (*RUN, "mechanism=[slow,lpa]", "trials=40", "runner.chunk=10", f"runner={runner}", "runner.jobs=2")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *words, f"results={runner}-tls"],
+        cwd=home,
+        env=os.environ | slurm.environment | settings | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "80 trials computed, 0 found finished, 0 failed" in done.stdout
+    assert "address tls://127.0.0.1:" in done.stderr
+    found = stored(home / f"{runner}-tls")
+    wanted = plain[plain["trial"] < 40].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, wanted, check_exact=True)
 
 
 def test_what_slurm_does_not_take_is_told(
