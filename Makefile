@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 OPTIONS = --quiet $(if $(LOCK),--constraint $(LOCK)) --editable
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --compile-bytecode $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
 
-.PHONY: run test test-slow test-lowest test-newest campaign paper docs lint format check audit bench clean
+.PHONY: run test test-slow test-lowest test-newest campaign paper docs lint format check check-slow audit bench clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -44,6 +44,10 @@ format: $(VENV)/.ready
 # Compares utility numbers with results/baselines: fails on any number that moved, also to the better, and on unguarded ones.
 check: $(VENV)/.ready
 	$(BIN)/python -m dpbench check --strict
+
+# One cell of paper size per mechanism: what acts only above the sizes of a laptop. Takes minutes.
+check-slow: $(VENV)/.ready
+	$(BIN)/python -m dpbench check --strict --paper-cells
 
 # The privacy loss of every mechanism; fails if one breaks its stated guarantee.
 audit: $(VENV)/.ready

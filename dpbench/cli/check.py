@@ -26,6 +26,7 @@ from dpbench.engine.progress import display
 from dpbench.errors import UserError, output_file, output_folder, unknown
 from dpbench.gate import audits, baselines, speed
 from dpbench.gate.baselines import ExperimentNumbers
+from dpbench.gate.cells import EXACT, PAPER
 from dpbench.gate.closeness import TOLERANCE
 from dpbench.gate.comparison import compare
 from dpbench.gate.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, metrics_of_tasks
@@ -52,6 +53,7 @@ ABOUT_BASELINES = (
     "config_dir",
     "speed",
     "history",
+    "paper_cells",
 )
 """Options that do not go with --record."""
 
@@ -83,6 +85,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add("--speed", action="store_true", help=times)
     history = "add the numbers of this commit to history.tsv of the baselines, and draw the trend over commits"
     add("--history", action="store_true", help=history)
+    cells = "instead of experiments, compare one cell of paper size per mechanism: a few minutes"
+    add("--paper-cells", action="store_true", help=cells)
     folder = "folder of the baselines (default: ./results/baselines, or else dpbench's own)"
     add("--baselines", type=Path, help=folder)
     add("--results", type=Path, help="keep the trials in this folder (default: a temporary one)")
@@ -98,6 +102,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         raise UserError("--history does not go with --fresh: numbers of other noise differ without a reason")
     if args.strict and args.allow_better:
         raise UserError("--strict and --allow-better contradict each other: give one of them")
+    if args.paper_cells and (args.experiment or args.config_dir):
+        raise UserError("--paper-cells goes without experiments and --config-dir: it compares cells of its own")
     for option in ("junit", "summary"):
         output_file(f"--{option}", getattr(args, option))
     if args.results is not None:
@@ -168,7 +174,8 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
     here = RESULTS / "baselines"
     if args.baselines is None:
         # The baselines that come with dpbench are for comparison only: --update writes into the user's current folder.
-        args.baselines = here if here.is_dir() or args.update or not args.experiment else BASELINES
+        named = args.experiment or args.paper_cells
+        args.baselines = here if here.is_dir() or args.update or not named else BASELINES
     names = guarded_names(args)
     old = _old(args, names, notes)
     if args.speed and not args.update:
@@ -198,7 +205,9 @@ def _against_baselines(args: argparse.Namespace, results: Path) -> int:
 
 def _audits(args: argparse.Namespace, console: Console) -> int:
     """Compare the verdicts of the audit, if all of dpbench is checked and the baselines have them; 1 if one fell."""
-    if args.experiment or args.fresh is not None or args.config_dir or args.baselines.resolve() != BASELINES.resolve():
+    if args.experiment or args.paper_cells or args.fresh is not None or args.config_dir:
+        return 0
+    if args.baselines.resolve() != BASELINES.resolve():
         return 0
     if args.update:
         written = audits.write_verdicts(args.baselines, audits.audit_findings())
@@ -218,9 +227,13 @@ def guarded_names(args: argparse.Namespace) -> list[str]:
     with dpbench's own baselines, all of dpbench's."""
     from dpbench.config.catalogue import guarded, options
 
+    if args.paper_cells:
+        return [PAPER.name]
     folders = _folders(args)
     known, ours = options("experiment", *folders), set(options("experiment"))
     for name in args.experiment:
+        if name == EXACT.name:
+            continue
         if name not in known:
             raise unknown("experiment", name, known)
         if not guarded(name, *folders):
@@ -229,7 +242,7 @@ def guarded_names(args: argparse.Namespace) -> list[str]:
         return list(args.experiment)
     candidates = [name for name in known if guarded(name, *folders)]
     if args.baselines.resolve() == BASELINES.resolve():
-        return candidates
+        return [*candidates, EXACT.name]
     stored = set(baselines.names(args.baselines))
     if names := [name for name in candidates if name in stored or name not in ours]:
         return names
@@ -246,7 +259,10 @@ def _folders(args: argparse.Namespace) -> list[Path]:
 def _old(args: argparse.Namespace, names: list[str], notes: Console) -> dict[str, ExperimentNumbers]:
     """The baselines to compare with; for `--update`, an unreadable one counts as missing."""
     old = {}
-    for name in baselines.names(args.baselines):
+    stored = baselines.names(args.baselines)
+    if args.paper_cells:
+        stored = [name for name in names if (args.baselines / f"{name}.json").is_file()]
+    for name in stored:
         if args.experiment and name not in names:
             continue
         try:
@@ -332,7 +348,7 @@ def _moved_names(args: argparse.Namespace, outcome: GateOutcome) -> list[str]:
 
 def _update_command(args: argparse.Namespace, names: list[str]) -> str:
     """The command that rewrites the baselines of these experiments, and no others."""
-    words = ["python", "-m", "dpbench", "check", *names]
+    words = ["python", "-m", "dpbench", "check", *(["--paper-cells"] if args.paper_cells else names)]
     words += ["--config-dir", str(args.config_dir)] if args.config_dir and args.config_dir != Path(HERE) else []
     words += ["--baselines", str(args.baselines)] if args.own_baselines else []
     return shlex.join([*words, "--update"])
@@ -346,7 +362,7 @@ def _update(args: argparse.Namespace, outcome: GateOutcome, names: list[str], co
         raise UserError("the baselines stay as they are: nothing was measured")
     for numbers in outcome.new.values():
         baselines.save(args.baselines, numbers)
-    removed = [] if args.experiment else baselines.forget(args.baselines, set(names))
+    removed = [] if args.experiment or args.paper_cells else baselines.forget(args.baselines, set(names))
     which = next(iter(outcome.new)) if len(outcome.new) == 1 else f"{len(outcome.new)} experiments"
     console.print(f"\nWrote the baselines of {which} to {args.baselines}. For the commit message:\n")
     for line in outcome.message(removed):

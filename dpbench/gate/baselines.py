@@ -74,9 +74,14 @@ FIGURE = "figure"
 # Reading.
 
 
+PAPER_CELLS = "paper-cells"
+"""The numbers of paper size, which only `--paper-cells` measures."""
+
+
 def names(folder: Path) -> list[str]:
-    """The experiments with stored numbers."""
-    return [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
+    """The experiments with stored numbers, without the cells of paper size."""
+    found = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
+    return [name for name in found if name != PAPER_CELLS]
 
 
 def load(folder: Path, experiments: Iterable[str] | None = None) -> dict[str, ExperimentNumbers]:

@@ -17,6 +17,7 @@ from dpbench.engine.execute import Result, execute
 from dpbench.engine.plan import Plan, plan_experiment
 from dpbench.engine.progress import Progress
 from dpbench.gate.baselines import FIGURE, CellNumbers, ExperimentNumbers
+from dpbench.gate.cells import CELLS
 from dpbench.gate.figure import CannotMake, figure_numbers
 from dpbench.identity import canonical, digest
 from dpbench.storage.frame import CHOSEN, DATA_SEED, DIAGNOSTIC, EXPECTED, METRIC, PAIRS, SECONDS
@@ -46,7 +47,9 @@ def measure(
         own: dict[str, OverrideValue] = {"trials": trials[name]} if trials and name in trials else {}
         words = {**(overrides or {}), **own}
         plans.append(
-            plan_experiment(
+            CELLS[name].plan(results, jobs, words, progress.prepare)
+            if name in CELLS
+            else plan_experiment(
                 name, scale=SCALE, results=results, jobs=jobs, overrides=words, folders=folders, say=progress.prepare
             )
         )
