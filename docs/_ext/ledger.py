@@ -7,14 +7,12 @@ from pathlib import Path
 
 from pages.markdown import table
 from pages.papers import verdicts
+from readme import write_part
 
 from dpbench.claims.verdicts import tally
 from dpbench.paths import RECORD
 from dpbench.report.answer import EVIDENCE_HEADS, answers, evidence_row
 from dpbench.report.papers import PAPERS
-
-README = Path(__file__).resolve().parents[2] / "README.md"
-BEGIN, END = "<!-- ledger: written by `python docs/_ext/ledger.py` -->\n", "<!-- end of ledger -->\n"
 
 
 def ledger_table(records: Path = RECORD) -> str:
@@ -27,13 +25,5 @@ def ledger_table(records: Path = RECORD) -> str:
     return f"{wrapped}\n\n{table(('paper', *EVIDENCE_HEADS), [*rows, total])}"
 
 
-def parts(text: str) -> tuple[str, str, str]:
-    """The README before, in and after the ledger."""
-    before, _, rest = text.partition(BEGIN)
-    inside, _, after = rest.partition(END)
-    return before, inside, after
-
-
 if __name__ == "__main__":
-    before, _, after = parts(README.read_text(encoding="utf-8"))
-    README.write_text(f"{before}{BEGIN}\n{ledger_table()}\n{END}{after}", encoding="utf-8")
+    write_part("ledger", ledger_table())

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.markdown import table
+from readme import write_part
 
 from dpbench.figures.style import epsilon_name
 from dpbench.paths import RECORD
 from dpbench.ranking.rows import BOARDS, Winner, recorded_winners
-
-README = Path(__file__).resolve().parents[2] / "README.md"
-BEGIN, END = "<!-- winners: written by `python docs/_ext/winners.py` -->\n", "<!-- end of winners -->\n"
 
 
 def winners_table(records: Path = RECORD, folder: str = "") -> str:
@@ -35,13 +33,5 @@ def _cell(one: Winner | None) -> str:
     return "" if one is None else f"`{one.who}` {one.regret_text}"
 
 
-def parts(text: str) -> tuple[str, str, str]:
-    """The README before, in and after the table."""
-    before, _, rest = text.partition(BEGIN)
-    inside, _, after = rest.partition(END)
-    return before, inside, after
-
-
 if __name__ == "__main__":
-    before, _, after = parts(README.read_text(encoding="utf-8"))
-    README.write_text(f"{before}{BEGIN}\n{winners_table()}\n{END}{after}", encoding="utf-8")
+    write_part("winners", winners_table())

@@ -1,7 +1,8 @@
 """What a paper prints against what we get, under every reading of its text and in every world of its data.
 
 `curve` gives one row per printed number and choice, `joint` how far each reading is from all numbers together, and `conflicts`
-which sentences no choice satisfies together. Imported by the scripts of the experiments `<paper>/readings`.
+which sentences no choice satisfies together. `summary` and `draw` are those of the scripts of the experiments `<paper>/readings`,
+which import this.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,9 @@ from dpbench.config.readings import of_experiment
 from dpbench.model.claim import CONTRADICTED, UNTESTABLE, Claim
 from dpbench.model.reading import PaperReadings, PrintedNumber, Reading
 from dpbench.model.world import DEFAULT, LABEL, default_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNLIKELY = 0.05
 """A single printed run fits a reading unless a run at least as extreme is less likely than this."""
@@ -241,3 +245,14 @@ def conflicts(rows: pd.DataFrame, most: int = 3) -> list[tuple[str, ...]]:
             if not np.logical_and.reduce([holds[name] for name in names_tried]).any():
                 found.append(names_tried)
     return found
+
+
+def summary(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The five readings that are nearest to all printed numbers together."""
+    return joint(numbers).head(5)
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    from dpbench.figures.specification import draw as draw_curve
+
+    return draw_curve(numbers, joint(numbers), conflicts(numbers))

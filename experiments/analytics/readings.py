@@ -1,21 +1,10 @@
 """Every printed number of analytics over the readings of its text and the worlds of its data: a specification curve."""
 
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
-from dpbench.claims import specification
-from dpbench.figures.specification import draw as curve
+from dpbench.claims.specification import curve, draw, summary
 
 WORLDS = True
+numbers = partial(curve, "analytics")
 
-
-def numbers(trials: pd.DataFrame) -> pd.DataFrame:
-    return specification.curve("analytics", trials)
-
-
-def summary(numbers: pd.DataFrame) -> pd.DataFrame:
-    return specification.joint(numbers).head(5)
-
-
-def draw(numbers: pd.DataFrame) -> Figure:
-    return curve(numbers, specification.joint(numbers), specification.conflicts(numbers))
+__all__ = ["WORLDS", "draw", "numbers", "summary"]
