@@ -29,6 +29,7 @@ VERBS = {
     "data": "datasets: list, cards and calibration, original files",
     "report": "one self-contained HTML page of figures, numbers, claims, datasets and errata",
     "compare": "how a mechanism ranks among those with its guarantee, or which one to use on your data",
+    "board": "enter your mechanism into a board, verified; show and publish the boards",
     "advise": "which mechanism to use for counts of a given shape, from public facts alone",
     "audit": "how much privacy each mechanism loses, and whether it keeps its guarantee",
     "merge": "join results folders by trial into a new one",

@@ -38,7 +38,7 @@ FEW = 7
 
 
 SAMPLED = "BOARD"
-"""Scripts with this name compare sampled errors, trial by trial, not expectations."""
+"""Scripts with this name are boards, whose captions say themselves where expectations are compared."""
 
 
 class CannotDraw(Exception):

@@ -5,12 +5,13 @@ Both stay in the tables, marked. Imported by `tables`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from dpbench.model.finding import Finding
 from dpbench.model.run import Run
 from dpbench.ranking.audits import violations
 from dpbench.ranking.boards import Board
@@ -49,10 +50,10 @@ class Entitled:
         )
 
 
-def violators(entrants: pd.DataFrame, run: Run | None) -> dict[Place, str]:
-    """Who violates its guarantee by the audit stored with the run. On the board of those that read the data nobody does: they
-    state no guarantee. `entrants`: see `places`."""
-    found = {} if run is None else violations(run.results)
+def violators(entrants: pd.DataFrame, findings: Sequence[Finding]) -> dict[Place, str]:
+    """Who violates its guarantee by an audit. On the board of those that read the data nobody does: they state no guarantee.
+    `entrants`: see `places`."""
+    found = violations(findings)
     return {
         (row.board, row.who): found[row.mechanism]
         for row in entrants.itertuples()

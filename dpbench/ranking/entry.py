@@ -178,7 +178,7 @@ def compare(
     view_named(experiment).ranked_by(where.metric)  # wrong names are refused before anything runs
     plan = make_plan(joined(where, experiment, variant), say=progress.prepare)
     _require(plan, variant)
-    findings = tuple(_audited(variant)) if audit and variant else ()
+    findings = tuple(audited(variant)) if audit and variant else ()
     if findings:  # boards of this folder mark a violation, also without another audit; a violator stops nobody
         store(where.results, findings, 0, anew=False)
     result = execute_one(plan, progress)
@@ -223,7 +223,7 @@ def _require(plan: Plan, variant: Variant | None) -> None:
     raise UserError(f"{wanted or 'nothing'} fits none of the settings: {'; '.join(reasons) or nearest(wanted, names)}")
 
 
-def _audited(variant: Variant) -> Iterator[Finding]:
+def audited(variant: Variant) -> Iterator[Finding]:
     """The findings of a short audit of the newcomer. A declared bound is replaced by a small one: pairs have small rows."""
     from dpbench.auditing.judge import AuditedVariant, Options, findings
 

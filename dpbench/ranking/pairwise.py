@@ -55,6 +55,10 @@ class Measure:
         largest = float(values.max(initial=0.0))
         return np.log(np.maximum(values, 1e-12 * largest if largest > 0 else 1.0))
 
+    def least(self, values: Floats) -> float:
+        """What an error of zero counts as beside these errors."""
+        return -np.inf if self.share else 1e-12 * float(values.max(initial=0.0))
+
     def shown(self, apart: Floats) -> Floats:
         """Distances between scores as readers see them: ratios of errors, or differences of shares."""
         with np.errstate(over="ignore"):  # two trials may allow any ratio
@@ -106,16 +110,14 @@ class Samples:
         flat = (
             np.concatenate([by_seed[seed] for by_seed in values.values() for seed in seeds]) if seeds else np.empty(0)
         )
-        least = 1e-12 * float(flat.max(initial=0.0)) if not measure.share else -np.inf
+        least = measure.least(flat)
         scores = tuple(
             tuple(measure.scores(np.maximum(by_seed[seed], least)) for seed in seeds) for by_seed in values.values()
         )
         floors = tuple(measure.least_variance(sum(x.size for x in own)) if own else 0.0 for own in scores)
         means = None
         if not measure.share:
-            means = cls(
-                tuple(values), tuple(tuple(_around_mean(by[s], least) for s in seeds) for by in around.values())
-            )
+            means = cls(tuple(values), tuple(tuple(around_mean(by[s], least) for s in seeds) for by in around.values()))
         return cls(tuple(values), scores, floors, means, everywhere)
 
     def half(self, parity: int) -> Samples:
@@ -143,7 +145,7 @@ def _constant(by_seed: Mapping[int, Floats]) -> bool:
     return all(errors.size > 1 and np.ptp(errors) == 0 for errors in by_seed.values())
 
 
-def _around_mean(errors: Floats, least: float) -> Floats:
+def around_mean(errors: Floats, least: float) -> Floats:
     """Numbers whose mean is the logarithm of the mean error, and whose spread is that of the errors relative to it."""
     mean = max(float(errors.mean()), least)
     return np.log(mean) + (errors - errors.mean()) / mean if mean > 0 else np.zeros(errors.size)

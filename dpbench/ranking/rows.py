@@ -72,6 +72,12 @@ class BoardRow:
     neighbours: str = ""
     share: bool = False
     """The measure is a share: regrets are differences, not ratios."""
+    status: str = "on record"
+    """Where its numbers come from: the record, or the mark of an entry."""
+    because: str = ""
+    """Why an entry's mark is not a better one."""
+    command: str = ""
+    """What computes its numbers again; empty if the board as a whole says so."""
     split: Mapping[str, float] = field(default_factory=dict)
     """The causes of its mean squared error as parts of 1; empty if they are not known."""
 

@@ -8,13 +8,14 @@ scripts and the `compare` verb.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from dpbench.numerics.arrays import Floats
 from dpbench.ranking import tails
+from dpbench.ranking.condensed import condense
 from dpbench.ranking.pairwise import LEVEL, Contest, Judgement, Measure, Samples, contest
 from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC
 
@@ -46,6 +47,8 @@ class Standing:
     """Mechanisms whose errors have heavy tails, here or in another setting of the board."""
     stopped: frozenset[str] = frozenset()
     """Mechanisms that stopped at the first look: their judgement is the one made then."""
+    condensed: Mapping[str, str] = field(default_factory=dict)
+    """What later comparisons need of the trials, by mechanism."""
 
 
 def contests(
@@ -57,15 +60,17 @@ def contests(
     level: float = LEVEL,
     corrected: int = 1,
     early: Mapping[tuple[Hashable, ...], Early] | None = None,
+    condensed: bool = False,
 ) -> list[Standing]:
     """Every setting of one board with at least two mechanisms that have this metric, judged.
 
     The level is shared among the settings and, with `corrected`, among that many boards. Trials of one mechanism in all settings
     together show whether its errors have heavy tails: a disaster that is rare may not occur in every setting.
-    `early`: what the first look said, by setting.
+    `early`: what the first look said, by setting. `condensed`: also keep what later comparisons need.
     """
     settings: list[tuple[tuple[Hashable, ...], Samples]] = []
     errors: dict[str, list[Floats]] = {}
+    texts: dict[tuple[Hashable, ...], dict[str, str]] = {}
     column, expectation = METRIC + measure.metric, EXPECTED + measure.metric
     if column not in trials:
         return []
@@ -77,13 +82,32 @@ def contests(
             for name, own in group.groupby(who, sort=False)
         }
         key = setting if isinstance(setting, tuple) else (setting,)
-        samples = Samples.of(measure.at(dict(zip(by, key, strict=True))), values, _expected(group, who, expectation))
+        own_measure, expected = measure.at(dict(zip(by, key, strict=True))), _expected(group, who, expectation)
+        samples = Samples.of(own_measure, values, expected)
         if samples.scores[0]:
             settings.append((key, samples))
+            if condensed:
+                least = own_measure.least(np.concatenate([x for own in values.values() for x in own.values()]))
+                texts[key] = {
+                    name: condense(own_measure, own, expected.get(name), least) for name, own in values.items()
+                }
             for name, by_seed in values.items():
                 errors.setdefault(name, []).extend(by_seed.values())
     groups = sum(map(len, errors.values()))
     heavy = frozenset(name for name, own in errors.items() if not measure.share and tails.heavy(own, groups))
+    judged = judge(settings, heavy, level=level, corrected=corrected, early=early)
+    return [replace(one, condensed=texts.get(one.setting, {})) for one in judged]
+
+
+def judge(
+    settings: Sequence[tuple[tuple[Hashable, ...], Samples]],
+    heavy: frozenset[str],
+    *,
+    level: float = LEVEL,
+    corrected: int = 1,
+    early: Mapping[tuple[Hashable, ...], Early] | None = None,
+) -> list[Standing]:
+    """The settings of one board, judged; see `contests`."""
     tests = corrected * max(1, sum(len(samples.names) > 1 for _, samples in settings))
     judged = []
     for setting, samples in settings:
@@ -134,7 +158,8 @@ def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str]
     """One row per setting and mechanism: its distance to the setting's best with bounds, and the conclusions from them.
 
     Columns: `by`, `who`, `ratio` (for a share: the difference), `ratio_low`, `ratio_high`, `may_be_best`, `worse_than`,
-    `competitive`, `stopped` (at the first look), `by_expectation` (see `Samples`).
+    `competitive`, `stopped` (at the first look), `by_expectation` (see `Samples`), and `samples` (see
+    `condensed`) if these were kept.
     """
     rows = []
     for standing in judged:
@@ -149,7 +174,8 @@ def standings(judged: Sequence[Standing], measure: Measure, *, by: Sequence[str]
             }
             competitive = bool(standing.judgement.high[i] < measure.limit)
             row |= {"competitive": competitive, "stopped": name in standing.stopped}
-            rows.append(row | {"by_expectation": standing.samples.by_expectation})
+            row |= {"by_expectation": standing.samples.by_expectation}
+            rows.append(row | ({"samples": standing.condensed[name]} if standing.condensed else {}))
     return pd.DataFrame(rows)
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dpbench.model.finding import Finding
 from dpbench.model.run import Run
-from dpbench.ranking.audits import verdicts
+from dpbench.ranking.audits import findings_of, in_words
 from dpbench.ranking.boards import Board, boarded, places, present
 from dpbench.ranking.entitled import among, entitled, violators
 from dpbench.ranking.look import FirstLook, first_look, look_of
@@ -45,11 +46,17 @@ class Ranked:
 
 
 def ranked(
-    trials: pd.DataFrame, measure: Measure, board: Board, *, by: Sequence[str] = SETTING, look: FirstLook = NO_LOOK
+    trials: pd.DataFrame,
+    measure: Measure,
+    board: Board,
+    *,
+    by: Sequence[str] = SETTING,
+    look: FirstLook = NO_LOOK,
+    condensed: bool = False,
 ) -> Ranked | None:
     """One board of trials that have `board` and `who`; None if no mechanism on it has the measure."""
     mine = trials[trials["board"] == str(board)]
-    judged = contests(mine, measure, by=by, level=look.level, early=look.cells.get(str(board)))
+    judged = contests(mine, measure, by=by, level=look.level, early=look.cells.get(str(board)), condensed=condensed)
     if not judged:
         return None
     return Ranked(board, measure, tuple(judged), standings(judged, measure, by=by), regrets(judged, measure))
@@ -62,16 +69,19 @@ def numbers(
     *,
     by: Sequence[str] = SETTING,
     apart: Sequence[str] = (),
+    findings: Sequence[Finding] | None = None,
 ) -> pd.DataFrame:
     """One row per board, setting and mechanism: its own numbers, its ratio to the best, and its regret over all settings.
 
     The first measure determines the ranks; the other measures only add their regret, as `regret_NAME`. Without a run, boards
     are determined from the guarantees that installed mechanisms state. The column `mark` says what a reader must know about a
-    mechanism before its rank: a violation of its guarantee, failed trials, heavy tails.
+    mechanism before its rank: a violation of its guarantee, failed trials, heavy tails. `findings`: of an audit; None: of the
+    one that is stored with the run.
     """
+    findings = _findings(run) if findings is None else findings
     first = next(iter(measures.values()))
     by, entrants = with_worlds(trials, by), places(trials, run, apart=apart)
-    frame, violated = boarded(trials, entrants), violators(entrants, run)
+    frame, violated = boarded(trials, entrants), violators(entrants, findings)
     look = first_look(frame[~among(frame, violated)], first, by, look_of(run))
     frame = look.seen(frame)
     allowed = entitled(frame, entrants, run, first.metric, violated)
@@ -83,20 +93,19 @@ def numbers(
     for board in present(frame["board"]):
         own = table[table["board"] == str(board)]
         for at, (name, measure) in enumerate(measures.items()):
-            found = ranked(frame[allowed.ranked], measure, board, by=by, look=look if at == 0 else NO_LOOK)
+            shown = look if at == 0 else NO_LOOK
+            found = ranked(frame[allowed.ranked], measure, board, by=by, look=shown, condensed=at == 0)
             if found is None:
                 continue
             if at == 0:
-                overall = found.ranking.rename(columns={"competitive": "times_competitive", "best": "times_best"})
-                own = own.merge(found.standing, on=[*by, "who"], how="left").merge(overall, on="who", how="left")
-                own = own.merge(by_budget(found.judged, measure, by), on=["epsilon", "who"], how="left")
+                own = with_standing(own, found, by)
             else:
                 own = own.merge(
                     found.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"}), on="who", how="left"
                 )
         parts.append(own)
     found_all = allowed.marked(pd.concat(parts, ignore_index=True))
-    audited = {} if run is None else verdicts(run.results)
+    audited = in_words(findings)
     found_all = found_all.assign(
         neighbours=found_all["who"].map(neighbours), audit=[audited.get(m, "") for m in found_all["mechanism"]]
     )
@@ -104,6 +113,17 @@ def numbers(
         found_all = in_order(found_all)
     order = {str(board): at for at, board in enumerate(Board)}
     return found_all.sort_values("board", key=lambda names: names.map(order), kind="stable").reset_index(drop=True)
+
+
+def _findings(run: Run | None) -> Sequence[Finding]:
+    return [] if run is None else findings_of(run.results)
+
+
+def with_standing(own: pd.DataFrame, found: Ranked, by: Sequence[str]) -> pd.DataFrame:
+    """The rows of one board with each mechanism's standing in the setting, over all settings, and over those of its ε."""
+    overall = found.ranking.rename(columns={"competitive": "times_competitive", "best": "times_best"})
+    own = own.merge(found.standing, on=[*by, "who"], how="left").merge(overall, on="who", how="left")
+    return own.merge(by_budget(found.judged, found.measure, by), on=["epsilon", "who"], how="left")
 
 
 def by_budget(judged: Sequence[Standing], measure: Measure, by: Sequence[str]) -> pd.DataFrame:
@@ -137,12 +157,18 @@ def with_worlds(trials: pd.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def stopped(
-    trials: pd.DataFrame, run: Run, measures: Mapping[str, Measure], *, by: Sequence[str], apart: Sequence[str] = ()
+    trials: pd.DataFrame,
+    run: Run,
+    measures: Mapping[str, Measure],
+    *,
+    by: Sequence[str],
+    apart: Sequence[str] = (),
+    findings: Sequence[Finding] | None = None,
 ) -> frozenset[str]:
     """The settings of a run that the first look stops, by id. Reads the trials below the look only."""
     entrants = places(trials, run, apart=apart)
     frame = boarded(trials, entrants)
-    honest = frame[~among(frame, violators(entrants, run))]
+    honest = frame[~among(frame, violators(entrants, _findings(run) if findings is None else findings))]
     return first_look(honest, next(iter(measures.values())), with_worlds(trials, by), look_of(run)).stopped
 
 

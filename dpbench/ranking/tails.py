@@ -22,8 +22,12 @@ def tail_probability(errors: Floats) -> float:
     total = float(errors.sum())
     if errors.size < 2 or not total > 0:
         return 1.0
-    share = float(errors.max()) / total
-    return min(1.0, errors.size * (1 - share) ** (errors.size - 1))
+    return share_probability(errors.size, float(errors.max()) / total)
+
+
+def share_probability(trials: int, share: float) -> float:
+    """The same from the number of errors and the share of the largest."""
+    return min(1.0, trials * (1 - share) ** (trials - 1)) if trials > 1 else 1.0
 
 
 def heavy(errors: Iterable[Floats], tests: int, level: float = LEVEL) -> bool:

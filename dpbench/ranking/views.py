@@ -5,7 +5,7 @@ Imported by them; `rounds` finds the view of an experiment by its script.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from dpbench.errors import unknown
 from dpbench.figures import captions
+from dpbench.model.finding import Finding
 from dpbench.model.run import Run
 from dpbench.model.world import LABEL
 from dpbench.ranking import tables
@@ -58,13 +59,17 @@ class View:
             raise unknown("metric", metric, self.measures)
         return replace(self, measures={metric: self.measures[metric], **self.measures})
 
-    def numbers(self, trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-        """One row per board, setting and mechanism, with its standing and its own numbers."""
-        return tables.numbers(self._prepared(trials), run, self.measures, by=self.by, apart=self.apart)
+    def numbers(
+        self, trials: pd.DataFrame, run: Run | None = None, findings: Sequence[Finding] | None = None
+    ) -> pd.DataFrame:
+        """One row per board, setting and mechanism, with its standing and its own numbers. `findings`: see `tables.numbers`."""
+        prepared = self._prepared(trials)
+        return tables.numbers(prepared, run, self.measures, by=self.by, apart=self.apart, findings=findings)
 
-    def stopped(self, trials: pd.DataFrame, run: Run) -> frozenset[str]:
+    def stopped(self, trials: pd.DataFrame, run: Run, findings: Sequence[Finding] | None = None) -> frozenset[str]:
         """The settings of a run that its first look stops, by id."""
-        return tables.stopped(self._prepared(trials), run, self.measures, by=self.by, apart=self.apart)
+        prepared = self._prepared(trials)
+        return tables.stopped(prepared, run, self.measures, by=self.by, apart=self.apart, findings=findings)
 
     def _prepared(self, trials: pd.DataFrame) -> pd.DataFrame:
         return self.prepare(trials.assign(world=trials[LABEL].fillna("")) if LABEL in trials else trials)
