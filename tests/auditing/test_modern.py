@@ -14,6 +14,7 @@ import dpbench
 from dpbench import Incidence
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.replay import audit_by_replay
+from dpbench.mechanisms.baselines import selection
 from dpbench.mechanisms.baselines._gumbel import GumbelRanking
 from dpbench.mechanisms.histograms import _partition as partition
 from dpbench.mechanisms.histograms import alp
@@ -91,6 +92,7 @@ def test_a_cap_is_needed_by_correlated_noise() -> None:
         ("gumbel_topk", {"k": 2}),
         ("gumbel_topk_delta", {"k": 1}),
         ("gumbel_topk_unknown", {"k": 1, "reach": 2}),
+        ("canonical_topk", {"k": 2}),
         ("alp", {"largest": 8, "buckets": 3}),
         ("alp", {"largest": 100, "buckets": 40, "k": 3}),
         ("dawa", {"share": 0.01}),
@@ -124,6 +126,14 @@ def test_a_stop_mark_that_is_too_low_is_found() -> None:
     sound = dpbench.mechanism("gumbel_topk_unknown", k=1, reach=1)
     assert found(sound).verdict == "holds"
     assert found(replaced(sound, publish=publish)).verdict == "violated"
+
+
+def test_a_domain_whose_threshold_is_too_low_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = dpbench.mechanism("discovery_topk", k=1, bound=3, delta=0.01)
+    assert found(sound).verdict == "holds"
+    right = selection.discovery_noise
+    monkeypatch.setattr(selection, "discovery_noise", lambda *given: (right(*given)[0], right(*given)[1] - 0.2))
+    assert found(sound).verdict == "violated"
 
 
 # Draws that do not follow the law that is stated.

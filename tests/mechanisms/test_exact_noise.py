@@ -36,7 +36,7 @@ SAME_UTILITY = [case for case in EXACT if case.values[0] != "stability_laplace"]
 of_same_utility = pytest.mark.parametrize(("name", "kind", "parameters"), SAME_UTILITY)
 REFUSE = {"fpa", "linf", "pf_peeling", "joint_topk", "synthesizer", "dpsense_s"}
 REFUSE |= {"knorm_counts", "gaussian_correlated", "clipped_gaussian", "gshm", "alp", "dawa", "sqrt_matrix"}
-REFUSE |= {"gumbel_topk", "gumbel_topk_delta", "gumbel_topk_unknown"}
+REFUSE |= {"gumbel_topk", "gumbel_topk_delta", "gumbel_topk_unknown", "canonical_topk", "discovery_topk"}
 SHORTCUTS = {"filter", "threshold", "priority", "filter_priority"}
 ALARM = 4.42
 

@@ -43,3 +43,36 @@ def joint(counts, k, epsilon):
     sequences = list(itertools.permutations(range(len(counts)), k))
     weights = [math.exp(-epsilon / 2 * loss(counts, s)) for s in sequences]
     return {s: w / math.fsum(weights) for s, w in zip(sequences, weights, strict=True)}
+
+
+# Sets, and a domain that is found first.
+
+
+def canonical_chances(counts, k, epsilon):
+    """{set: probability}, from the loss of every set of k columns."""
+    weights = {}
+    for chosen in itertools.combinations(range(len(counts)), k):
+        outside = [counts[i] for i in range(len(counts)) if i not in chosen]
+        loss = max(0, max(outside, default=0) - min(counts[i] for i in chosen))
+        weights[chosen] = math.exp(-epsilon * loss / 2)
+    return {chosen: weight / sum(weights.values()) for chosen, weight in weights.items()}
+
+
+def discovered_chances(columns, weights, counts, k, scale, sigma, threshold):
+    """{ranking: probability}: over all domains that may be found, round by round within each."""
+    n = len(columns)
+    shown = [0.5 * math.erfc((threshold - w) / sigma / math.sqrt(2)) for w in weights]
+    chances = {}
+    for size in range(min(k, n) + 1):
+        for ranking in itertools.permutations(range(n), size):
+            chances[tuple(columns[i] for i in ranking)] = 0.0
+    for found in itertools.product((False, True), repeat=n):
+        domain = [i for i in range(n) if found[i]]
+        chance = math.prod(p if here else 1 - p for p, here in zip(shown, found, strict=True))
+        for ranking in itertools.permutations(domain, min(k, len(domain))):
+            left, part = list(domain), chance
+            for i in ranking:
+                part *= math.exp(counts[i] / scale) / sum(math.exp(counts[j] / scale) for j in left)
+                left.remove(i)
+            chances[tuple(columns[i] for i in ranking)] += part
+    return chances

@@ -150,6 +150,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "pf_peeling": [{"k": 5}],
     "joint_topk": [{"k": 5}],
     "gumbel_topk": [{"k": 5}],
+    "canonical_topk": [{"k": 5}],
+    "discovery_topk": [{"k": 3, "bound": 6, "delta": 0.3}],
     "gumbel_topk_delta": [{"k": 5}, {"k": 1, "delta": 1e-9}],
     "gumbel_topk_unknown": [{"k": 3, "reach": 8, "delta": 0.3}],
     "gaussian_correlated": [{}, {"bound": 9, "delta": 1e-4}],
