@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from dpbench.mechanisms.baselines._gumbel import GumbelRanking
 from dpbench.numerics.gaussian import analytic_sigma
-from dpbench.numerics.sparse_gaussian import gaussian_delta, shown
 
-LARGEST_ROW = 4000
-"""Largest bound on rows: δ is computed for every size of a row, in time proportional to its square."""
-SLACK = 1e-9
-"""Relative margin of δ: audits enumerate the outcomes, and their sums are rounded."""
 STEP, EARLIEST, LATEST = 0.1, 45.0, 4.0
 """The grid of ln(rate x time) for the probability of a ranking. Its trapezoidal sums are exact to about 1e-14."""
 
@@ -29,19 +24,16 @@ STEP, EARLIEST, LATEST = 0.1, 45.0, 4.0
 def discovery_noise(epsilon: float, delta: float, bound: int) -> tuple[float, float]:
     """σ and T: noise on the weights, and the threshold of a column, for rows of up to `bound` columns.
 
-    A row of t columns adds 1/√t to each, 1 in L2. New columns stay hidden if T is 1/√t plus what hides t counts. Times √t this
-    is the Gaussian sparse histogram with k = t, whose exact δ is known; if it exceeds δ for some t, both are enlarged.
+    A row of t columns adds 1/√t to each, 1 in L2: half of δ is for the noise. All of t new columns stay hidden with probability
+    1 - δ/2 if T = 1/√t + σ Φ⁻¹((1-δ/2)^(1/t)). Without the row, outputs that show none of them are likelier by 1/(1-δ/2), which
+    ε has to cover; where δ is larger than ε, less of it is for the threshold.
     """
     from scipy.special import ndtri
 
-    within = delta * (1 - SLACK)
-    sigma, sizes = analytic_sigma(epsilon, within), range(1, bound + 1)
-    width = max(1 / (sigma * math.sqrt(t)) - float(ndtri(shown(within, t))) for t in sizes)
-    while any(
-        gaussian_delta(epsilon, sigma * math.sqrt(t), width * sigma * math.sqrt(t) - 1, t) > delta for t in sizes
-    ):
-        sigma, width = 1.01 * sigma, width + 0.01
-    return sigma, width * sigma
+    shown = min(delta / 2, -math.expm1(-epsilon) / 2)
+    sigma = analytic_sigma(epsilon + math.log1p(-shown), delta - shown)
+    sizes = np.arange(1.0, bound + 1)
+    return sigma, float((1 / np.sqrt(sizes) - sigma * ndtri(-np.expm1(math.log1p(-shown) / sizes))).max())
 
 
 class DiscoveredRanking:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbench.data import Incidence, TopK
 from dpbench.errors import positive
 from dpbench.mechanisms.baselines._canonical import CanonicalSubset
-from dpbench.mechanisms.baselines._discovery import LARGEST_ROW, DiscoveredRanking, discovery_noise
+from dpbench.mechanisms.baselines._discovery import DiscoveredRanking, discovery_noise
 from dpbench.mechanisms.baselines._gumbel import zcdp_rate
 from dpbench.mechanisms.baselines.base import check_delta
 from dpbench.mechanisms.baselines.modern import TopKMechanism
@@ -48,7 +48,7 @@ class DiscoveryTopK(TopKMechanism, name="discovery_topk"):
     """
 
     paper = "Dick, Joseph, Raman: Missing Mass for Differentially Private Domain Discovery, ICLR 2026"
-    place = "top-k after the weighted Gaussian mechanism (Gopi et al., ICML 2020), with its exact δ"
+    place = "top-k after the weighted Gaussian mechanism (Gopi et al., ICML 2020)"
     privacy = "(ε, δ)"
     label, look = "Discovery top-K", 27
     audited = (
@@ -71,9 +71,7 @@ class DiscoveryTopK(TopKMechanism, name="discovery_topk"):
     def unfit(self, data: Incidence) -> str:  # type: ignore[override]
         if reason := super(TopKMechanism, self).unfit(data):  # K is only an upper limit here
             return reason
-        if (most := self.most(data)) > LARGEST_ROW:
-            return f"rows of up to {most:,} columns are too large for its exact δ: expected a bound of at most {LARGEST_ROW:,}"
-        if data.largest_row > most:
+        if data.largest_row > self.most(data):
             return f"bound={self.bound} is below the largest row {data.largest_row}: the threshold would not cover it"
         return ""
 
@@ -101,8 +99,8 @@ class DiscoveryTopK(TopKMechanism, name="discovery_topk"):
         def sums() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             sizes = np.diff(data.indptr)
             each = np.repeat(1 / np.sqrt(np.maximum(1, sizes)), sizes)
-            total = np.bincount(data.indices, weights=each, minlength=data.columns)
-            held = np.flatnonzero(data.counts)
+            total = np.bincount(data.indices, weights=each, minlength=data.columns).astype(np.float64)
+            held: NDArray[np.int64] = np.flatnonzero(data.counts)
             return total[held], held
 
         return data.memo("discovery weights", sums)

@@ -1,6 +1,7 @@
 """Noise on the non-zero counts only: how much of it, and the threshold above which a noisy count may be shown.
 
-F is the probability that a count of one stays hidden. Used by stable.py.
+F is the probability that a count of one stays hidden. Of the k counts of one individual, a are new: nobody else is in them.
+The other k - a move by one each, under noise. Used by stable.py.
 """
 
 from __future__ import annotations
@@ -12,10 +13,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.numerics.gaussian import analytic_sigma
-from dpbench.numerics.sparse_gaussian import gaussian_delta, shown
 
 SLACK = 1e-9
 """Relative precision with which σ is found as the root of an equation."""
+
+
+def hidden(delta: float, k: int) -> float:
+    """F = (1-δ)^(1/k): all of k new counts stay hidden with probability 1 - δ."""
+    return math.exp(math.log1p(-delta) / k)
+
+
+def shown(delta: float, k: int) -> float:
+    """1 - F, to full precision where δ is small."""
+    return -math.expm1(math.log1p(-delta) / k)
+
+
+def gaussian_delta(epsilon: float, sigma: float, tau: float, k: int) -> float:
+    """The exact δ of Gaussian noise σ on non-zero counts, shown above 1 + τ (Wilkins et al. 2024).
+
+    The largest of: all counts are new; a are new and the individual is in the data; a are new and the individual is not.
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    log_f = float(log_ndtr(tau / sigma))
+    a = np.arange(k)
+    mu = np.sqrt(k - a) / sigma
+    some_shown = -np.expm1(a * log_f)
+    entered = some_shown + np.exp(a * log_f) * _excess(epsilon - a * log_f, mu, log_ndtr, ndtr)
+    left = _excess(epsilon + a * log_f, mu, log_ndtr, ndtr)
+    return float(max(-math.expm1(k * log_f), entered.max(), left.max()))
+
+
+def _excess(e: NDArray[Any], mu: NDArray[Any], log_ndtr: Any, ndtr: Any) -> NDArray[Any]:
+    """B(e, μ) = Φ(μ/2 - e/μ) - exp(e) Φ(-μ/2 - e/μ): δ at e of a Gaussian whose mean moves by μ standard deviations."""
+    return ndtr(mu / 2 - e / mu) - np.exp(e + log_ndtr(-mu / 2 - e / mu))
 
 
 def gaussian_noise(epsilon: float, delta: float, k: int) -> tuple[float, float]:
