@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 OPTIONS = --quiet $(if $(LOCK),--constraint $(LOCK)) --editable
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --compile-bytecode $(OPTIONS) $(1) ||) $(BIN)/python -m pip install $(OPTIONS) $(1)
 
-.PHONY: run test test-slow test-lowest test-newest campaign paper docs lint format check check-slow audit bench clean
+.PHONY: run test test-slow test-lowest test-newest campaign paper docs lint format check check-slow audit bench bench-peers clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m dpbench run
@@ -63,6 +63,10 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m dpbench bench
+
+# Brings the other harness that `bench` compares with into the environment; `bench` itself installs nothing.
+bench-peers: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet benchopt
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from dpbench.bench import counts, harness, noise, records, sparse
+from dpbench.bench import counts, growth, harness, noise, records, sparse
 from dpbench.bench.base import FloorRow
 
 BENCHES: dict[str, Callable[[], Iterator[FloorRow]]] = {
@@ -13,6 +13,7 @@ BENCHES: dict[str, Callable[[], Iterator[FloorRow]]] = {
     "exact_noise": noise.exact_laplace,
     "harness": harness.harness,
     "startup": harness.startup,
+    "growth": growth.growth,
 }
 
 __all__ = ["BENCHES", "FloorRow"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from dpbench.bench.base import FloorRow, seconds
+from dpbench.bench.base import FloorRow, ratios
+from dpbench.data import Incidence
 from dpbench.privacy import exact
 from dpbench.privacy._bounds import noise_scale
 from dpbench.privacy._words import Seeded
@@ -22,12 +24,36 @@ def exact_laplace() -> Iterator[FloorRow]:
     for scale in SCALES:
         exact_scale = noise_scale(scale)
         exact.discrete_laplace(10, exact_scale, words)
-        # Alternating, so that load on the machine affects both.
-        ours, theirs = float("inf"), float("inf")
-        for _ in range(5):
-            ours = min(ours, seconds(lambda: exact.discrete_laplace(DRAWS, exact_scale, words), repeat=1))  # noqa: B023
-            theirs = min(theirs, seconds(lambda: rng.laplace(0.0, scale, DRAWS), repeat=1))  # noqa: B023
-        rate = DRAWS / ours / 1e6
-        text = f"{theirs / ours:.2f} x ({rate:.0f} million per second)"
-        what = f"exact discrete Laplace, scale {scale:g}, against Generator.laplace"
-        yield FloorRow(what, text, "at least 1 x", ours <= theirs)
+        ratio, text = ratios(
+            lambda: rng.laplace(0.0, scale, DRAWS),  # noqa: B023
+            lambda: exact.discrete_laplace(DRAWS, exact_scale, words),  # noqa: B023
+        )
+        what = f"Generator.laplace, scale {scale:g}, against exact discrete Laplace"
+        yield FloorRow(what, text, "at least 1.3 x", ratio >= 1.3)
+    yield from _against_opendp()
+
+
+def _against_opendp() -> Iterator[FloorRow]:
+    """A release with exact noise, from seeded and from secure bits, against OpenDP's discrete Laplace of the same values."""
+    import importlib.util
+
+    what = "OpenDP's discrete Laplace of 100,000 counts, against exact noise"
+    floors = (("seeded bits", 7, 100), ("secure bits", "secure", 20))
+    if importlib.util.find_spec("opendp") is None:
+        for bits, _, floor in floors:
+            yield FloorRow(f"{what}, {bits}", "OpenDP is not installed here", f"at least {floor} x", None)
+        return
+    from dpbench.mechanisms import mechanism
+
+    counts = 100_000
+    data = Incidence(np.arange(counts + 1), np.arange(counts, dtype=np.int32), counts)
+    theirs, ours = mechanism("opendp_geometric", bound=10), mechanism("lpa", bound=10)
+    for bits, rng, floor in floors:
+        given: Any = rng
+        ours.release(data, epsilon=1.0, rng=given, noise="exact")
+        ratio, text = ratios(
+            lambda: theirs.release(data, epsilon=1.0, rng=7),
+            lambda: ours.release(data, epsilon=1.0, rng=given, noise="exact"),  # noqa: B023
+            repeat=5,
+        )
+        yield FloorRow(f"{what}, {bits}", text, f"at least {floor} x", ratio >= floor)

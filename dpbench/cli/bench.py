@@ -6,11 +6,14 @@ measured, neither held nor missed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from rich.table import Table
 
-from dpbench.bench import BENCHES
+from dpbench.bench import BENCHES, FloorRow, growth
 from dpbench.cli import common
-from dpbench.errors import unknown
+from dpbench.errors import UserError, unknown
 
 SHOWN = {True: "yes", False: "[red]no", None: "[yellow]not measured"}
 
@@ -18,17 +21,35 @@ SHOWN = {True: "yes", False: "[red]no", None: "[yellow]not measured"}
 def main(argv: list[str]) -> int:
     parser = common.parser_of("bench", __doc__)
     parser.add_argument("row", nargs="*", help=f"some of: {', '.join(BENCHES)} (default: all)")
+    parser.add_argument(
+        "--growth",
+        metavar="FILE",
+        type=Path,
+        help="measure growth up to the largest sizes, and store the numbers as CSV",
+    )
     args = parser.parse_args(argv)
+    if args.growth and args.row:
+        raise UserError("--growth measures growth only: expected no names of rows beside it")
     for name in args.row:
         if name not in BENCHES:
             raise unknown("bench", name, BENCHES)
     table = Table("what", "measured", "floor", "held", title="Speed, as ratios measured in one run")
     held: set[bool | None] = set()
-    for name in args.row or BENCHES:
+    for name in ["growth"] if args.growth else args.row or BENCHES:
         common.notes().print(f"measuring {name} ...")
-        for row in BENCHES[name]():
+        for row in _stored_growth(args.growth) if args.growth else BENCHES[name]():
             held.add(row.held)
             table.add_row(row.what, row.measured, row.floor, SHOWN[row.held])
     common.console().print(table)
     # A check that measured nothing must not pass.
     return 0 if True in held and False not in held else 1
+
+
+def _stored_growth(path: Path) -> Iterator[FloorRow]:
+    """The rows of growth up to the largest sizes; the points are stored at the end."""
+    stored: list[growth.GrowthPoint] = []
+    for curve, points in growth.curves(largest=10**8):
+        common.notes().print(f"{curve.mechanism} with {curve.axis}: done")
+        stored += points
+        yield growth.floor_row(curve, points)
+    growth.write(path, stored)
