@@ -6,7 +6,7 @@ different. The differences are determined when the run is composed and stored wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpbench.config.schema import RunConfig
@@ -37,8 +37,8 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     own_seeds = _seeds(whole) if whole.datasets else seeds
     for what, now, before in (
         ("trials per setting", run.trials, whole.trials),
-        ("fewer trials", _fewer(run, run), _fewer(whole, run)),
-        ("most trials in other readings and worlds", run.case_trials, whole.case_trials),
+        ("fewer trials", _fewer(run.most_trials, run), _fewer(whole.most_trials, run)),
+        ("fewer trials in other readings and worlds", _fewer(run.case_trials, run), _fewer(whole.case_trials, run)),
         ("first look at the board after trial", run.look, whole.look),
         ("seed of the noise", run.seed, whole.seed),
         (f"seed{'s' * (' ' in seeds)} of the data", seeds, own_seeds),
@@ -49,10 +49,10 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
     return tuple(differences)
 
 
-def _fewer(run: RunConfig, shown: RunConfig) -> str:
-    """The mechanisms and datasets of `shown` for which `run` has fewer trials."""
+def _fewer(limits: Mapping[str, int], shown: RunConfig) -> str:
+    """The mechanisms and datasets of `shown` that have fewer trials."""
     names = {one.name for one in shown.mechanisms} | {one.name for one in shown.datasets}
-    return _list([f"{name} {trials}" for name, trials in run.most_trials.items() if name in names]) or "none"
+    return _list([f"{name} {trials}" for name, trials in limits.items() if name in names]) or "none"
 
 
 def _seeds(run: RunConfig) -> str:

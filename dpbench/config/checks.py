@@ -55,7 +55,7 @@ def check(cfg: Mapping[str, Any], origins: Origins) -> RunConfig:
     settings |= {
         "title": title_of(settings["title"], origins.given("title"), name, experiment, *names),
         "metrics": _metrics(settings["metrics"], tasks, origins),
-        "most_trials": _most_trials(settings["most_trials"], *names, origins),
+        **{key: _limits(key, settings[key], *names, origins) for key in ("most_trials", "case_trials")},
     }
     run = RunConfig(
         experiment=experiment,
@@ -105,11 +105,11 @@ def _metrics(names: tuple[str, ...], tasks: tuple[Variant, ...], origins: Origin
     return tuple(known)
 
 
-def _most_trials(
-    given: Mapping[str, Any], mechanisms: list[str], datasets: list[str], origins: Origins
+def _limits(
+    key: str, given: Mapping[str, Any], mechanisms: list[str], datasets: list[str], origins: Origins
 ) -> dict[str, int]:
     """Trials by mechanism or dataset of this run. An experiment may name others, which an override removed."""
-    key, here = "most_trials", [*mechanisms, *datasets]
+    here = [*mechanisms, *datasets]
     options = (name for group in ("mechanism", "dataset") for name in catalogue.options(group, *origins.folders))
     known = dict.fromkeys([*here, *options])
     for name, trials in given.items():

@@ -118,6 +118,13 @@ def text(name: str, value: Any) -> str:
     return "" if value is None else str(value)
 
 
+_limits = where(
+    lambda value: value is None or isinstance(value, Mapping),
+    "mechanisms or datasets with numbers of trials, such as {gs_mean: 20, netflix: 50}",
+    lambda value: value or {},
+)
+
+
 def _folder(name: str, value: Any) -> Path:
     if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
         raise UserError(f"{name}={value!r} is not valid: expected a folder")
@@ -235,14 +242,8 @@ class RunConfig:
     epsilon: tuple[float, ...] = setting(_epsilons)
     trials: int = setting(whole(most=MOST_TRIALS))
     paper_trials: int = setting(whole(most=MOST_TRIALS))
-    most_trials: Mapping[str, int] = setting(
-        where(
-            lambda value: value is None or isinstance(value, Mapping),
-            "mechanisms or datasets with numbers of trials, such as {gs_mean: 20, netflix: 50}",
-            lambda value: value or {},
-        )
-    )
-    case_trials: int = setting(whole(0, most=MOST_TRIALS))
+    most_trials: Mapping[str, int] = setting(_limits)
+    case_trials: Mapping[str, int] = setting(_limits)
     look: int = setting(whole(0, most=MOST_TRIALS))
     seed: int = setting(whole(0))
     data_seed: int = setting(whole(0))

@@ -50,8 +50,8 @@ class Run:
     """The changes that alter the meaning of its numbers."""
     most_trials: Mapping[str, int] = field(default_factory=dict)
     """Mechanisms and datasets with fewer trials, each with their number."""
-    case_trials: int = 0
-    """The most trials in readings that an override added, and in worlds other than the default. 0: as many as the others."""
+    case_trials: Mapping[str, int] = field(default_factory=dict)
+    """The same for readings that an override added, and for worlds other than the default."""
     look: int = 0
     """The number of trials after which settings of a board that are out of reach stop. 0: none does."""
     stopped: Mapping[str, int] = field(default_factory=dict)
@@ -150,10 +150,11 @@ class Run:
 
     def repetitions_of(self, setting: Setting) -> int:
         """Number of trials of one setting."""
+        in_case = setting.dataset.world or setting.key in self._added_keys
+        limits = (self.most_trials, self.case_trials) if in_case else (self.most_trials,)
         names = (setting.mechanism.name, setting.dataset.name)
-        most = min(self.repetitions, *(self.most_trials.get(name, self.repetitions) for name in names))
-        if self.case_trials and (setting.dataset.world or setting.key in self._added_keys):
-            most = min(most, self.case_trials)
+        most = min(limit.get(name, self.repetitions) for limit in limits for name in names)
+        most = min(most, self.repetitions)
         return min(most, self.stopped.get(setting.key, most))
 
     @functools.cached_property

@@ -148,7 +148,8 @@ def _read(path: Path, results: Path) -> Run:
             raise ValueError(f"the {what} {name[:100]!r} is not valid")
     if run.path != path:
         raise ValueError("its name does not match the file name")
-    for count in (run.repetitions, run.case_trials, run.look, *run.most_trials.values(), *run.stopped.values()):
+    limits = (*run.most_trials.values(), *run.case_trials.values())
+    for count in (run.repetitions, run.look, *limits, *run.stopped.values()):
         if not 0 <= count <= MOST_TRIALS:
             raise ValueError(f"{count} is not a number of trials")
     for setting in run.settings:

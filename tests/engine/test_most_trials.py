@@ -77,7 +77,13 @@ def test_the_change_is_told():
 
 
 def test_other_readings_and_worlds_may_have_fewer(tmp_path):
-    settings = {"results": tmp_path, "trials": 9, "case_trials": 4, "mechanism": ["lpa", "gs"], "epsilon": [1.0]}
+    settings = {
+        "results": tmp_path,
+        "trials": 9,
+        "case_trials": {"trajectory": 4},
+        "mechanism": ["lpa", "gs"],
+        "epsilon": [1.0],
+    }
     words = {**settings, "dataset": ["trajectory"], "reading": "all", "world": "all"}
     run = make_plan(compose("gs/fig9", "smoke", words)).run
     found = {(s.dataset.world, s.mechanism.params.get("scale_up", "")): run.repetitions_of(s) for s in run.settings}
@@ -87,4 +93,4 @@ def test_other_readings_and_worlds_may_have_fewer(tmp_path):
     assert {world for world, _ in found} == {"", "even", "uneven", "broad"}
     assert {factor for _, factor in found} >= {"", "mean_row", "mean_all"}
     with pytest.raises(UserError, match="case_trials has no effect without other readings or worlds"):
-        compose("gs/fig9", "smoke", settings)
+        compose("gs/fig9", "smoke", {**settings, "dataset": ["trajectory"]})
