@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PART = "part"
 SECONDS = "seconds"
 TOLD = ("chosen.", "diagnostic.")
+CALM = 0.5
+"""Expected values that vary by more than this share of their mean are treated like sampled ones."""
 BATCHES = 32
 """The trials of a cell are averaged in at most this many batches, to see how its metrics vary together."""
 
@@ -68,8 +70,13 @@ class CellTrials:
         `enough`: with fewer trials, an error that was sampled may have disasters which none of them shows.
         """
         law = self._law(metric, certain)
-        few = self.total < enough and metric not in self.expected and not (law.certain or law.exact)
+        few = self.total < enough and not self.calm(metric) and not (law.certain or law.exact)
         return laws.unseen(law) if few and self._may_have_disasters(metric) else law
+
+    def calm(self, metric: str) -> bool:
+        """Whether rare disasters are not to be feared: the last noise is averaged out, and earlier choices matter little."""
+        values = self.values[metric]
+        return metric in self.expected and float(values.std()) <= CALM * abs(float(values.mean()))
 
     def _may_have_disasters(self, metric: str) -> bool:
         """Whether a metric is an error without a largest value. Times have no outliers here."""

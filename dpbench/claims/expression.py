@@ -222,7 +222,7 @@ def _mean(
         scope.expected[metric] = None
     if law.certain:
         return UncertainNumber.of(law.mean)
-    if not law.exact and not (metric in cell.expected and cell.total >= laws.FEWEST_EXPECTED):
+    if not law.exact and not (cell.calm(metric) and cell.total >= laws.FEWEST_EXPECTED):
         scope.noisy[cell.id] = cell.total
     if law.widened:
         scope.widened[cell.id] = cell.total
