@@ -45,7 +45,7 @@ class Tally:
     ours: int
     """Hypotheses and notes of ours: shown, but not counted."""
     noisy: int
-    """Number of verdicts (reproduced or contradicted) from noisy trials."""
+    """Number of verdicts (reproduced or contradicted) from noisy trials, also of claims that are not counted."""
     firm: int
     """Number of these that stay the same with intervals of 99.9 %."""
 
@@ -75,7 +75,7 @@ def tally(verdicts: Sequence[Verdict]) -> Tally:
     stated = [v for v in verdicts if v.claim.counted]
     errata = [v for v in stated if v.claim.basis == ERRATUM]
     counted = [v for v in stated if v.claim.basis != ERRATUM]
-    noisy = [v for v in counted if v.error > 0 and v.verdict in (REPRODUCED, CONTRADICTED)]
+    noisy = [v for v in verdicts if v.error > 0 and v.verdict in (REPRODUCED, CONTRADICTED)]
     return Tally(
         counts={name: sum(v.verdict == name for v in counted) for name in VERDICTS},
         by_evidence=Counter((v.verdict, v.evidence) for v in counted),

@@ -83,6 +83,10 @@ def main(argv: list[str]) -> int:
     if args.run:
         _run_missing(claims, args.results, args.scale, args.jobs)
     judge = Judge(args.results, args.scale)
+    known = catalogue.options("experiment")
+    for claim in claims:
+        if claim.experiment and claim.experiment not in known:
+            raise UserError(f"claim {claim.id}: {unknown('experiment', claim.experiment, known)}")
     verdicts = [judge.verdict(claim) for claim in claims]
     shown = [v for v in verdicts if not evidence or v.evidence in evidence]
     if args.reading or args.world:

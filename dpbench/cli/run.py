@@ -29,6 +29,8 @@ from dpbench.storage.commands import run_command
 if TYPE_CHECKING:
     from dpbench.storage.tracking import Tracker
 
+NEXT = ("gs/fig7", "gs/fig10")
+"""Experiments that a newcomer may run next."""
 HELP = """python -m dpbench run: datasets x mechanisms x epsilons, repeated in parallel, stored, logged and drawn.
 
 Examples
@@ -230,5 +232,6 @@ def _print_next(console: Console, result: Result) -> None:
     if config.tracking.enabled and (command := browse_command(config.tracking.uri, config.results)):
         console.print(f"Browse the results: {command}", highlight=False, soft_wrap=True)
     console.print("Try next:", highlight=False)
-    for command in ("list experiments", "run experiment=gs/fig7", "run --help"):
+    later = next(name for name in NEXT if name != config.experiment)
+    for command in ("list experiments", f"run experiment={later}", "run --help"):
         console.print(f"  python -m dpbench {command}", highlight=False, soft_wrap=True)

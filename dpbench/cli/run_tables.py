@@ -173,16 +173,10 @@ def print_notes(console: Console, run: Run) -> None:
 def _print_bounds(console: Console, run: Run) -> None:
     """Print which bound to declare for a user's own data: noise scaled to a declared bound does not depend on the data."""
     lacking = [name for name, reason in run.caveats.items() if "declare `bound`" in reason]
-    largest = {
-        use.name: use.statistics.get("largest_row", use.statistics.get("largest"))
-        for use in run.datasets.values()
-        if use.own
-    }
-    if lacking and largest:
-        there = ", ".join(f"the largest user of {name} has {size:,.0f}" for name, size in largest.items() if size)
+    if lacking and any(use.own for use in run.datasets.values()):
         words = " ".join(f"mechanism.{name}.bound=NUMBER" for name in lacking)
         console.print(
-            f"Declare how many items a user can have, chosen without looking at the data: {words} ({there})",
+            f"Declare how many items a user can have, chosen without looking at the data: {words}",
             highlight=False,
             soft_wrap=True,
         )

@@ -289,8 +289,13 @@ class Run:
         return self.path
 
 
-def load(results: Path | str, experiment: str, scale: str | None = None, files: Any = None) -> Run:
-    """`dpbench.load("results", "gs/fig9")`: the newest run of that name in a results folder."""
+def load(results: Path | str, experiment: str | None = None, scale: str | None = None, files: Any = None) -> Run:
+    """`dpbench.load("results", "gs/fig9")`: the newest run of that name in a results folder.
+
+    `dpbench.load("gs/fig9")` looks in `./results`.
+    """
+    if experiment is None:
+        return Run.load("results", str(results), scale, files)
     return Run.load(results, experiment, scale, files)
 
 

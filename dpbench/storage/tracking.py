@@ -155,6 +155,8 @@ class _Job:
         name = name or run.experiment or run.name
         if existing := client.get_experiment_by_name(name):
             experiment = existing.experiment_id
+            if not {*KIND_TAG} & {*existing.tags}:  # made by the user, or before MLflow had kinds
+                client.set_experiment_tag(experiment, *next(iter(KIND_TAG.items())))
         else:
             folder = self._artifacts if self._address.startswith("sqlite:") else None
             experiment = client.create_experiment(name, artifact_location=folder, tags=KIND_TAG)
@@ -198,7 +200,9 @@ class _Job:
                 name = re.sub(r", ε=[^ ,]*", "", str(setting))
                 texts = {param: str(value) for param, value in params.items()}
                 children[alike] = _Entry(name, tags, texts, [setting.dataset])
-            numbers = {"epsilon": setting.epsilon, **rows[setting.id]}
+            row = rows[setting.id]
+            numbers = {name: row[name] for name in self.run.metrics if name in row} | {"epsilon": setting.epsilon}
+            numbers |= {name: value for name, value in row.items() if name != "trials"} | {"trials": row["trials"]}
             children[alike].points[self._grid.index(setting.epsilon)] = {
                 _allowed(name): float(value) for name, value in numbers.items() if value == value
             }

@@ -293,3 +293,13 @@ def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(execute, "execute", lambda plans, _: iter(ran.extend(plans) or ()))
     assert verb.main(["gs", "--run", "--results", str(tmp_path)]) == 0
     assert set(ran) == {(e, "laptop") for e in {c.experiment for c in CLAIMS if c.paper == "gs"} - {""}}
+
+
+def test_an_own_claim_of_an_unknown_experiment_is_refused(dpbench, tmp_path):
+    claims = tmp_path / "conf/claims"
+    claims.mkdir(parents=True)
+    text = "helps: {place: ours, says: it helps, experiment: gs/fig99, measure: mae(mechanism=gs), expect: '< 1'}\n"
+    (claims / "mine.yaml").write_text(text)
+    done = dpbench("claims", "mine")
+    assert done.returncode == 2
+    assert "claim mine/helps: unknown experiment 'gs/fig99': did you mean 'gs/fig9'?" in done.stderr
