@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from dpbench.cli import main
 from dpbench.config.compose import compose
 from dpbench.config.overrides import override
-from dpbench.config.schema import known_metric
+from dpbench.config.schema import _epsilons, known_metric
 from dpbench.errors import UserError
+from dpbench.privacy.exchange import gaussian_rho
 from dpbench.tasks.base import TASKS
 
 HEAD = """# @package _global_
@@ -228,3 +230,12 @@ def test_typed_overrides_are_what_the_words_say(home: Path) -> None:
         compose("gs/fig9", "smoke", {"trials": 0})
     with pytest.raises(UserError, match=r"--config-dir nowhere: there is no such folder"):
         compose("gs/fig9", folders=[Path("nowhere")])
+
+
+@pytest.mark.parametrize("given", ["rho:0.5", "rho=0.5", {"rho": 0.5}])
+def test_rho_is_refused_with_the_epsilon_of_each_guarantee(given):
+    """A pure ε costs ρ = ε²/2, so that ρ = 0.5 is ε = 1; the Gaussian's ε costs the same ρ."""
+    with pytest.raises(UserError, match=r"give epsilon=1 for those with a pure ε, and epsilon=([0-9.]+) for") as found:
+        _epsilons("epsilon", [given])
+    epsilon = float(re.search(r"and epsilon=([0-9.]+) for", str(found.value))[1])
+    assert gaussian_rho(epsilon, 1e-6) == pytest.approx(0.5, rel=1e-4)
