@@ -20,6 +20,7 @@ from dpbench.auditing.recording import Differs, RecordingNoise
 from dpbench.auditing.replay import fitting_pairs
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
+from dpbench.privacy import FORMS
 
 from support.examples import VARIANTS, example_of, incidence
 
@@ -31,10 +32,12 @@ EXACT = [
     if not dpbench.mechanism(name, **parameters).inexact()
 ]
 PRIVATE = [
-    pytest.param(name, parameters, id="-".join([name, *(f"{k}={v}" for k, v in parameters.items())]))
+    pytest.param(name, parameters, form, id="-".join([name, form, *(f"{k}={v}" for k, v in parameters.items())]))
     for name, cls in MECHANISMS.items()
     for parameters in cls.audited
     if not dpbench.mechanism(name, **parameters).not_private()
+    for form in FORMS
+    if form == "float" or not dpbench.mechanism(name, **parameters).stepwise().inexact()
 ]
 PAIRS = 12
 
@@ -63,14 +66,14 @@ def test_a_study_keeps_its_diagnostics_and_does_not_hand_them_over() -> None:
         assert not any(word in text for word in ("predicted_mae", "best_theta", "diagnostics", "stages", "sample"))
 
 
-@pytest.mark.parametrize(("name", "parameters"), PRIVATE)
-def test_neighbours_with_equal_outcomes_are_the_same_bytes(name: str, parameters: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "parameters", "form"), PRIVATE)
+def test_neighbours_with_equal_outcomes_are_the_same_bytes(name: str, parameters: dict[str, Any], form: str) -> None:
     """Every step returns on one neighbour what it returned on the other: then nothing that is left may tell them apart."""
     mechanism = dpbench.mechanism(name, **parameters).stepwise()
     compared = 0
     for number, pair in enumerate(fitting_pairs(mechanism, PAIRS, seed=5)):
         try:
-            first, second = _on_both(mechanism, pair, number)
+            first, second = _on_both(mechanism, pair, number, form)
         except Differs:
             # Noise on the non-zeros only: a new one is hidden with probability 1 - δ, which no replay can follow.
             assert closed_form.applies(mechanism)
@@ -82,11 +85,11 @@ def test_neighbours_with_equal_outcomes_are_the_same_bytes(name: str, parameters
     assert compared >= PAIRS // 4
 
 
-def _on_both(mechanism: Any, pair: Neighbours, seed: int) -> tuple[Any, Any]:
-    noise = RecordingNoise(np.random.default_rng(seed))
+def _on_both(mechanism: Any, pair: Neighbours, seed: int, form: str = "float") -> tuple[Any, Any]:
+    noise = RecordingNoise(np.random.default_rng(seed), form=form)
     first = mechanism.publish(pair.before, 1.0, noise)
-    second = mechanism.publish(pair.after, 1.0, RecordingNoise(np.random.default_rng(seed), given=noise.steps))
-    return first, second
+    again = RecordingNoise(np.random.default_rng(seed), given=noise.steps, form=form)
+    return first, mechanism.publish(pair.after, 1.0, again)
 
 
 def test_the_bytes_are_those_of_a_real_leak() -> None:
@@ -103,9 +106,10 @@ def test_the_bytes_are_those_of_a_real_leak() -> None:
             return Leaking(counts=counts, largest=int(data.counts.max()))
 
     before, after = Incidence.from_rows([[0]], columns=2), Incidence.from_rows([[0], [0, 1]], columns=2)
-    first, second = _on_both(Shown(), Neighbours("one more row", before, after), 0)
-    assert np.array_equal(first.published(), second.published())
-    assert repr(first) != repr(second)
+    for form in FORMS:
+        first, second = _on_both(Shown(), Neighbours("one more row", before, after), 0, form)
+        assert np.array_equal(first.published(), second.published())
+        assert repr(first) != repr(second)
 
 
 def test_a_secure_refusal_states_no_number_of_the_data() -> None:
