@@ -1,7 +1,8 @@
 """`advise`: which mechanism to use for column counts, from public facts about the data alone, so that asking costs no privacy.
 
 The answer comes from the boards on record: the mechanisms that did best on data of a similar shape. It says how much such
-advice has cost on datasets that it had not seen.
+advice has cost on datasets that it had not seen; --held-out says so for every board. For ranges and subsets of a histogram and
+for the K largest columns there is no map of shapes: `compare --record` shows who has the lowest regret there.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
 from dpbench.cli import common
-from dpbench.errors import one_of
+from dpbench.errors import UserError, one_of
 from dpbench.mechanisms.base import parse_epsilon
 from dpbench.ranking.advice import GUARANTEES, Advice, Shape, advise, held_out
 
@@ -29,19 +31,53 @@ def main(argv: list[str]) -> int:
     raw = argparse.RawDescriptionHelpFormatter
     parser = common.parser_of("advise", __doc__, epilog=EXAMPLE, formatter_class=raw)
     add = parser.add_argument
-    add("--columns", type=float, required=True, help="number of columns or items that are counted")
-    add("--users", type=float, required=True, help="number of users (rows), roughly")
-    add("--row", type=float, required=True, help="mean number of columns that a user has, roughly")
-    add("--epsilon", required=True, help="the budget, such as 0.5 or ln2")
+    add("--columns", type=float, help="number of columns or items that are counted")
+    add("--users", type=float, help="number of users (rows), roughly")
+    add("--row", type=float, help="mean number of columns that a user has, roughly")
+    add("--epsilon", help="the budget, such as 0.5 or ln2")
     add("--guarantee", default="pure", help="pure (default) or delta, for (ε, δ)")
+    add(
+        "--held-out",
+        action="store_true",
+        help="instead of advice: what it costs on datasets that it has not seen, by board",
+    )
     common.add_json(parser, "the advice")
     args = parser.parse_args(argv)
+    facts = [f"--{name}" for name in ("columns", "users", "row", "epsilon")]
+    given = [word for word in facts if getattr(args, word[2:]) is not None]
+    if args.held_out:
+        if given or args.guarantee != "pure":
+            raise UserError(f"{[*given, '--guarantee'][0]} has no effect with --held-out, which is about every board")
+        return _print_held_out(args.json)
+    if missing := [word for word in facts if word not in given]:
+        raise UserError(f"{missing[0]} is missing: expected {', '.join(facts)}, or --held-out")
     one_of("--guarantee", args.guarantee, GUARANTEES)
     shape = Shape(args.columns, args.users, args.row, parse_epsilon(args.epsilon))
     advice = advise(shape, GUARANTEES[args.guarantee])
     if args.json is not None:
         common.write_json(args.json, json.dumps(dataclasses.asdict(advice), ensure_ascii=False, indent=2))
     _print(advice, common.console(stderr=args.json == common.PRINTED))
+    return 0
+
+
+def _print_held_out(file: Path | None) -> int:
+    from dpbench.ranking.held_out import costs, held_out
+
+    settings = [*held_out()]
+    if file is not None:
+        common.write_json(file, json.dumps([dataclasses.asdict(one) for one in settings], ensure_ascii=False, indent=2))
+    heads = ("what is published", "guarantee", "datasets", "settings", "regret", "median", "90 % below", "at most")
+    table = Table(*heads)
+    for one in costs(settings):
+        values = map(one.shown, (one.mean, one.median, one.most_90, one.worst))
+        table.add_row(one.published, str(one.board), str(one.datasets), str(one.settings), *values)
+    out = common.console(stderr=file == common.PRINTED)
+    out.print(table)
+    out.print(
+        "Each dataset in turn was left out, with all its worlds and what was fitted to it. Counts of columns: the advice of "
+        "this verb, from the other datasets; the error divided by that of the best mechanism there. Other boards: the mechanism "
+        "with the lowest regret at the same ε on the other datasets."
+    )
     return 0
 
 

@@ -26,7 +26,7 @@ from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.environment import Environment
 from dpbench.model.run import FLOAT, UNSTATED, Dataset, Run, Setting, Variant
-from dpbench.model.setting import DECLARED
+from dpbench.model.setting import DECLARED, individuals_in
 from dpbench.registry import Registry
 from dpbench.sources.base import SOURCES
 from dpbench.sources.cache import describe, open_dataset, peek
@@ -150,16 +150,11 @@ def _open(dataset: Dataset, dry: bool, say: Callable[[str], None]) -> tuple[Data
     # Only a user's own source: ours are either generators or readers of original files.
     files = opened.files if "." in dataset.source and not dataset.original else ()
     here, whole = (
-        _individuals(facts) for facts in (opened.statistics, load(dataset.name).original if dataset.original else {})
+        individuals_in(facts) for facts in (opened.statistics, load(dataset.name).original if dataset.original else {})
     )
     individuals = (here, whole) if 0 < here < whole else (0, 0)
     used = replace(dataset, fingerprint=opened.fingerprint, statistics=opened.statistics, files=files)
     return opened.data, replace(used, individuals=individuals)
-
-
-def _individuals(facts: Mapping[str, Any]) -> int:
-    """How many users, rows or, of a histogram, individuals there are, whatever the kind of the data; 0 if it is not known."""
-    return next((int(facts[name]) for name in ("rows", "users", "total") if name in facts), 0)
 
 
 def _check_draws(uses: list[Dataset]) -> None:

@@ -177,6 +177,11 @@ class Setting:
         return f"{self.mechanism.name} on {self.dataset.name}, ε={self.epsilon:.4g}{more}{draw}"
 
 
+def individuals_in(facts: Mapping[str, Any]) -> int:
+    """How many users, rows or, of a histogram, individuals there are, whatever the kind of the data; 0 if it is not known."""
+    return next((int(facts[name]) for name in ("rows", "users", "total") if name in facts), 0)
+
+
 def origins(uses: Iterable[Dataset]) -> list[str]:
     """Where data comes from, as text: datasets grouped by origin, and the draws of generated ones."""
     seeds: dict[tuple[str, str], set[int]] = {}

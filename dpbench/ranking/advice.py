@@ -18,6 +18,7 @@ import numpy as np
 
 from dpbench.config import catalogue
 from dpbench.errors import UserError
+from dpbench.model.setting import individuals_in
 from dpbench.paths import RECORD
 from dpbench.ranking.boards import Board
 from dpbench.ranking.rows import recorded
@@ -176,18 +177,24 @@ def points_of(numbers: pd.DataFrame, board: Board, scale: str, *, files: bool) -
     zeros = numbers[numbers["mechanism"] == ZERO].groupby(keys).first()
     for (dataset, world, epsilon), group in numbers[numbers["board"] == str(board)].groupby(keys):
         ratios = group.dropna(subset="ratio").set_index("who")["ratio"].astype(float).to_dict()
-        row = mean_row(dataset, world, scale, files=files)
-        if (dataset, world, epsilon) not in zeros.index or not ratios or row is None:
+        if (dataset, world, epsilon) not in zeros.index or not ratios:
             continue
         total, mean = (float(zeros.loc[(dataset, world, epsilon), name]) for name in ("l1", "mae"))
+        users = zeros["individuals"].get((dataset, world, epsilon), math.nan) if "individuals" in zeros else math.nan
+        row = total / users if users > 0 else mean_row(dataset, world, scale, total, files=files)
+        if row is None:
+            continue
         points.append(BoardPoint(dataset, world, Shape(total / mean, total / row, row, float(epsilon)), ratios))
     return points
 
 
-def mean_row(dataset: str, world: str, scale: str, *, files: bool) -> float | None:
-    """The mean number of columns of a user: of the file by its card, of generated data by its sizes; None if not known."""
+def mean_row(dataset: str, world: str, scale: str, total: float, *, files: bool) -> float | None:
+    """The mean number of columns of a user, for records that do not state the number of users: of the file by its card, of
+    generated data by its sizes. None if it is not known, or if the counts (their sum is `total`) are of a sample of the file."""
     if files:
-        return _mean_row(load(dataset).original)
+        facts = load(dataset).original
+        row, users = _mean_row(facts), individuals_in(facts)
+        return row if row is not None and abs(total / row - users) < 0.01 * users else None
     entry = catalogue.dataset(dataset)
     sizes = {**entry.sizes.get(scale, {})}
     if world in entry.worlds:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpbench.model.finding import Finding
 from dpbench.model.run import Run
+from dpbench.model.setting import individuals_in
 from dpbench.ranking.audits import findings_of, in_words
 from dpbench.ranking.boards import Board, boarded, places, present
 from dpbench.ranking.entitled import among, entitled, violators
@@ -142,13 +143,19 @@ def by_budget(judged: Sequence[Standing], measure: Measure, by: Sequence[str]) -
 
 def costs(frame: pd.DataFrame, run: Run | None, by: Sequence[str]) -> pd.DataFrame:
     """What a release costs: `seconds`, the median over trials, and `memory`, its peak in bytes, if that was measured (at one ε
-    of each dataset)."""
+    of each dataset). And how many `individuals` the data has, if the run says so."""
     peaks = {} if run is None else stored(run.results)
+    sizes = {} if run is None else {one.id: individuals_in(one.dataset.statistics) or np.nan for one in run.settings}
     seconds = frame[SECONDS] if SECONDS in frame else pd.Series(np.nan, index=frame.index)
     keys = ["board", *by, "who"]
     one = frame[keys].assign(seconds=seconds, memory=frame[ID].map(peaks).astype(float))
+    one["individuals"] = frame[ID].map(sizes).astype(float)
     one["memory"] = one.groupby(["board", *by[:1], "who"])["memory"].transform("max")
-    return one.groupby(keys, sort=False, dropna=False).agg({"seconds": "median", "memory": "max"}).reset_index()
+    return (
+        one.groupby(keys, sort=False, dropna=False)
+        .agg({"seconds": "median", "memory": "max", "individuals": "max"})
+        .reset_index()
+    )
 
 
 def with_worlds(trials: pd.DataFrame, by: Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import pytest
 from dpbench.errors import UserError
 from dpbench.ranking.advice import GUARANTEES, BoardPoint, Shape, advise, held_out, map_of, mean_row, points_of
 from dpbench.ranking.boards import Board
+from dpbench.ranking.held_out import costs, elsewhere
 
 WIDE, LONG = Shape(1e5, 1e6, 10, 1.0), Shape(1e3, 1e6, 10, 1.0)
 POINTS = [
@@ -82,8 +83,45 @@ def test_the_shape_of_a_setting_comes_from_zero_and_from_public_sizes() -> None:
     assert point.shape.mean_count == pytest.approx(1884.8)
     assert point.shape.users == pytest.approx(160063, rel=1e-3)
     assert point.ratios == {"zero": 942.4, "lpa": 1.0}
-    assert mean_row("retail", "", "laptop", files=True) == pytest.approx(908576 / 88162)
-    assert mean_row("movielens", "", "paper", files=False) == pytest.approx(1000209 / 6040)
+    assert mean_row("retail", "", "laptop", 908576, files=True) == pytest.approx(908576 / 88162)
+    assert mean_row("movielens", "", "paper", 1000209, files=False) == pytest.approx(1000209 / 6040)
+
+
+def test_the_shape_of_a_sample_is_its_own() -> None:
+    """Of a sample of a file, the card's mean row says nothing; a record that states the number of users says all."""
+    assert mean_row("foursquare", "", "laptop", 8849, files=True) is None
+    row = {"board": "pure ε", "dataset": "foursquare", "epsilon": 1.0, "who": "zero", "mechanism": "zero", "ratio": 1.0}
+    numbers = pd.DataFrame([row | {"mae": 8849 / 4330, "l1": 8849.0, "individuals": 962.0}])
+    (point,) = points_of(numbers, Board.PURE, "laptop", files=True)
+    assert point.shape.users == pytest.approx(962)
+    assert point.shape.row == pytest.approx(8849 / 962)
+    assert not points_of(numbers.drop(columns="individuals"), Board.PURE, "laptop", files=True)
+
+
+def test_advice_of_a_board_without_a_map_is_the_winner_elsewhere() -> None:
+    ratios = {("x", "a"): 1.0, ("x", "b"): 3.0, ("y", "a"): 4.0, ("y", "b"): 1.0, ("z", "a"): 1.0, ("z", "b"): 5.0}
+    rows = [
+        {"board": "pure ε", "place": place, "share": "1 %", "epsilon": 1.0, "who": who, "ratio": ratio}
+        for (place, who), ratio in ratios.items()
+    ]
+    told = {one.dataset: (one.advised, one.cost) for one in elsewhere("ranges", pd.DataFrame(rows), Board.PURE)}
+    assert told == {"x": ("a", 1.0), "y": ("a", 4.0), "z": ("b", 5.0)}
+    (cost,) = costs([*elsewhere("ranges", pd.DataFrame(rows), Board.PURE)])
+    assert (cost.datasets, cost.settings, cost.median, cost.worst) == (3, 3, 4.0, 5.0)
+    assert cost.mean == pytest.approx(20 ** (1 / 3))
+
+
+def test_what_advice_costs_is_printed_by_board(dpbench: Any) -> None:
+    if not map_of(GUARANTEES["pure"]):
+        pytest.skip("no board is on record")
+    done = dpbench("advise", "--held-out")
+    assert done.returncode == 0, done.stderr
+    assert "counts of columns" in done.stdout
+    assert "the K largest columns" in done.stdout
+    wrong = dpbench("advise", "--held-out", "--columns", "5")
+    assert (wrong.returncode, "--columns has no effect with --held-out" in wrong.stderr) == (2, True)
+    short = dpbench("advise", "--columns", "5")
+    assert (short.returncode, "--users is missing" in short.stderr) == (2, True)
 
 
 def test_the_verb(dpbench: Any) -> None:

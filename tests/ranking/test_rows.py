@@ -81,7 +81,7 @@ def test_regrets_in_words():
 
 def test_a_board_has_a_page_with_figures_winners_and_costs(tmp_path, records, numbers):
     made = boards.pages(tmp_path, records)
-    assert {*made} == {"index", "leaderboard"}
+    assert {*made} == {"index", "leaderboard", "which_mechanism"}
     page = made["leaderboard"]
     for figure in re.findall(r"figures/([\w-]+\.png)", page):
         assert (tmp_path / "figures" / figure).read_bytes().startswith(b"\x89PNG")

@@ -11,10 +11,13 @@ from dpbench.config import catalogue
 from dpbench.figures.style import epsilon_name
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import RECORD
+from dpbench.privacy.exchange import exchange
+from dpbench.ranking import tables
 from dpbench.ranking.boards import Board, present
 from dpbench.ranking.rows import BOARDS, BoardRow, recorded, rows
 from dpbench.storage import record
 from dpbench.storage.numbers import plain as digits
+from pages.advice import advice_page
 from pages.markdown import page, plain, table, toctree
 from pages.papers import record_figures
 
@@ -29,8 +32,9 @@ ABOUT = (
 
 def pages(folder: Path, records: Path = RECORD) -> dict[str, str]:
     names = [name for name in BOARDS if record.read(name, records) is not None]
-    index = index_page(names, records)
-    return {"index": index, **{name.partition("/")[2]: board_page(name, folder, records) for name in names}}
+    advice = {"which_mechanism": text} if (text := advice_page(records)) else {}
+    index = index_page([*(f"boards/{name}" for name in advice), *names], records)
+    return {"index": index, **advice, **{name.partition("/")[2]: board_page(name, folder, records) for name in names}}
 
 
 def index_page(names: list[str], records: Path = RECORD) -> str:
@@ -42,7 +46,11 @@ def index_page(names: list[str], records: Path = RECORD) -> str:
         "guarantee and ε, over all datasets of a board:",
         winners_table(records, "./"),
         ABOUT,
-        "Compare your own mechanism with them: [Compare your mechanism](../tutorials/compare.md).",
+        "[Which mechanism for your counts](which_mechanism.md) says what to use on data of which shape."
+        if "boards/which_mechanism" in names
+        else "",
+        "Compare your own mechanism with them: [Compare your mechanism](../tutorials/compare.md); enter it: "
+        "[Enter a board](../howto/board.md).",
         toctree(name.partition("/")[2] for name in names),
     )
 
@@ -66,6 +74,9 @@ def board_page(name: str, folder: Path, records: Path = RECORD) -> str:
         parts += [text for added, text in pictures.items() if added.partition("-")[0] == board.slug]
         parts += ["### Who wins where", _where(numbers, board)]
         parts += ["### Every mechanism", _mechanisms([row for row in own if row.board is board])]
+    parts.append(f"{exchange(max(numbers['epsilon']))}.")
+    if known := tables.expectations(numbers):
+        parts.append(plain(f"{known[0].upper()}{known[1:]}."))
     return page(*parts, ABOUT)
 
 

@@ -1,0 +1,109 @@
+"""What advice costs on data that it has not seen, board by board: each dataset in turn is left out of what the advice knows.
+
+Counts of columns are advised by the map (`advice`). The other boards have few datasets and no map: there the advice is the
+mechanism with the lowest regret at the same ε on the other datasets. Imported by the verb `advise` and by the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpbench.paths import RECORD
+from dpbench.ranking import advice
+from dpbench.ranking.boards import PRIVATE, Board, present
+from dpbench.ranking.rows import BOARDS, recorded
+
+COUNTS = "counts of columns"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One setting of a dataset that the advice had not seen."""
+
+    published: str
+    """What is published, in the words of the boards."""
+    board: Board
+    dataset: str
+    epsilon: float
+    advised: str
+    cost: float
+    """The error divided by that of the best mechanism there; for a share: how far below the best."""
+    share: bool = False
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the advice of one board costs, over all settings of datasets that it had not seen."""
+
+    published: str
+    board: Board
+    datasets: int
+    settings: int
+    mean: float
+    """Geometric mean of the ratios, or mean of the differences: the regret."""
+    median: float
+    most_90: float
+    """Nine of ten settings are below it."""
+    worst: float
+    share: bool
+
+    def shown(self, value: float) -> str:
+        """A cost as readers see it."""
+        return f"{100 * value:.1f} points" if self.share else f"{value:.2f}" if value < 99.95 else f"{value:.3g}"
+
+
+def held_out(folder: Path = RECORD) -> Iterator[HeldOut]:
+    """Every setting of every private board on record, with the advice from the other datasets."""
+    for board in PRIVATE:
+        points = advice.map_of(board, folder)
+        for point, who, ratio in advice.held_out(board, points):
+            yield HeldOut(COUNTS, board, point.dataset, point.shape.epsilon, who, ratio)
+    for experiment, published in BOARDS.items():
+        numbers = None if experiment in advice.BOARDS else recorded(experiment, folder)
+        for board in [] if numbers is None else present(numbers["board"]):
+            if board in PRIVATE:
+                assert numbers is not None
+                yield from elsewhere(published, numbers, board)
+
+
+def elsewhere(published: str, numbers: pd.DataFrame, board: Board) -> Iterator[HeldOut]:
+    """The advice "what has the lowest regret at this ε on the other datasets", on each dataset of a board."""
+    share, key = "precision" in numbers, "dataset" if "dataset" in numbers else "place"
+    own = numbers[(numbers["board"] == str(board)) & numbers["ratio"].notna()]
+    own = own.assign(score=own["ratio"] if share else np.log(own["ratio"]))
+    for (epsilon, dataset), here in own.groupby(["epsilon", key], sort=False):
+        rest = own[(own["epsilon"] == epsilon) & (own[key] != dataset) & own["who"].isin(here["who"])]
+        if rest.empty:
+            continue
+        counts = rest.groupby("who")["score"].agg(["size", "mean"])
+        who = str(counts[counts["size"] == counts["size"].max()]["mean"].idxmin())
+        for ratio in here.loc[here["who"] == who, "ratio"]:
+            yield HeldOut(published, board, str(dataset), float(epsilon), who, float(ratio), share)
+
+
+def costs(settings: Sequence[HeldOut]) -> list[Cost]:
+    """One row per board and guarantee."""
+    found = []
+    for published, board in dict.fromkeys((one.published, one.board) for one in settings):
+        own = [one for one in settings if (one.published, one.board) == (published, board)]
+        values, share = np.array([one.cost for one in own]), own[0].share
+        mean = values.mean() if share else np.exp(np.log(values).mean())
+        found.append(
+            Cost(
+                published=published,
+                board=board,
+                datasets=len({one.dataset for one in own}),
+                settings=len(own),
+                mean=float(mean),
+                median=float(np.median(values)),
+                most_90=float(np.quantile(values, 0.9)),
+                worst=float(values.max()),
+                share=share,
+            )
+        )
+    return found
