@@ -23,6 +23,7 @@ from dpbench.numerics import keyed
 from dpbench.privacy._words import SEEDED, SYSTEM, Seeded, System, Words
 from dpbench.privacy.ball import BallStep
 from dpbench.privacy.choose import ChooseStep
+from dpbench.privacy.discrete_gaussian import DiscreteGaussianStep
 from dpbench.privacy.draw import DrawnOutcome, DrawStep, Law
 from dpbench.privacy.gaussian import GaussianStep
 from dpbench.privacy.generators import generator_of
@@ -93,6 +94,11 @@ class Noise:
         δ: take sigma from `dpbench.numerics.gaussian.discrete_sigma`.
         """
         noisy: NDArray[np.float64] = self.take(GaussianStep(np.asarray(values), sigma, shared), step)
+        return noisy
+
+    def discrete_gaussian(self, values: ArrayLike, *, sigma: float, step: str = "") -> NDArray[np.float64]:
+        """values + whole noise P[x] ∝ exp(-x²/2σ²), independently, with ρ = Δ₂²/2σ² of zCDP. Values are whole numbers."""
+        noisy: NDArray[np.float64] = self.take(DiscreteGaussianStep(np.asarray(values), sigma), step)
         return noisy
 
     def ball(self, values: ArrayLike, *, norm: str, epsilon: float, step: str = "") -> NDArray[np.float64]:
