@@ -102,3 +102,73 @@ def test_fifty_thousand_settings_are_planned_in_little_memory(tmp_path: Path) ->
     assert "and 48000 more settings" in done.stdout
     assert "50000 settings, 100000 trials" in done.stdout
     assert int(done.stdout.split()[-1]) < max(500_000, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+TOGETHER = '''
+from dataclasses import dataclass
+import os, pathlib, time
+from dpbench import Incidence, Source
+
+@dataclass(frozen=True, kw_only=True)
+class Together(Source):
+    """Is built when two processes are building it."""
+    def build(self, rng):
+        pathlib.Path(f"building-{os.getpid()}").touch()
+        while len(list(pathlib.Path().glob("building-*"))) < 2:
+            time.sleep(0.01)
+        return Incidence.from_rows([rng.choice(9, 3, replace=False) for _ in range(40)], columns=9)
+'''
+
+
+def test_two_parts_of_a_run_build_its_data_at_the_same_time(tmp_path: Path) -> None:
+    """As in every job array that begins with an empty cache: none of them fails, and they store one dataset."""
+    (tmp_path / "both.py").write_text(TOGETHER)
+    folder = tmp_path / "conf" / "dataset"
+    folder.mkdir(parents=True)
+    (folder / "both.yaml").write_text("both: {kind: incidence, source: generator, generator: both.Together}\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "DPBENCH_CACHE": str(tmp_path / "cache")}
+    words = (*RUN, "dataset=[both]", "mechanism=[lpa]", "epsilon=[1]", "trials=8")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "dpbench", *words, f"runner.shard={part}/2"],
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+            **pipes,  # type: ignore[arg-type]
+        )
+        for part in (1, 2)
+    ]
+    told = [process.communicate(timeout=300) for process in started]
+    assert [process.returncode for process in started] == [0, 0], told
+    from dpbench.model.run import Run
+
+    (run,) = Run.all(tmp_path / "results").values()
+    assert sorted(run.trials()["trial"]) == [*range(8)]
+    assert len([path for path in (tmp_path / "cache" / "data").iterdir() if not path.name.startswith(".")]) == 1
+
+
+SLOW_IMPORT = """
+import runpy, sys
+from dpbench.storage import mlflow_client, tracking
+load, tracking.PATIENCE = mlflow_client.load, -1.0
+def slow():  # the time is over before it is imported, and a minute is left afterwards
+    load()
+    tracking.PATIENCE = 60.0
+mlflow_client.load = slow
+sys.argv = ["dpbench", *sys.argv[1:]]
+runpy.run_module("dpbench", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_the_clock_of_mlflow_starts_when_it_is_imported(tmp_path: Path) -> None:
+    filled(tmp_path / "results", 1, name="mine")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", SLOW_IMPORT, "track"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "mine: 1 settings logged" in done.stdout, done.stderr
