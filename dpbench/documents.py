@@ -175,6 +175,8 @@ def check_bounds(path: Path) -> None:
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():  # a pipe, which nobody may ever write to
+        raise UserError(f"{path}: expected a file")
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -220,7 +220,8 @@ def _hydra_words(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]
     from hydra.core.config_store import ConfigStore
 
     for path in (path for folder in folders for group in GROUPS for path in (folder / group).glob("**/*.yaml")):
-        check_bounds(path)  # Hydra reads without a limit
+        if path.is_file():
+            check_bounds(path)  # Hydra reads without a limit
     experiment = next((names_of(word) for word in overrides if key_of(word) == "experiment"), iter(()))
     for group, name, entry in classes_without_yaml(overrides, next(experiment, None), folders):
         ConfigStore.instance().store(group=group, name=name, node=entry)

@@ -16,6 +16,7 @@ from typing import Any
 
 from dpbench.errors import UserError
 from dpbench.model.run import Run
+from dpbench.storage.files import read_whole
 
 DIGITS = 11
 """Significant digits of a trial's number: two more than the comparison needs."""
@@ -92,7 +93,7 @@ def load(folder: Path, experiments: Iterable[str] | None = None) -> dict[str, Ex
 def load_one(folder: Path, experiment: str) -> ExperimentNumbers:
     path = folder / f"{experiment}.json"
     try:
-        body = json.loads(path.read_text())
+        body = json.loads(read_whole(path, links=True))
         trials = body["trials"]
         if type(trials) is not int or not 1 <= trials <= MOST_TRIALS:
             raise ValueError(f"trials is {trials!r}, not a number of trials")
@@ -138,7 +139,7 @@ def _load_figure(folder: Path, experiment: str) -> FigureNumbers | None:
     if not path.is_file():
         return None
     try:
-        columns, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")), strict=True)
+        columns, *rows = csv.reader(io.StringIO(read_whole(path, links=True).decode()), strict=True)
         if any(len(row) != len(columns) for row in rows):
             raise ValueError(f"expected {len(columns)} columns in every line")
     except (ValueError, csv.Error) as error:

@@ -67,9 +67,9 @@ def is_old(results: Path) -> bool:
 # Reading and writing.
 
 
-def read_whole(path: Path) -> bytes:
-    """The bytes of a stored file. ValueError: it is not a regular file, or is larger than any of ours."""
-    status = path.lstat()
+def read_whole(path: Path, *, links: bool = False) -> bytes:
+    """The bytes of a stored file. ValueError: it is no file (or, with `links`, a link to one), or larger than any of ours."""
+    status = path.stat() if links else path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError("it is not a file")
     if status.st_size > LARGEST:

@@ -16,7 +16,7 @@ from dpbench.errors import UserError
 from dpbench.model.record import Record
 from dpbench.paths import RECORD
 from dpbench.storage import seals
-from dpbench.storage.files import write_atomic
+from dpbench.storage.files import read_whole, write_atomic
 from dpbench.storage.seals import seal, text_digest
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def read_numbers(record: Record) -> pd.DataFrame:
     """The numbers of its figure, as its script gave them; long curves are thinned. UserError when damaged."""
     path = record.folder / f"{record.experiment}.csv"
     try:
-        text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as problem:
+        text = read_whole(path, links=True).decode()
+    except (OSError, ValueError) as problem:
         raise _damaged(path, problem) from None
     if text_digest(text) != record.checksum:
         raise _damaged(path, "its checksum does not match")
@@ -69,7 +69,11 @@ def _frame(text: str) -> pd.DataFrame:
 
 def names(folder: Path = RECORD) -> list[str]:
     """The experiments that are on record."""
-    return [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
+    return [
+        path.relative_to(folder).with_suffix("").as_posix()
+        for path in sorted(folder.glob("**/*.json"))
+        if path.is_file()
+    ]
 
 
 def read(experiment: str, folder: Path = RECORD) -> Record | None:
@@ -81,7 +85,7 @@ def read(experiment: str, folder: Path = RECORD) -> Record | None:
     if not path.is_file():
         return None
     try:
-        record = seals.decode(Record, seals.checked(path.read_bytes()), defaults=True)
+        record = seals.decode(Record, seals.checked(read_whole(path, links=True)), defaults=True)
         if record.experiment != experiment:
             raise ValueError("its name is not the one it was written under")
     except (OSError, ValueError) as problem:

@@ -23,7 +23,7 @@ from pathlib import Path
 from support.paths import ROOT
 
 Done = subprocess.CompletedProcess[str]
-AT_LOADING = ("PYTHON", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "MPL", "LD_")
+AT_LOADING = ("PYTHON", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "MPL", "LD_", "DPBENCH_RECORD")
 WARM = Path(__file__).with_name("warm.py")
 
 
