@@ -17,7 +17,7 @@ from dpbench.cli.common import PRINTED, add_jobs, add_json, add_results, console
 from dpbench.cli.compare_data import SETTING, print_data, ratio_text
 from dpbench.cli.recorded_boards import print_record
 from dpbench.config.catalogue import SCALES
-from dpbench.errors import Failed, UserError, one_of, output_folder, positive
+from dpbench.errors import Failed, UserError, nearest, one_of, output_folder, positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,6 +139,10 @@ def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
         return args.dataset, {}
     if len(args.dataset) > 1:
         raise UserError(f"--dataset {' '.join(args.dataset)}: expected one file of your own, or names of datasets")
+    if not Path(files[0]).expanduser().exists():
+        beside = [path.name for path in Path().iterdir() if path.suffix.lower() in FORMS]
+        hint = f": {nearest(files[0], beside)}" if beside else ""
+        raise UserError(f"--dataset {files[0]}: there is no such file{hint}")
     if args.cell and args.bound:
         raise UserError("--bound has no effect on a histogram, in which every individual counts once")
     kind = "contingency" if args.cell else "incidence"

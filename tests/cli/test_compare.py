@@ -87,6 +87,7 @@ def test_advice_on_own_data(folder):
         (("lpa", "--scale", "smok"), "'smok'"),
         (("lpa", "--data-seeds", "0"), "data_seeds=0"),
         (("--dataset", "visits.csv", "--metric", "mee"), "unknown metric 'mee': did you mean 'mse'?"),
+        (("--dataset", "vists.csv"), "--dataset vists.csv: there is no such file: did you mean 'visits.csv'?"),
         (("--dataset", "visits.csv", "--bound", "0"), "bound=0"),
         (("--dataset", "visits.csv", "--target", "mae=5", "--metric", "mse"), "--metric has no effect with --target"),
         (("lpa", "--experiment", "gs/fig9"), "gs/fig9 is no board"),
