@@ -8,18 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def model_mse(most: ArrayLike, users: int, popularity: ArrayLike, average: float, scale: ArrayLike) -> np.ndarray:
-    """Equation 21 at l = `most`, averaged over the items: variances of sample and noise, and squared bias.
-
-    The model of the appendix: every user has `average` records (its M), each about item i with probability p_i.
-    """
-    p = np.asarray(popularity, dtype=np.float64)
-    first, second = users * p.mean(), users * np.mean(p**2)
-    size = np.asarray(most, dtype=np.float64)
-    sampling = size * first - size**2 * second / average
-    return sampling + 2 * np.asarray(scale) ** 2 + (size - average) ** 2 * users * second
-
-
 def optimal_l(users: int, popularity: ArrayLike, average: float, epsilon: float) -> float:
     """Equation 22: the l that minimises Equation 21 with noise Lap(l/ε1), for one item or averaged over several.
 
