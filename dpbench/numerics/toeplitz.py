@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpbench.numerics.arrays import Floats
 
 DIRECT = 512
 """Up to this many cells, products are sums without a Fourier transform."""

@@ -37,7 +37,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Cost:
+class AdviceCost:
     """What the advice of one board costs, over all settings of datasets that it had not seen."""
 
     published: str
@@ -86,7 +86,7 @@ def elsewhere(published: str, numbers: pd.DataFrame, board: Board) -> Iterator[H
             yield HeldOut(published, board, str(dataset), float(epsilon), who, float(ratio), share)
 
 
-def costs(settings: Sequence[HeldOut]) -> list[Cost]:
+def costs(settings: Sequence[HeldOut]) -> list[AdviceCost]:
     """One row per board and guarantee."""
     found = []
     for published, board in dict.fromkeys((one.published, one.board) for one in settings):
@@ -94,7 +94,7 @@ def costs(settings: Sequence[HeldOut]) -> list[Cost]:
         values, share = np.array([one.cost for one in own]), own[0].share
         mean = values.mean() if share else np.exp(np.log(values).mean())
         found.append(
-            Cost(
+            AdviceCost(
                 published=published,
                 board=board,
                 datasets=len({one.dataset for one in own}),

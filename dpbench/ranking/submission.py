@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 FOLDER = Path("board")
 SCHEMA = 1
 LARGEST, MOST_ENTRIES, MOST_LINES = 2 << 20, 2000, 20_000
-Mark = Literal["verified", "numbers verified", "claimed"]
-MARKS: dict[Mark, str] = {
+VerificationMark = Literal["verified", "numbers verified", "claimed"]
+MARKS: dict[VerificationMark, str] = {
     "verified": "a random sample of its trials was computed again with the same result, and its guarantee held in an audit",
     "numbers verified": "a random sample of its trials was computed again with the same result",
     "claimed": "nobody has computed its trials again",
@@ -64,7 +64,7 @@ class Entry:
     mechanism: str
     """The dotted path of its class, or the name of an installed one."""
     parameters: Mapping[str, Value]
-    mark: Mark
+    mark: VerificationMark
     because: str
     """Why the mark is not a better one; empty for `verified`."""
     audit: str

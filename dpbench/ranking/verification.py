@@ -32,7 +32,7 @@ from dpbench.ranking.boards import PRIVATE
 from dpbench.ranking.entry import Where, audited, board_of, joined, newcomer
 from dpbench.ranking.joint import recorded_at, view_of
 from dpbench.ranking.rows import BOARDS
-from dpbench.ranking.submission import Entry, Mark, lines_of, numbers_of
+from dpbench.ranking.submission import Entry, VerificationMark, lines_of, numbers_of
 from dpbench.sources.base import SOURCES
 from dpbench.storage import columns, failures
 from dpbench.storage.store import SECONDS, TRIAL, Store
@@ -41,7 +41,6 @@ from dpbench.tasks.base import TASKS
 RERUN = 16
 """Trials of an entry that are computed again. If a tenth of all trials were wrong, 82 % of such samples would show it."""
 RIVALS_RERUN = 8
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Request:
     """Such as the places of original files."""
 
 
-def add(request: Request, say: Say = lambda _: None) -> Entry:
+def add(request: Request, say: Callable[[str], None] = lambda _: None) -> Entry:
     """The entry of a class, from its trials in a results folder. Failed if these are not what this code computes."""
     if not request.folder.is_dir():
         raise UserError(f"{request.folder} is not a folder: expected one that `compare` or `run` has written to")
@@ -87,7 +86,9 @@ def add(request: Request, say: Say = lambda _: None) -> Entry:
     return _entry(plan, variant, findings, exact, done, numbers[own], numbers[~own] if keep_rivals else None)
 
 
-def verify(entry: Entry, mechanism: str, *, settings: int = 2, seed: int = 0, say: Say = lambda _: None) -> Entry:
+def verify(
+    entry: Entry, mechanism: str, *, settings: int = 2, seed: int = 0, say: Callable[[str], None] = lambda _: None
+) -> Entry:
     """The entry with the mark that it deserves: all trials of some random settings are computed again and compared with what it
     says, and its class is audited. Failed if it says something else."""
     variant = newcomer(mechanism)
@@ -230,7 +231,9 @@ def _finished(plan: Plan, folder: Path, findings: Sequence[Finding], variant: Va
 # Computing again.
 
 
-def _rerun(run: Run, settings: Sequence[Setting], count: int, seed: int, say: Say) -> tuple[bool, int]:
+def _rerun(
+    run: Run, settings: Sequence[Setting], count: int, seed: int, say: Callable[[str], None]
+) -> tuple[bool, int]:
     """Compute a seeded random sample of stored trials again: whether they are equal bit for bit, and how many they are.
     Failed if one differs by more than the last digits, as those of another processor do."""
     store, wanted = Store(run.results), run.repetitions_by_id()
@@ -280,7 +283,7 @@ def _same(setting: Setting, stored: Mapping[str, object], computed: TrialRow) ->
 # The entry.
 
 
-def _mark(variant: Variant, findings: Sequence[Finding], exact: bool, rerun: int) -> tuple[Mark, str]:
+def _mark(variant: Variant, findings: Sequence[Finding], exact: bool, rerun: int) -> tuple[VerificationMark, str]:
     if not rerun:
         return "claimed", "no trial was computed again"
     if not exact:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.mechanisms.histograms import _tree as tree
-
-Floats = NDArray[np.float64]
+from dpbench.numerics.arrays import Floats
 
 WORKLOADS = ("ranges", "prefixes")
 
