@@ -28,6 +28,7 @@ from dpbench.model.claim import VERDICTS, Claim
 from dpbench.model.verdict import Case, Evidence, Group, Verdict
 from dpbench.storage.commands import RESULTS
 
+UNCOUNTED = "repeated claims, and notes and hypotheses of ours"
 MOST_NAMED = 6
 """How many of the experiments that were not run are named."""
 
@@ -166,13 +167,14 @@ def _print_claims(console: Console, verdicts: list[Verdict], named: bool, detail
             console.print(followed(verdict))
         return
     for paper in dict.fromkeys(v.claim.paper for v in verdicts):
-        mine = [v for v in verdicts if v.claim.paper == paper]
-        if detailed:
-            console.print((table if console.width >= NARROW else listing)(f"Claims of {paper}", mine))
-            continue
-        console.print(f"Claims of {paper}", style="bold italic")
-        for verdict in mine:
-            console.print(line(verdict, console.width), highlight=False, soft_wrap=True)
+        for title, counted in ((f"Claims of {paper}", True), (f"Not counted, of {paper}: {UNCOUNTED}", False)):
+            mine = [v for v in verdicts if v.claim.paper == paper and v.claim.counted == counted]
+            if mine and detailed:
+                console.print((table if console.width >= NARROW else listing)(title, mine))
+            elif mine:
+                console.print(title, style="bold italic")
+                for verdict in mine:
+                    console.print(line(verdict, console.width), highlight=False, soft_wrap=True)
 
 
 def _print_remarks(console: Console, verdicts: list[Verdict], judge: Judge) -> None:

@@ -102,6 +102,7 @@ def followed(v: Verdict) -> Group:
         else "",
         "verdict": "; ".join(filter(None, (word, v.sides, v.reason, needs))),
         "evidence": "; ".join(filter(None, (v.evidence, v.source or (claim.decided_by if v.evidence else "")))),
+        "tried": _tried(v),
         "not tried": _untried(v),
         "other evidence": "; ".join(_other(other) for other in v.others),
         "note": claim.note if v.verdict != UNTESTABLE else "",
@@ -153,7 +154,16 @@ def _untried(v: Verdict) -> str:
     """The admissible readings that were not run; those that combine several choices are only counted."""
     alone = [name for name in v.untried if JOINED not in name]
     more = f" and {len(v.untried) - len(alone)} combinations" if len(alone) < len(v.untried) else ""
-    return f"admissible readings {', '.join(alone)}{more}" if v.untried else ""
+    return (
+        f"admissible readings {', '.join(alone)}{more}: add reading=all world=all to the command" if v.untried else ""
+    )
+
+
+def _tried(v: Verdict) -> str:
+    """What a verdict of a single case was tried in; several cases have a table."""
+    if len(v.cases) != 1 or v.files or not v.claim.experiment:
+        return ""
+    return "only the default reading of the text, and the default stand-in of each dataset"
 
 
 def _uncounted(v: Verdict) -> str:

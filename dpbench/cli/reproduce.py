@@ -88,6 +88,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     common.add_results(parser)
     common.add_jobs(parser)
     add("--seed", type=int, default=0, help="seed of the noise (default: 0)")
+    add("--data-seed", type=int, default=0, help="seed of generated data (default: 0)")
     add("--record", action="store_true", help="write the results to the record, replacing the old ones")
     add("--artifact", type=Path, metavar="FOLDER", help="write the bundle for an artifact reviewer")
     args = parser.parse_args(argv)
@@ -103,7 +104,9 @@ def _plans(
     """The plans of the experiments, and those on original files that are here."""
     from dpbench.reproduce.carry_out import plans_of, plans_on_files
 
-    overrides: dict[str, OverrideValue] = {"seed": args.seed} if args.seed else {}
+    overrides: dict[str, OverrideValue] = {
+        key: seed for key, seed in (("seed", args.seed), ("data_seed", args.data_seed)) if seed
+    }
     options: dict[str, Any] = {"scale": args.scale, "results": args.results, "jobs": args.jobs, "overrides": overrides}
 
     def possible(planned: Iterable[Plan | UserError]) -> Iterator[Plan]:
