@@ -25,7 +25,7 @@ SLOWEST = 3.0
 """Seconds of one release from which on no larger size is tried."""
 NOTICEABLE = 2e-3
 """Seconds below which the fixed cost of a call hides the growth."""
-LINEAR, CONSTANT = 1.4, 0.25
+LINEAR, CONSTANT = 1.6, 0.25
 """Highest exponents allowed: above linear for a sort and for caches that become too small; a quadratic step gives 2."""
 
 DRAWN = 8

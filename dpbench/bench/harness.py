@@ -75,15 +75,25 @@ def _command(folder: str, *words: str) -> tuple[float, float]:
 
 
 def _costs(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Processor seconds and peak megabytes of a command and of the processes that it waited for."""
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors, env=os.environ | environment)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            errors.seek(0)
-            raise RuntimeError(f"{' '.join(words)[:200]} failed: {errors.read().strip()[-2000:]}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
+    """Processor seconds and peak megabytes of a command and of the processes that it waited for.
+
+    A small process starts it: Linux counts the memory of whoever starts a process as that of the new one, too.
+    """
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", _WAIT, *words], capture_output=True, text=True, env=os.environ | environment
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)[:200]} failed: {done.stderr.strip()[-2000:]}")
+    seconds, kilobytes = map(float, done.stdout.split())
+    return seconds, kilobytes / 1e3
+
+
+_WAIT = """import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status) and 1)
+"""
 
 
 def _benchopt_seconds() -> float | None:

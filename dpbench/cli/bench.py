@@ -27,7 +27,16 @@ def main(argv: list[str]) -> int:
         type=Path,
         help="measure growth up to the largest sizes, and store the numbers as CSV",
     )
+    parser.add_argument(
+        "--largest",
+        metavar="SIZE",
+        type=float,
+        default=1e8,
+        help="with --growth: the largest data (default: 1e8, a few minutes)",
+    )
     args = parser.parse_args(argv)
+    if not args.growth and args.largest != parser.get_default("largest"):
+        raise UserError("--largest has no effect without --growth FILE")
     if args.growth and args.row:
         raise UserError("--growth measures growth only: expected no names of rows beside it")
     for name in args.row:
@@ -37,7 +46,7 @@ def main(argv: list[str]) -> int:
     held: set[bool | None] = set()
     for name in ["growth"] if args.growth else args.row or BENCHES:
         common.notes().print(f"measuring {name} ...")
-        for row in _stored_growth(args.growth) if args.growth else BENCHES[name]():
+        for row in _stored_growth(args.growth, int(args.largest)) if args.growth else BENCHES[name]():
             held.add(row.held)
             table.add_row(row.what, row.measured, row.floor, SHOWN[row.held])
     common.console().print(table)
@@ -45,10 +54,10 @@ def main(argv: list[str]) -> int:
     return 0 if True in held and False not in held else 1
 
 
-def _stored_growth(path: Path) -> Iterator[FloorRow]:
-    """The rows of growth up to the largest sizes; the points are stored at the end."""
+def _stored_growth(path: Path, largest: int) -> Iterator[FloorRow]:
+    """The rows of growth up to a size; the points are stored at the end."""
     stored: list[growth.GrowthPoint] = []
-    for curve, points in growth.curves(largest=10**8):
+    for curve, points in growth.curves(largest):
         common.notes().print(f"{curve.mechanism} with {curve.axis}: done")
         stored += points
         yield growth.floor_row(curve, points)
