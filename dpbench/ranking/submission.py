@@ -44,6 +44,7 @@ SETTINGS = {
     "topk": ("dataset", "K"),
     "ranges": ("place", "share"),
     "subsets": ("place", "share"),
+    "bounded": ("place", "share"),
 }
 """Those that a board must have, beside ε, by the end of its name."""
 WORDS = ("who", "mechanism", "dataset", "place", "world", "share", "neighbours", "mark", "samples")

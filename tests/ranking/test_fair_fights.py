@@ -162,6 +162,25 @@ class Leaky(Mechanism):
         return Counts(counts=noise.laplace(data.counts, scale=0.3 / epsilon))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cauchy(Mechanism):
+    """Noise without a variance, the same for all columns: small in most releases, without bounds in some."""
+
+    def publish(self, data, epsilon, noise):
+        draw = noise.stream("cauchy").standard_cauchy()
+        return Counts(counts=data.counts + 0.05 * draw / epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nothing(Mechanism):
+    """Publishes zeros, whatever the data is."""
+
+    privacy = "ε"
+
+    def publish(self, data, epsilon, noise):
+        return Counts(counts=np.zeros(data.counts.size))
+
+
 def board_of(tmp_path, *mechanisms, trials=12):
     """The run of some mechanisms on the board of columns, and its numbers."""
     given = {"dataset": {"mine": DATA}, "epsilon": 1.0, "trials": trials, "results": tmp_path, "runner.jobs": 1}
@@ -187,6 +206,28 @@ def test_failed_trials_take_the_rank(tmp_path, how):
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert labels[-1] == f"Sometimes  {failed} of 12 failed"
     style.plt.close(figure)
+
+
+def test_deterministic_zeros_tie_with_zero_and_vary_nowhere(tmp_path):
+    """Their error never varies, so it is certain and needs no spread; equal zeros share a rank."""
+    _, numbers = board_of(tmp_path, "zero", "knorm_counts", Nothing(), trials=4)
+    table = numbers.set_index("who")
+    assert (
+        table.loc["Nothing", ["rank", "regret", "mae"]].tolist()
+        == table.loc["zero", ["rank", "regret", "mae"]].tolist()
+    )
+    assert (table.loc["Nothing", "mae_se"], table.loc["Nothing", "mark"]) == (0.0, "")
+    assert "zero" not in table.loc["Nothing", "worse_than"].split("|")
+
+
+def test_cauchy_noise_is_marked_and_never_certainly_better(tmp_path):
+    """60 releases: some draw is so large that it is much of the sum of all errors."""
+    _, numbers = board_of(tmp_path, "zero", "knorm_counts", Cauchy(), trials=60)
+    table = numbers.set_index("who")
+    assert table.loc["Cauchy", "mark"] == "heavy tails"
+    assert table.loc["Cauchy", "rank"] == 1  # by the geometric mean
+    assert not table.loc["Cauchy", "competitive"]
+    assert not any("Cauchy" in str(listed).split("|") for listed in table["worse_than"])
 
 
 def test_who_fails_everywhere_is_shown(tmp_path):
