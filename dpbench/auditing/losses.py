@@ -85,7 +85,8 @@ def law_epsilon(one: NDArray[np.float64], other: NDArray[np.float64], delta: flo
     order = np.argsort(-(p / q))
     p, q = np.cumsum(p[order]), np.cumsum(q[order])
     # With the first j outcomes in the sum, e^ε = (P_j - δ)/Q_j; the largest of these is the root.
-    best = float(((p - left) / q).max(initial=0.0))
+    with np.errstate(over="ignore"):  # of a tiny Q_j: far below zero, or really without bound
+        best = float(((p - left) / q).max(initial=0.0))
     return max(0.0, math.log(best)) if best > 0 else 0.0
 
 

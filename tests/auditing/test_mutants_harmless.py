@@ -71,12 +71,12 @@ def rounded_ties_by_lot(right: Any, t_s: Any, noise: Any) -> tuple[np.ndarray, n
     """Noisy values that are nearly equal, in random order."""
     lot = noise.stream("equal").permutation(t_s.size)
     order = lot[np.argsort(np.round(t_s[lot]), kind="stable")]
-    return order, t_s[order]
+    return order, np.round(t_s)[order]  # tuning takes values that rise
 
 
 def falling(right: Any, t_s: Any, noise: Any) -> tuple[np.ndarray, np.ndarray]:
     order, values = right(t_s, noise)
-    return order[::-1], values[::-1]
+    return order[::-1], values
 
 
 def consistent_tree(weights: np.ndarray) -> np.ndarray:
