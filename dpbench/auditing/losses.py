@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 
 from dpbench.auditing.recording import Step
 from dpbench.privacy import STEPS, Cost
+from dpbench.privacy.laplace import LaplaceStep
+
+HUGE = 2.0**31
+"""From here on, rounding errors of real numbers may exceed the tolerance of a loss."""
 
 
 def cost(step: Step, other: Step) -> Cost:
@@ -22,7 +26,18 @@ def cost(step: Step, other: Step) -> Cost:
     values, others = step.exact.astype(np.float64), other.exact.astype(np.float64)
     if step.kind not in ("draw", "rows") and not np.all(np.isfinite(others - values)):
         return Cost(math.inf)
+    if issubclass(STEPS[step.kind], LaplaceStep):
+        values, others = np.zeros_like(values), _moved(values, others)
     return STEPS[step.kind].cost(values, others, step.parameters)
+
+
+def _moved(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far values move. Of huge real numbers, without what the rounding of doubles may add: it is no loss of the mechanism."""
+    apart = others - values
+    size = np.maximum(np.abs(values), np.abs(others))
+    real = (size >= HUGE) & ((values % 1 != 0) | (others % 1 != 0))
+    kept = np.maximum(np.abs(apart) - size * 2.0**-50, 0)
+    return np.where(real, np.copysign(kept, apart), apart)
 
 
 def total(costs: Sequence[Cost], delta: float) -> float:
