@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpbench.errors import UserError
 from dpbench.paths import RECORD
 from dpbench.ranking.boards import PRIVATE, Board, present
 from dpbench.storage import record
@@ -26,12 +27,16 @@ BOARDS = {
     "cross/real_topk": "the K largest columns, real data",
     "cross/ranges": "ranges of a histogram",
     "cross/real_ranges": "ranges of a histogram, real data",
+    "cross/bounded": "ranges of a small histogram",
     "cross/subsets": "subsets of a histogram",
     "cross/real_subsets": "subsets of a histogram, real data",
 }
 """The experiments that are boards, each with what is published and asked, in the order of tables."""
 NEEDED = ("board", "who", "epsilon", "ratio", "regret_at", "regret_at_low", "regret_at_high", "all_at")
 """The columns of a board's numbers that name winners; a run of an earlier version may lack some."""
+TEXTS = ("board", "who", "mark", "neighbours")
+NUMBERS = ("epsilon", "trials", "seconds", "memory", "ratio", "regret", "regret_at", "regret_at_low", "regret_at_high")
+"""The columns that rows and winners of the record are made from."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +210,17 @@ def winners(experiment: str, numbers: pd.DataFrame) -> list[Winner]:
 
 @functools.cache
 def recorded(experiment: str, folder: Path = RECORD) -> pd.DataFrame | None:
-    """The numbers of a board on record; None if it is not."""
+    """The numbers of a board on record; None if it is not. UserError if they are no numbers of a board."""
     found = record.read(experiment, folder)
-    return None if found is None else record.read_numbers(found)
+    if found is None:
+        return None
+    numbers = record.read_numbers(found)
+    lacking = sorted({*NEEDED, *TEXTS, *NUMBERS} - {*numbers.columns})
+    wrong = [name for name in NUMBERS if name in numbers and numbers[name].dtype.kind not in "biuf"]
+    if lacking or wrong:
+        what = f"it has no column {lacking[0]!r}" if lacking else f"its column {wrong[0]!r} is not of numbers"
+        raise UserError(f"{found.folder / experiment}.csv is no board that `reproduce --record` wrote: {what}")
+    return numbers
 
 
 def recorded_winners(folder: Path = RECORD) -> Iterator[Winner]:

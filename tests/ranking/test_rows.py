@@ -128,3 +128,15 @@ def test_paths_of_files_reach_the_boards_of_real_data(dpbench, tmp_path):
     assert "has no effect: no experiment on original files reads kos" in done.stderr
     done = dpbench("reproduce", "cross/real", "--path", "kos")
     assert "expected DATASET=PATH" in done.stderr
+
+
+@pytest.mark.parametrize("column", ["regret_at", "mark", "seconds"])
+def test_a_record_that_is_no_board_is_refused(tmp_path, run, numbers, column):
+    """Its seal is valid: somebody wrote it by hand."""
+    for folder, table in (
+        (tmp_path / "a", numbers.drop(columns=column)),
+        (tmp_path / "b", numbers.assign(seconds="long")),
+    ):
+        write(take(run, table, seconds=1.0, memory=None), table, folder)
+        with pytest.raises(UserError, match=rf"no board .*'{column if folder.name == 'a' else 'seconds'}'"):
+            recorded("cross/leaderboard", folder)
