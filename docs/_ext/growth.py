@@ -20,29 +20,29 @@ def curve_of(point: GrowthPoint) -> tuple[str, str, str]:
 
 
 def draw(points: list[GrowthPoint]) -> plt.Figure:
-    """Time above, memory below, one column per axis."""
+    """Time on the left, memory on the right, one row of panels per axis."""
     names = {"non-zero cells": "cells", "items": "records"}
     panels = ("rows", "columns", "records", "domain", "cells", "trials")
-    figure, axes = plt.subplots(2, len(panels), figsize=(15, 6.4), sharex="col", sharey="row", layout="constrained")
     titles = {"records": "records or items", "cells": "non-zero cells", "domain": "cells of the domain"}
+    figure, axes = plt.subplots(len(panels), 2, figsize=(7.4, 13), sharex="row", sharey="col", layout="constrained")
     for (_, mechanism, axis), group in groupby(points, key=curve_of):
         curve = list(group)
-        column = panels.index(names.get(axis, axis))
+        row = panels.index(names.get(axis, axis))
         slope = exponent(curve)
-        label = f"{mechanism}: {'too fast' if slope is None else f'{slope:.2f}'}"
+        label = f"{mechanism}: {'too fast' if slope is None else f'{round(slope, 2) + 0:.2f}'}"
         sizes = [point.size for point in curve]
-        axes[0, column].plot(sizes, [point.seconds for point in curve], marker="o", markersize=3, label=label)
-        axes[1, column].plot(sizes, [point.megabytes for point in curve], marker="o", markersize=3)
-    for column, panel in enumerate(panels):
-        top, bottom = axes[:, column]
-        top.set(title=titles.get(panel, panel), xscale="log", yscale="log")
-        bottom.set(xlabel=titles.get(panel, panel), yscale="log")
-        top.legend(fontsize=7, loc="upper left", title="exponent of time", title_fontsize=7)
-        for each, (low, high) in ((top, (1e-5, 3000)), (bottom, (1e-2, 1e4))):
+        axes[row, 0].plot(sizes, [point.seconds for point in curve], marker="o", markersize=3, label=label)
+        axes[row, 1].plot(sizes, [point.megabytes for point in curve], marker="o", markersize=3)
+    for row, panel in enumerate(panels):
+        left, right = axes[row]
+        left.set(xscale="log", yscale="log", ylim=(1e-5, 1e7), ylabel="seconds")
+        right.set(yscale="log", ylim=(1e-2, 1e4), ylabel="MB")
+        left.legend(fontsize=7, loc="upper left", title="exponent of time", title_fontsize=7)
+        for each in (left, right):
+            each.set_xlabel(titles.get(panel, panel))
             each.grid(alpha=0.25)
-            each.set_ylim(low, high)
-    axes[0, 0].set_ylabel("seconds of one release (or run)")
-    axes[1, 0].set_ylabel("peak memory, MB")
+    axes[0, 0].set_title("time of one release (trials: of one run)")
+    axes[0, 1].set_title("peak memory")
     return figure
 
 
