@@ -116,7 +116,9 @@ def _limits(
         if name not in known:
             raise unknown(f"mechanism or dataset in {key}:", str(name), known, origins.place(key, str(name)))
         whole()(f"{key}.{name}", trials)
-        if origins.word(key, str(name)) and name not in here:
+        word = origins.word(key, str(name))  # `case_trials={gs: 4}` is merged with what the experiment states
+        stated = key_of(word) == key and any(document.has(key, str(name)) for document in origins.experiments)
+        if word and name not in here and not stated:
             raise UserError(f"{key}.{name} has no effect: {name} is not in this run")
     return {str(name): int(trials) for name, trials in given.items() if name in here}
 

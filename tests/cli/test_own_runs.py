@@ -142,7 +142,7 @@ def test_original_files_stand_beside_generated_data(door: Callable[..., Done], t
     assert "figures/both+transactions.png" in drawn
     assert door("report").returncode == 0
     page = (results / "report.html").read_text()
-    assert "(transactions: original files)" in page
+    assert "(transactions: sample of the original file (300 of" in page
     again = own_command(Run.each(results)["both+transactions"])
     assert again.endswith("dataset.transactions.path=retail.dat trials=2 name=both")
     assert "'dataset=[transactions]' 'mechanism=[lpa]' 'task=[column_counts]'" in again

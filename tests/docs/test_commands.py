@@ -80,7 +80,9 @@ def test_options_in_tables_exist(dpbench: Call) -> None:
     known = "".join(
         dpbench(verb, "--help").stdout
         for verb in (
+            "advise",
             "audit",
+            "bench",
             "check",
             "claims",
             "compare",
@@ -94,7 +96,9 @@ def test_options_in_tables_exist(dpbench: Call) -> None:
             "run",
         )
     )
-    known += dpbench("data", "get", "--help").stdout
+    known += "".join(
+        dpbench(*words, "--help").stdout for words in (("data", "get"), ("board", "add"), ("board", "verify"))
+    )
     told = {option for page in PAGES for option in re.findall(r"`(--[a-z-]+)", page.read_text(encoding="utf-8"))}
     assert told
     assert [option for option in sorted(told) if option not in known] == []

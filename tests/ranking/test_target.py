@@ -76,7 +76,7 @@ def test_lpa_against_its_closed_form(dpbench: Call, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "choice costs budget" in done.stdout
     assert sum(1 for _ in (tmp_path / "results").glob("trials/*/*/*.parquet")) == before
-    assert {s.id for s in Run.load(tmp_path / "results", "target/lpa").settings} == {s.id for s in run.settings}
+    assert {s.id for s in Run.load(tmp_path / "results", run.name).settings} == {s.id for s in run.settings}
 
 
 def test_wrong_use(dpbench: Call, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_folder_without_runs_is_wrong_use(verb: str, tmp_path: Path) -> None:
         ((), "--results results does not exist: "),
         (("--results", "no where"), "make one: python -m dpbench run 'results=no where'"),
         (("--results", "empty"), "--results empty holds no run: "),
-        (("--results", "file"), "--results file is a file: expected a folder"),
+        (("--results", "file"), "expected a folder"),
     ):
         done = run(tmp_path, verb, *words)
         assert (done.returncode, done.stdout) == (2, "")
