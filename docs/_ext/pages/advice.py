@@ -78,6 +78,10 @@ def _sources(records: Path) -> str:
     )
 
 
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g}" if ratio < 999.5 else f"{ratio:,.0f}"
+
+
 def _mean(points: Sequence[BoardPoint], who: str) -> float:
     return float(np.exp(np.mean([np.log(point.ratios[who]) for point in points])))
 
@@ -108,7 +112,13 @@ def _bands(points: Sequence[BoardPoint]) -> str:
             band = f"below {high:g}" if not low else f"{low:g} and more" if np.isinf(high) else f"{low:g} to {high:g}"
             names = ", ".join(dict.fromkeys(p.dataset for p in own))
             lines.append(
-                (band, f"`{best}` {ratio:.2f}", f"`{median[0]}` {median[1]:.3g}", f"`{worst}` {most:.3g}", names)
+                (
+                    band,
+                    f"`{best}` {ratio:.2f}",
+                    f"`{median[0]}` {_times(median[1])}",
+                    f"`{worst}` {_times(most)}",
+                    names,
+                )
             )
     heads = ("mean count × ε", "best choice, error / best", "a choice in the middle", "the worst choice", "datasets")
     return table(heads, lines)
@@ -127,8 +137,8 @@ def _shapes(points: Sequence[BoardPoint]) -> str:
             f"{density:.2g} %",
             _skew(dataset, shape.row),
         )
-        wrong = f"`{ranked[-1][0]}` {ranked[-1][1]:.3g}"
-        usual = f"{_mean(own, 'lpa'):.3g}" if all("lpa" in p.ratios for p in own) else "-"
+        wrong = f"`{ranked[-1][0]}` {_times(ranked[-1][1])}"
+        usual = _times(_mean(own, "lpa")) if all("lpa" in p.ratios for p in own) else "-"
         link = (
             f"[{plain(dataset)}](../datasets/{dataset}.md)"
             if dataset in catalogue.options("dataset")
@@ -174,7 +184,7 @@ def _by_dataset(seen: Iterable[HeldOut]) -> str:
         advised = ", ".join(f"`{who}`" for who in dict.fromkeys(one.advised for one in own))
         mean = float(np.exp(np.mean([np.log(one.cost) for one in own])))
         rows.append(
-            (plain(dataset), str(board), str(len(own)), advised, f"{mean:.2f}", f"{max(o.cost for o in own):.3g}")
+            (plain(dataset), str(board), str(len(own)), advised, f"{mean:.2f}", _times(max(o.cost for o in own)))
         )
     return table(("left out", "guarantee", "settings", "advised", "regret", "at most"), rows)
 
