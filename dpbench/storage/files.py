@@ -31,7 +31,7 @@ from pathlib import Path
 from dpbench.errors import Failed, UserError
 
 LARGEST = 256 << 20  # bytes of one stored file: a larger one is not ours, and could fill the memory of its reader
-YOUNG, DAY = 600.0, 24 * 3600.0  # seconds; after a day a temporary file counts as abandoned, whoever wrote it
+YOUNG, DAY = 600.0, 24 * 3600.0  # seconds; a temporary file that is older than one day is abandoned, whoever wrote it
 TEMPORARY, OLD, DAMAGED = ".tmp", ".old", ".damaged"
 
 
