@@ -5,6 +5,8 @@ Used by the steps that add noise to values.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,3 +36,13 @@ def of_choice(chosen: NDArray[np.int64], probabilities: Floats, rng: np.random.G
     before = np.empty_like(probabilities)
     before[order] = np.cumsum(probabilities[order]) - probabilities[order]
     return before[chosen] + rng.random(chosen.shape) * probabilities[chosen]
+
+
+def of_discrete_gaussian(noise: Floats, sigma: float, rng: np.random.Generator) -> Floats:
+    """For P[x] ∝ exp(-x²/2σ²). Noise that is not a whole number, or is beyond 12σ, becomes 0."""
+    most = math.ceil(12 * sigma) + 1
+    mass = np.exp(-(np.arange(-most, most + 1.0) ** 2) / (2 * sigma**2))
+    whole = np.rint(noise)
+    inside = (np.abs(whole) <= most) & (np.abs(noise - whole) < OFF)
+    at = of_choice((np.where(inside, whole, 0) + most).astype(np.int64), mass / mass.sum(), rng)
+    return np.asarray(np.where(inside, at, 0.0))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpbench.numerics.arrays import Floats
 from dpbench.privacy._bounds import raised
-from dpbench.privacy._uniform import OFF, of_choice, tile
+from dpbench.privacy._uniform import of_discrete_gaussian, tile
 from dpbench.privacy._words import Words
 from dpbench.privacy.exact import as_integers
 from dpbench.privacy.gaussian import discrete_gaussian
@@ -60,14 +60,7 @@ class DiscreteGaussianStep(RandomStep, kind="discrete_gaussian"):
 
     def uniforms(self, output: Any, exact: bool, rng: np.random.Generator) -> Floats:
         noise: Floats = (np.asarray(output, dtype=np.float64) - self.values).reshape(-1)
-        if not self.sigma:
-            return noise[:0]
-        most = math.ceil(12 * self.sigma) + 1
-        mass = np.exp(-(np.arange(-most, most + 1.0) ** 2) / (2 * self.sigma**2))
-        whole = np.rint(noise)
-        inside = (np.abs(whole) <= most) & (np.abs(noise - whole) < OFF)
-        at = of_choice((np.where(inside, whole, 0) + most).astype(np.int64), mass / mass.sum(), rng)
-        return np.asarray(np.where(inside, at, 0.0))
+        return of_discrete_gaussian(noise, self.sigma, rng) if self.sigma else noise[:0]
 
     @classmethod
     def cost(cls, values: Floats, others: Floats, parameters: Mapping[str, NDArray[Any]]) -> Cost:

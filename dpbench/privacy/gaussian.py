@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpbench.errors import UserError
 from dpbench.numerics.arrays import Floats
 from dpbench.privacy._bounds import exp_minus, raised
-from dpbench.privacy._uniform import OFF, of_choice, tile
+from dpbench.privacy._uniform import of_discrete_gaussian, tile
 from dpbench.privacy._words import Words
 from dpbench.privacy.exact import discrete_laplace, more_bits
 from dpbench.privacy.step import Cost, RandomStep
@@ -70,14 +70,7 @@ class GaussianStep(RandomStep, kind="gaussian"):
             return np.asarray(ndtr(np.array([apart, both]) / math.sqrt(2)))
         if not self.sigma:
             return noise[:0]
-        if not exact:
-            return np.asarray(ndtr(noise / self.sigma))
-        most = math.ceil(12 * self.sigma) + 1
-        mass = np.exp(-(np.arange(-most, most + 1.0) ** 2) / (2 * self.sigma**2))
-        whole = np.rint(noise)
-        inside = (np.abs(whole) <= most) & (np.abs(noise - whole) < OFF)
-        at = of_choice((np.where(inside, whole, 0) + most).astype(np.int64), mass / mass.sum(), rng)
-        return np.asarray(np.where(inside, at, 0.0))
+        return of_discrete_gaussian(noise, self.sigma, rng) if exact else np.asarray(ndtr(noise / self.sigma))
 
     @classmethod
     def cost(cls, values: Floats, others: Floats, parameters: Mapping[str, NDArray[Any]]) -> Cost:

@@ -212,7 +212,7 @@ LIMITED = [
     Fault("dpsense: the best θ published", method("dpsense", B, publish=shown("best_theta")), "chosen.best_theta"),
     Fault(
         "dpsense: keeps each row's most frequent columns",
-        patched("dpsense", "sensitivity.dpsense:sampled_counts", keeps_the_frequent, theta=1, limit="sample"),
+        patched("dpsense", "sensitivity._control:sampled_counts", keeps_the_frequent, theta=1, limit="sample"),
         "laplace",
         quick=True,
     ),

@@ -74,7 +74,7 @@ STREAMS = {
     ("gs/grouping.py", "columns", "sample_columns"): "which column of a row",
     ("histograms/alp.py", "hashes", "integers"): "public hash functions",
     ("histograms/sketch.py", "hashes", "integers"): "public hash functions",
-    ("sensitivity/dpsense.py", "limit", "sampled_counts"): "which ones of a row",
+    ("sensitivity/_control.py", "limit", "sampled_counts"): "which ones of a row",
     ("sparse/samples.py", "priorities", "priorities"): "a sample of numbers that are noisy already",
     ("sparse/samples.py", "refining", "random"): "a sample of numbers that are noisy already",
     ("sparse/samples.py", "sampling", "random"): "a sample of numbers that are noisy already",

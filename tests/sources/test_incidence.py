@@ -20,6 +20,7 @@ from dpbench.errors import UserError
 from dpbench.paths import CONF
 from dpbench.sources import SOURCES
 from dpbench.sources.generators import _margins as margins
+from dpbench.sources.generators._odds import fit
 from dpbench.sources.generators._taste import LEVELS, Taste
 from dpbench.sources.generators.incidence import IncidenceGenerator, incidence
 from dpbench.sources.generators.shapes import whole_numbers
@@ -263,7 +264,7 @@ def test_equal_margins_make_equal_cells() -> None:
 def test_fit_meets_the_margins_in_expectation() -> None:
     sizes, counts = generator("netflix", "smoke").margins(np.random.default_rng(0))
     for strength in (0.0, 0.5):
-        fitted = margins.fit(sizes, counts, Taste.drawn(strength, counts.size, np.random.default_rng(1)))
+        fitted = fit(sizes, counts, Taste.drawn(strength, counts.size, np.random.default_rng(1)))
         odds = np.outer(fitted.x, fitted.y) * fitted.factors[fitted.bands]
         expected = np.bincount(np.searchsorted(fitted.sizes, sizes)) @ (odds / (1 + odds))
         wanted = fitted.classes // LEVELS if strength else fitted.classes

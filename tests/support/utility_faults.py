@@ -176,13 +176,13 @@ SENSITIVITY = [
     ),
     UtilityFault(
         "dpsense_s: noise x 1.1",
-        noisier(f"{SENSE}:DPSenseS", 1.1, "publish_columns"),
+        noisier(f"{SENSE}_s:DPSenseS", 1.1, "publish_columns"),
         over(("sensitivity/error", "sensitivity/theta"), "dpsense_s"),
     ),
     UtilityFault(
         "dpsense_s: alpha clamped at 1",
         at(
-            f"mechanisms.{SENSE}:DPSenseS.grid",
+            f"mechanisms.{SENSE}_s:DPSenseS.grid",
             lambda right, self, data: (lambda thetas, alphas: (thetas, np.ones_like(alphas)))(*right(self, data)),
         ),
         on("sensitivity/error", "dpsense_s"),

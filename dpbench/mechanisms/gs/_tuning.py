@@ -61,19 +61,23 @@ def sorted_table(estimate: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sorted values beside their prefix sums, because both are read at the same position."""
     # Allocated by numpy, which asks for large pages of memory; a kernel does not, and the search jumps all over the table.
     table = np.empty((estimate.size + 1, 2))
-    _fill_table(estimate, table)
+    if not _fill_table(estimate, table):
+        raise ValueError("the estimate is not sorted: the search would read outside its arrays")
     return table
 
 
 @kernel()
 def _fill_table(estimate, table):  # type: ignore[no-untyped-def]
-    """L1 does not change when all values are shifted; around zero the prefix sums stay small."""
-    d, middle, total = estimate.size, estimate[estimate.size // 2], 0.0
+    """Whether the estimate is sorted. L1 does not change when all values are shifted; around zero the prefix sums stay small."""
+    d, middle, total, before, rising = estimate.size, estimate[estimate.size // 2], 0.0, -np.inf, True
     for i in range(d):
         value = estimate[i] - middle
+        rising &= value >= before
+        before = value
         table[i, 0], table[i, 1] = value, total
         total += value
     table[d, 0], table[d, 1] = np.inf, total
+    return rising
 
 
 def best_group_size(estimate: NDArray[np.float64], scale: float, rng: np.random.Generator) -> tuple[int, float]:

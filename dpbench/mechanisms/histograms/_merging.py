@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpbench.mechanisms.histograms._buckets import bucket_starts
 from dpbench.numerics.compiled import kernel
 
 
@@ -48,10 +49,4 @@ def best_buckets(values, price):  # type: ignore[no-untyped-def]
                 alive[kept] = alive[j]
                 kept += 1
         count = kept
-    starts = np.empty(n, dtype=np.int64)
-    at, end = n, n
-    while end > 0:
-        end = last[end]
-        at -= 1
-        starts[at] = end
-    return starts[at:]
+    return bucket_starts(last)

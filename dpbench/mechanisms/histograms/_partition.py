@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.mechanisms.histograms._buckets import bucket_starts
 from dpbench.mechanisms.histograms._covers import cover_chances, covers
 from dpbench.numerics.compiled import kernel
 
@@ -77,13 +78,7 @@ def cheapest(table, lengths):  # type: ignore[no-untyped-def]
                 cost = best[start] + table[j, start]
                 if cost < best[end]:
                     best[end], last[end] = cost, start
-    starts = np.empty(n, dtype=np.int64)
-    at, end = n, n
-    while end > 0:
-        end = last[end]
-        at -= 1
-        starts[at] = end
-    return starts[at:]
+    return bucket_starts(last)
 
 
 def lengths_for(n: int) -> NDArray[np.int64]:

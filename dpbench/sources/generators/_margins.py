@@ -1,6 +1,6 @@
 """Random binary matrices with given row sums and column sums, both exact, at 10⁸ ones and more.
 
-Three steps, each O(ones) or less: `fit` finds the maximum-entropy probabilities p_ij = x_i y_j / (1 + x_i y_j) whose sums
+Three steps, each O(ones) or less: `_odds.fit` finds the maximum-entropy probabilities p_ij = x_i y_j / (1 + x_i y_j) whose sums
 are the margins (with a taste, the odds x_i y_j f_ij); `_fill` draws each row with exactly its size and each column with
 probability p_ij (Deville's systematic sampling); `_settle` moves the few ones by which the column sums still differ from the
 required ones.
@@ -8,12 +8,11 @@ required ones.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dpbench.numerics.compiled import kernel
-from dpbench.sources.generators._taste import LEVELS, Taste
+from dpbench.sources.generators._odds import classes_of, fit
+from dpbench.sources.generators._taste import Taste
 
 PASSES = 20
 """Passes of `_settle` before the remaining ones are moved one at a time. Typical datasets need about five."""
@@ -45,7 +44,7 @@ def matrix(
         return indptr, indices
     odds = fit(row_sums, column_sums, taste)
     names = np.flatnonzero(column_sums).astype(np.int32)
-    label = np.searchsorted(odds.classes, _classes(column_sums, taste)).astype(np.int32)
+    label = np.searchsorted(odds.classes, classes_of(column_sums, taste)).astype(np.int32)
     order = np.argsort(row_sums, kind="stable")
     bounds = np.append(np.searchsorted(row_sums[order], odds.sizes), row_sums.size)
     _fill(indptr, indices, order, bounds, odds.x, odds.y, odds.bands, odds.factors, label, names, rng)
@@ -62,85 +61,6 @@ def matrix(
         if not _augment(indptr, indices, surplus):
             raise ValueError("there is no binary matrix with these margins")
     return indptr, indices
-
-
-class Odds(NamedTuple):
-    """The fitted odds of a one: x of its row's size times y of its column's class times their factor."""
-
-    sizes: np.ndarray
-    """Distinct row sums, ascending."""
-    x: np.ndarray
-    bands: np.ndarray
-    """The row of `factors` for each row sum."""
-    classes: np.ndarray
-    """Distinct classes of columns, ascending: equal sums and, with a taste, equal levels."""
-    y: np.ndarray
-    factors: np.ndarray
-
-
-def _classes(column_sums: np.ndarray, taste: Taste | None) -> np.ndarray:
-    """The class of each column that is not empty: its sum and, with a taste, its level."""
-    filled = np.flatnonzero(column_sums)
-    return column_sums[filled] if taste is None else column_sums[filled] * LEVELS + taste.levels[filled]
-
-
-def fit(
-    row_sums: np.ndarray,
-    column_sums: np.ndarray,
-    taste: Taste | None = None,
-    *,
-    sweeps: int = 60,
-    tolerance: float = 0.05,
-) -> Odds:
-    """x by distinct row sum and y by class of columns, so that the expected sums equal the required ones.
-
-    Good enough when each expected column sum is off by less than `tolerance` of its standard deviation, about √c:
-    `_settle` has to correct random deviations anyway.
-    """
-    r, rows = np.unique(row_sums[row_sums > 0], return_counts=True)
-    classes, columns = np.unique(_classes(column_sums, taste), return_counts=True)
-    c, bands, factors = classes, np.zeros(r.size, dtype=np.int64), np.ones((1, classes.size))
-    if taste is not None:
-        c = classes // LEVELS
-        bands, factors = taste.factors(r, c, classes % LEVELS, int(rows.sum()))
-    root = np.sqrt(float((r * rows).sum()))
-    x, y = r / root, c / root
-    row_targets, column_targets = r.astype(np.float64), c.astype(np.float64)
-    for _ in range(sweeps):
-        _balance_rows(x, row_targets, y, columns.astype(np.float64), bands, factors)
-        old = y.copy()
-        _balance_columns(y, column_targets, x, rows.astype(np.float64), bands, factors)
-        if np.all(np.abs(y / old - 1) * np.sqrt(c) < tolerance):
-            break
-    return Odds(r, x, bands, classes, y, factors)
-
-
-@kernel()
-def _balance_rows(
-    x: np.ndarray, target: np.ndarray, y: np.ndarray, weight: np.ndarray, bands: np.ndarray, factors: np.ndarray
-) -> None:
-    """One sweep of x_i <- target_i / Σ_j weight_j f_ij y_j / (1 + x_i f_ij y_j)."""
-    for i in range(x.size):
-        factor = factors[bands[i]]
-        total = 0.0
-        for j in range(y.size):
-            odds = factor[j] * y[j]
-            total += weight[j] * odds / (1.0 + x[i] * odds)
-        x[i] = target[i] / total
-
-
-@kernel()
-def _balance_columns(
-    y: np.ndarray, target: np.ndarray, x: np.ndarray, weight: np.ndarray, bands: np.ndarray, factors: np.ndarray
-) -> None:
-    """The same for the columns, row by row, because `factors` is stored by rows."""
-    total = np.zeros(y.size)
-    for i in range(x.size):
-        factor = factors[bands[i]]
-        for j in range(y.size):
-            odds = factor[j] * x[i]
-            total[j] += weight[i] * odds / (1.0 + y[j] * odds)
-    y[:] = target / total
 
 
 @kernel()

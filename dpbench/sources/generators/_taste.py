@@ -1,6 +1,6 @@
 """Taste that depends on size: which columns rows with few ones prefer, compared with rows with many. Used by generators.
 
-Without it, a one of row i in column j has the odds x_i y_j (`_margins`). With it they are also multiplied by
+Without it, a one of row i in column j has the odds x_i y_j (`_odds`). With it they are also multiplied by
 
     exp(strength · (1 - c_j/n) · z_j · ln(size of row i)),
 

@@ -89,3 +89,9 @@ def test_the_bounds_are_below_the_distances_to_the_medians() -> None:
                 slack = 1e-9 * (1 + np.abs(values).sum())
                 assert _tuning._by_lookup(w, d // w, first, running, largest) <= exact + slack
                 assert _tuning._by_borders(w, d // w, first, distances, running, np.inf)[0] <= exact + slack
+
+
+@pytest.mark.parametrize("search", [best_group_size, tuning_curve])
+def test_an_estimate_that_is_not_sorted_is_refused(search) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match="not sorted"):
+        search(np.array([3.0, 1.0, 2.0]), 1.0, np.random.default_rng(1))
