@@ -155,7 +155,7 @@ def _finish(result: Result, tracker: Tracker | None, console: Console, notes: Co
     run, config = result.run, result.plan.config
     whole = run_plan.is_whole(result.plan)
     if whole:
-        tables.print_results(console, run, result.failures, config.releases)
+        tables.print_results(console, run, result.failures, config.releases, result.plan.rho)
         tables.print_notes(console, run)
     tables.print_left_out(notes, run)
     tables.print_failures(notes, result, verbose)

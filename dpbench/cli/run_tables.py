@@ -26,21 +26,27 @@ MOST_ROWS = 100  # largest number of rows of a printed table
 MOST_NUMBERS = 10  # largest number of failed trials that a line lists
 LEAST = 10  # smallest width, in characters, of a column of wrapped names
 NONE: Mapping[str, Sequence[Failure]] = {}
+NO_RHO: Mapping[str, float] = {}
 LEFT = ("dataset", "mechanism", "parameters", "failed")
 
 
-def results(run: Run, failures: Mapping[str, Sequence[Failure]], releases: int = 1) -> Table:
-    """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why.
+def results(
+    run: Run, failures: Mapping[str, Sequence[Failure]], releases: int = 1, rho: Mapping[str, float] = NO_RHO
+) -> Table:
+    """Mean and standard error of the chosen metrics, one row per setting; with failures, how many and why. `rho`: the budgets
+    of zCDP that settings were given, by key.
 
     A setting on several draws of the data has one row: the mean of the draws' means, and its standard error.
     """
     store = Store(run.results)
     metrics = _metrics(run, store)
-    heads = ["dataset", "mechanism", "parameters", "ε", "draws", "trials", *metrics]
+    heads = ["dataset", "mechanism", "parameters", "ρ", "ε", "draws", "trials", *metrics]
     if not any(setting.parameters for setting in run.settings):
         heads.remove("parameters")
     if len(run.data_seeds) < 2:
         heads.remove("draws")
+    if not rho:
+        heads.remove("ρ")
     several = f"ε of {releases} releases"
     if releases > 1:
         heads.insert(heads.index("trials"), several)
@@ -58,6 +64,7 @@ def results(run: Run, failures: Mapping[str, Sequence[Failure]], releases: int =
         found = [rows for s in group if (rows := store.read(s.id, run.repetitions_of(s))) is not None]
         failed = [failure for s in group for failure in failures.get(s.id, [])]
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
+        values["ρ"] = f"{rho[setting.key]:.4g}" if setting.key in rho else ""
         values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in found))}
         values["draws"] = "" if setting.dataset.original else str(len(found))
         values |= {name: _mean(found, _column(found, name)) for name in metrics}
@@ -79,10 +86,14 @@ def _longest(column: Column) -> int:
 
 
 def print_results(
-    console: Console, run: Run, failures: Mapping[str, Sequence[Failure]] = NONE, releases: int = 1
+    console: Console,
+    run: Run,
+    failures: Mapping[str, Sequence[Failure]] = NONE,
+    releases: int = 1,
+    rho: Mapping[str, float] = NO_RHO,
 ) -> None:
     """The table or, if the screen is too narrow for its numbers, one paragraph per row: no number is ever truncated."""
-    table = results(run, failures, releases)
+    table = results(run, failures, releases, rho)
     # Each column has a space on both sides and a line. Computed here, because rich reports the screen's width as the minimum.
     least = 1 + sum((column.min_width or _longest(column)) + 3 for column in table.columns)
     if least <= console.width:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dpbench.config.budget import budget_name
 from dpbench.config.schema import RunConfig
 from dpbench.model.run import Dataset, Variant
 from dpbench.model.setting import listed_seeds
@@ -32,7 +33,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         if worlds[0] and not worlds[0] >= worlds[1]:  # a further world changes nothing of the others
             chosen, defined = (_list(sorted(world or DEFAULT for world in listed)) for listed in worlds)
             differences.append(f"{name}: worlds {chosen} instead of {defined}")
-    differences += _members("epsilons", [f"{e:.4g}" for e in run.epsilon], [f"{e:.4g}" for e in whole.epsilon])
+    differences += _members("epsilons", map(budget_name, run.epsilon), map(budget_name, whole.epsilon))
     seeds = _seeds(run)
     own_seeds = _seeds(whole) if whole.datasets else seeds
     for what, now, before in (

@@ -13,12 +13,12 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from dpbench.config.budget import Budget, parse_budget
 from dpbench.config.catalogue import SCALES
 from dpbench.documents import Locate, nowhere
 from dpbench.errors import UserError, nearest, output_folder, placed
 from dpbench.model.run import MOST_TRIALS, Dataset, Variant
 from dpbench.privacy import FORMS
-from dpbench.privacy.exchange import DELTA, epsilon_of_rho, gaussian_rho, parse_epsilon, parse_rho
 
 __all__ = ["SCALES", "RunConfig", "RunnerConfig", "Shard", "TrackingConfig", "checked", "known_metric"]
 
@@ -105,25 +105,11 @@ def _is_shard(value: Any) -> bool:
     return match is not None and int(match[1]) <= int(match[2])
 
 
-def _epsilons(name: str, value: Any) -> tuple[float, ...]:
+def _budgets(name: str, value: Any) -> tuple[Budget, ...]:
     values = value if isinstance(value, list | tuple) else [value]
     if not values:
         raise UserError(f"{name}=[] is not valid: expected at least one positive number, ln2 or ln3")
-    for one in values:
-        _refuse_rho(one)
-    return tuple(dict.fromkeys(parse_epsilon(v) for v in values))
-
-
-def _refuse_rho(value: Any) -> None:
-    """A run has the same ε for all mechanisms, and one ρ is another ε for each kind of guarantee: say which."""
-    rho = parse_rho(value.replace(":", "=", 1) if isinstance(value, str) else value)
-    if rho is None:
-        return
-    pure, gaussian = (2 * rho) ** 0.5, epsilon_of_rho(rho, lambda epsilon: gaussian_rho(epsilon, DELTA))
-    raise UserError(
-        f"rho={rho:g} is not one ε for all mechanisms of a run: give epsilon={pure:.6g} for those with a pure ε, and "
-        f"epsilon={gaussian:.6g} for Gaussian noise with δ = {DELTA:g}; release(data, epsilon='rho={rho:g}') converts by itself"
-    )
+    return tuple(dict.fromkeys(map(parse_budget, values)))
 
 
 def text(name: str, value: Any) -> str:
@@ -234,7 +220,7 @@ class Parts:
     datasets: tuple[Dataset, ...]
     mechanisms: tuple[Variant, ...]
     tasks: tuple[Variant, ...]
-    epsilon: tuple[float, ...]
+    epsilon: tuple[Budget, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +239,7 @@ class RunConfig:
 
     scale: str = setting(choice(*SCALES))
     title: str = setting(text)
-    epsilon: tuple[float, ...] = setting(_epsilons)
+    epsilon: tuple[Budget, ...] = setting(_budgets)
     trials: int = setting(whole(most=MOST_TRIALS))
     paper_trials: int = setting(whole(most=MOST_TRIALS))
     most_trials: Mapping[str, int] = setting(_limits)

@@ -10,17 +10,19 @@ import dataclasses
 import inspect
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dpbench import identity
+from dpbench.config.budget import Rho
 from dpbench.config.compose import compose
 from dpbench.config.overrides import OverrideValue
 from dpbench.config.schema import Parts, RunConfig
 from dpbench.data import Data
+from dpbench.engine.budgets import spend
 from dpbench.engine.worker import declared_files
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
@@ -49,6 +51,8 @@ class Plan:
     """Datasets that are not built yet; only in a dry plan."""
     seconds: float = 0.0
     """The time that planning and building took."""
+    rho: Mapping[str, float] = field(default_factory=dict)
+    """The budget of zCDP behind an ε, by key; empty for settings whose ε was given."""
 
     def chunk(self, setting: Setting) -> int:
         return self.chunks[setting.dataset.fingerprint]
@@ -60,6 +64,7 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
     settings: dict[tuple[str, str, str], Setting] = {}  # readings share most of their settings
     left_out: dict[tuple[str, str], None] = dict.fromkeys(config.left_out)
     unbuilt, chunks, own = [], {"": 20}, 0
+    rho: dict[str, float] = {}
     opened: dict[str, tuple[Data | None, Dataset]] = {}
     for parts in config.parts:
         tasks = [(variant, _made(variant, TASKS)) for variant in parts.tasks]
@@ -78,11 +83,19 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
                 if reason := _why_not(use, mechanism, task, data, config.noise):
                     left_out[_combination(variant, use), reason] = None
                     continue
-                for setting in _settings(config, parts.epsilon, use, (variant, mechanism), task):
-                    if reason := _refusal(mechanism, data, setting.epsilon):
-                        left_out[f"{_combination(variant, use)}, ε={setting.epsilon:g}", reason] = None
-                    else:
+                groups, refused = spend(parts.epsilon, (variant, mechanism), data)
+                for chosen, budgets in groups:
+                    for setting in _settings(config, budgets, use, chosen, task):
+                        budget = budgets[setting.epsilon]
+                        if reason := _refusal(chosen[1], data, setting.epsilon):
+                            refused[budget] = reason
+                            continue
                         settings.setdefault((setting.key, use.fingerprint, repr(setting.labels())), setting)
+                        if isinstance(budget, Rho):
+                            rho[setting.key] = budget.rho
+                for budget, reason in refused.items():
+                    stated = f"ε={budget:g}" if isinstance(budget, float) else str(budget)
+                    left_out[f"{_combination(variant, use)}, {stated}", reason] = None
         own = own or len(settings)
     _check_draws([use for _, use in opened.values()])
     run = Run(
@@ -105,7 +118,7 @@ def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None)
         written=datetime.now(UTC).isoformat(timespec="microseconds"),
         results=config.results,
     )
-    return Plan(config, run, chunks, tuple(unbuilt), time.perf_counter() - began)
+    return Plan(config, run, chunks, tuple(unbuilt), time.perf_counter() - began, rho)
 
 
 def plan_experiment(
@@ -171,7 +184,7 @@ def _check_draws(uses: list[Dataset]) -> None:
 
 def _settings(
     config: RunConfig,
-    epsilons: tuple[float, ...],
+    epsilons: Iterable[float],
     dataset: Dataset,
     mechanism: tuple[Variant, Any],
     task: tuple[Variant, Any],

@@ -8,8 +8,9 @@ from pathlib import Path, PurePath
 
 from dpbench.errors import UserError, nearest
 from dpbench.model.run import Run, Value
-from dpbench.model.setting import Dataset, Variant
+from dpbench.model.setting import Dataset, Setting, Variant
 from dpbench.paths import CONF
+from dpbench.privacy.exchange import pure_rho
 from dpbench.storage.files import is_old
 from dpbench.storage.store import Store
 
@@ -47,7 +48,7 @@ def own_command(run: Run, *, folder: bool = True) -> str:
             words.append(f"{group}=[{','.join(names)}]")
         for group in ("mechanism", "task"):
             words += _parameters(group, [(getattr(s, group).name, getattr(s, group).params) for s in settings])
-        words.append(f"epsilon=[{','.join(dict.fromkeys(repr(s.epsilon) for s in settings))}]")
+        words.append(f"epsilon=[{','.join(_budgets(settings))}]")
     given = [(s.dataset.name, {k: s.dataset.params[k] for k in s.dataset.given}) for s in settings]
     words += _parameters("dataset", [] if run.experiment else given)
     words += [f"dataset.{name}.world=[{','.join(worlds)}]" for name, worlds in run.worlds.items()]
@@ -61,6 +62,15 @@ def own_command(run: Run, *, folder: bool = True) -> str:
         words += _data_seeds(run)
         words += [f"name={run.name}"] if "/" not in run.name else []
     return shlex.join(words)
+
+
+def _budgets(settings: Sequence[Setting]) -> list[str]:
+    """The budgets as command-line words. Where pure guarantees share no ε with others, they were given as ρ: `rho:0.5`."""
+    pure = dict.fromkeys(setting.epsilon for setting in settings if setting.guarantee == "ε")
+    others = {setting.epsilon for setting in settings if setting.guarantee != "ε"}
+    if pure and others and not others & {*pure}:
+        return [f"rho:{pure_rho(epsilon):.12g}" for epsilon in pure]
+    return [*dict.fromkeys(repr(setting.epsilon) for setting in settings)]
 
 
 def _typed(chosen: Variant | Dataset) -> str:

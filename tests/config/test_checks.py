@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import math
 from pathlib import Path
 
 import pytest
 
 from dpbench.cli import main
+from dpbench.config.budget import Pair, Rho
 from dpbench.config.compose import compose
 from dpbench.config.overrides import override
-from dpbench.config.schema import _epsilons, known_metric
+from dpbench.config.schema import _budgets, known_metric
 from dpbench.errors import UserError
-from dpbench.privacy.exchange import gaussian_rho
 from dpbench.tasks.base import TASKS
 
 HEAD = """# @package _global_
@@ -232,10 +232,15 @@ def test_typed_overrides_are_what_the_words_say(home: Path) -> None:
         compose("gs/fig9", folders=[Path("nowhere")])
 
 
-@pytest.mark.parametrize("given", ["rho:0.5", "rho=0.5", {"rho": 0.5}])
-def test_rho_is_refused_with_the_epsilon_of_each_guarantee(given):
-    """A pure ε costs ρ = ε²/2, so that ρ = 0.5 is ε = 1; the Gaussian's ε costs the same ρ."""
-    with pytest.raises(UserError, match=r"give epsilon=1 for those with a pure ε, and epsilon=([0-9.]+) for") as found:
-        _epsilons("epsilon", [given])
-    epsilon = float(re.search(r"and epsilon=([0-9.]+) for", str(found.value))[1])
-    assert gaussian_rho(epsilon, 1e-6) == pytest.approx(0.5, rel=1e-4)
+@pytest.mark.parametrize("given", ["rho:0.5", "rho=0.5", "rho 0.5", {"rho": 0.5}])
+def test_a_budget_may_be_rho(given):
+    assert _budgets("epsilon", [given, "ln2", given]) == (Rho(0.5), math.log(2))
+
+
+def test_a_budget_may_be_a_pair_and_wrong_ones_say_what_is_expected():
+    assert _budgets("epsilon", [["ln2", 1e-6], 0.5]) == (Pair(math.log(2), 1e-6), 0.5)
+    for pair in ([0.5, 0], [0.5, 1], [0.5, 1e-6, 1], [0.5]):
+        with pytest.raises(UserError, match=r"expected a pair \(ε, δ\) with δ between 0 and 1, such as \[0.5,1e-6\]"):
+            _budgets("epsilon", [pair])
+    with pytest.raises(UserError, match=r"rho=-1\.0 is not valid: expected a positive number"):
+        _budgets("epsilon", ["rho:-1"])
