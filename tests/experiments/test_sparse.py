@@ -48,6 +48,7 @@ SERIES = {
         for weights in ("", ", plain")
     },
     "theta_by_range": {"2 cells", "15 cells", "110 cells", "811 cells", "6,000 cells"},
+    "theta_by_density": {"density 0.3 %", "density 1 %", "density 10 %"},
     "two_dimensional": {
         f"{name}{transform}"
         for name in ("Geometric", "Filter", "Priority sampling")
