@@ -20,12 +20,19 @@ class ContextShares(Task, name="context_shares"):
     No mechanism publishes the shares of its sample: only `released_share_J` is private.
     """
 
+    few: int = 10
+    """Users with fewer records are occasional: the l of analytics."""
+
     kinds = ("records",)
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("raw_share_*", "share of a context in all records", noiseless=True),
         Metric("sample_share_*", "share of a context in the sampled records; in all records where nothing is sampled"),
         Metric("released_share_*", "share of a context in the published edge counts, their sums at least 0"),
+        Metric("occasional", "share of the users who have fewer than `few` records", noiseless=True),
     )
+
+    def __post_init__(self) -> None:
+        positive("few", self.few, whole=True)
 
     def score(self, data: Records, release: Counts, rng: np.random.Generator) -> dict[str, float]:
         raw = data.memo("context_counts", lambda: data.edges.sum(axis=0))
@@ -33,11 +40,15 @@ class ContextShares(Task, name="context_shares"):
         by_origin = {"raw": raw, "sample": raw if sample is None or sample.contexts is None else sample.contexts}
         if release.edges is not None:
             by_origin["released"] = np.maximum(release.edges.sum(axis=0), 0.0)
-        return {
+        shares = {
             f"{what}_share_{j}": float(share)
             for what, counts in by_origin.items()
             for j, share in enumerate(np.asarray(counts) / max(1, np.sum(counts)))
         }
+        return shares | {"occasional": data.memo(("occasional", self.few), lambda: self._occasional(data))}
+
+    def _occasional(self, data: Records) -> float:
+        return float(np.mean(data.user_sizes < self.few)) if data.users else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
