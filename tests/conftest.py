@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import threadpoolctl
 
 import dpbench.paths
 
@@ -20,6 +21,10 @@ from support.sessions import session_folder
 # No test depends on what is on record today. The pytest plugin has loaded dpbench.paths before, and nothing that uses it.
 dpbench.paths.RECORD = ROOT / "tests" / "nothing on record"
 os.environ["DPBENCH_RECORD"] = str(dpbench.paths.RECORD)
+# The threads of linear algebra in several processes wait for each other, which takes ten times the processor time.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+threadpoolctl.threadpool_limits(1)  # what is loaded already
 
 
 @pytest.fixture(scope="session", autouse=True)
