@@ -15,7 +15,11 @@ is skipped if a lower bound of its L1 is not below the best L1 so far:
   scale S, where S is the sum of all E. S ~ Gamma(G) is drawn first, as one number. The E are drawn only if w is evaluated,
   as exponentials rescaled to the sum S, which has the same distribution.
 
-Both bounds hold for the noise that w really gets, so w* and L1(w*) have the distribution of the search over every w.
+Smoothing costs most in the tails of the estimate, noise in its dense middle. So the groups are divided into three parts, each
+with an S of its own, and the larger of its two bounds counts for each part. The tails are evaluated first, because there the
+bounds are the least close.
+
+All bounds hold for the noise that w really gets, so w* and L1(w*) have the distribution of the search over every w.
 """
 
 from __future__ import annotations
@@ -32,10 +36,16 @@ BATCH = 128
 """Groups evaluated together, so that their memory accesses overlap."""
 STEP = 1.1
 """Ratio of the group sizes evaluated first, from large to small, so that a good best value is found early."""
-SMALLEST = 3
+SMALLEST = 4
 """Blocks of fewer than 2^SMALLEST values would cost more than they save."""
 FINE, COARSE = 6, 3
 """Blocks of w/2^FINE to w/2^COARSE values give a bound with one look-up each, larger ones border by border."""
+STRIDE = 4
+"""Only every STRIDE-th value is looked at to find where the buckets of values begin."""
+TAIL = 24
+"""The part of the smallest values, and that of the largest, is one TAIL-th of all groups."""
+PARTS = (2, 0, 1)
+"""The order in which the parts are evaluated: the largest values, the smallest ones, and those between."""
 
 
 def estimated_l1(estimate: np.ndarray, w: int, scale: float, rng: np.random.Generator) -> float:
@@ -111,7 +121,7 @@ def _blocks(
 
 
 def rank_index(table: np.ndarray) -> tuple[np.ndarray, float, int, int]:
-    """First rank of each bucket of values, so that the rank of any v is found in one or two steps.
+    """About the first rank of each bucket of values, so that the rank of any v is found in a few steps.
 
     The bucket of v is the top bits of the float |v| + centre: equal steps around zero, where most values are, and steps
     growing with |v| beyond, so that neither heavy tails nor outliers crowd a bucket. Returns the ranks, the
@@ -134,12 +144,12 @@ def rank_index(table: np.ndarray) -> tuple[np.ndarray, float, int, int]:
 
 @kernel()
 def _fill_ranks(table, centre, shift, origin, ranks):  # type: ignore[no-untyped-def]
-    """The first rank of each bucket; the values ascend, and so do their buckets."""
+    """The first rank of each bucket, rounded up to a multiple of STRIDE; the values ascend, and so do their buckets."""
     d, filled = table.shape[0] - 1, 0
     float_bits = np.array([centre])
     bits = float_bits.view(np.int64)
     zero = bits[0] >> shift
-    for i in range(d):
+    for i in range(0, d, STRIDE):
         float_bits[0] = abs(table[i, 0]) + centre
         bucket = (bits[0] >> shift) - zero
         bucket = origin + (bucket if table[i, 0] >= 0 else -1 - bucket)
@@ -186,7 +196,7 @@ def _batch_l1(table, index, w, begun, released, low, high):  # type: ignore[no-u
         bucket = max(0, min(bucket, last_bucket))
         begin = (begun + k) * w
         end = begin + w if begun + k < groups - 1 else d
-        low[k], high[k] = max(begin, ranks[bucket]), min(end, ranks[bucket + 1])
+        low[k], high[k] = max(begin, ranks[bucket] - STRIDE + 1), min(end, ranks[bucket + 1])
     for k in range(released.size):  # read here, where no branch waits for them, and in the cache below
         float_bits[k] = table[low[k], 0] + table[min(d, low[k] + 3), 0]
     for k in range(released.size):
@@ -234,7 +244,7 @@ def _search(table, index, blocks, grid, scale, rng):  # type: ignore[no-untyped-
     d = table.shape[0] - 1
     best, best_w = np.inf, d
     first, _, running, largest = blocks
-    scratch = (np.empty(d), np.empty(BATCH), np.empty(BATCH, np.int64), np.empty(BATCH, np.int64))
+    scratch = (np.empty(d), np.empty(BATCH), np.empty(BATCH, np.int64), np.empty(BATCH, np.int64), np.empty(3))
     for w in grid:
         if _by_lookup(w, d // w, first, running, largest) < best:
             l1 = _simulated(table, index, blocks, scale, rng, w, best, scratch)
@@ -260,40 +270,43 @@ def _search(table, index, blocks, grid, scale, rng):  # type: ignore[no-untyped-
 def _simulated(table, index, blocks, scale, rng, w, best, scratch):  # type: ignore[no-untyped-def]
     """L1(w), or infinity as soon as it is certain not to be below `best`. `scratch`: arrays that are overwritten."""
     d = table.shape[0] - 1
-    first, distances, running, _ = blocks
-    magnitudes, released, low, high = scratch
+    magnitudes, released, low, high, bounds = scratch
     groups = d // w
-    s = rng.standard_gamma(groups)
-    if scale * s >= best:
+    tail = groups // TAIL
+    ends = (0, tail, groups - tail, groups)
+    for part in range(3):  # S of each part; bounds[part] is a lower bound of its L1 from here on
+        members = ends[part + 1] - ends[part]
+        bounds[part] = scale * rng.standard_gamma(members) if members else 0.0
+    if bounds.sum() >= best:
         return np.inf
-    bound, level, cut = _by_borders(w, groups, first, distances, running, best)
-    if bound >= best:
-        return np.inf
-    total = 0.0
-    for g in range(groups):
-        magnitudes[g] = rng.standard_exponential()
-        total += magnitudes[g]
-    factor = s / total  # makes their sum S
-    l1, rest, last = 0.0, s, groups
-    while last > 0:  # from the largest values down
-        begun = max(0, last - BATCH)
-        signs = rng.integers(0, 1 << 62)
-        for k in range(last - begun):
-            if k == 62 or k == 124:
-                signs = rng.integers(0, 1 << 62)
-            e = factor * magnitudes[begun + k]
-            rest -= e
-            released[k] = scale / w * (e if signs & 1 else -e)
-            signs >>= 1
-        l1 += _batch_l1(table, index, w, begun, released[: last - begun], low, high)
-        least = scale * rest
-        if level:
-            for g in range(max(1, begun), last):
-                cut -= distances[first[level] + ((g * w) >> level)]
-            least = max(least, running[first[level] + ((begun * w) >> level)] - cut)
-        last = begun
-        if l1 + (1 - 1e-9) * least >= best:  # the bounds are sums with rounding errors
+    sums = (bounds[0] / scale, bounds[1] / scale, bounds[2] / scale)
+    _by_borders(w, ends, blocks, best, bounds)
+    l1 = 0.0
+    for part in PARTS:
+        if l1 + (1 - 1e-9) * bounds.sum() >= best:  # the bounds are sums with rounding errors
             return np.inf
+        begin, last = ends[part], ends[part + 1]
+        total = 0.0
+        for g in range(begin, last):
+            magnitudes[g] = rng.standard_exponential()
+            total += magnitudes[g]
+        factor = sums[part] / total if total else 0.0  # makes their sum S
+        rest = sums[part]
+        while last > begin:  # from the largest values down
+            begun = max(begin, last - BATCH)
+            signs = rng.integers(0, 1 << 62)
+            for k in range(last - begun):
+                if k == 62 or k == 124:
+                    signs = rng.integers(0, 1 << 62)
+                e = factor * magnitudes[begun + k]
+                rest -= e
+                released[k] = scale / w * (e if signs & 1 else -e)
+                signs >>= 1
+            l1 += _batch_l1(table, index, w, begun, released[: last - begun], low, high)
+            bounds[part] = scale * max(0.0, rest) if begun > begin else 0.0
+            last = begun
+            if l1 + (1 - 1e-9) * bounds.sum() >= best:
+                return np.inf
     return l1
 
 
@@ -309,20 +322,26 @@ def _by_lookup(w, groups, first, running, largest):  # type: ignore[no-untyped-d
 
 
 @kernel()
-def _by_borders(w, groups, first, distances, running, enough):  # type: ignore[no-untyped-def]
-    """The same, leaving out exactly the blocks cut by borders. Also returns the level and what was cut. Stops once sufficient."""
-    top = _level(w)
-    bound, level, cut = 0.0, 0, 0.0
+def _by_borders(w, ends, blocks, enough, bounds):  # type: ignore[no-untyped-def]
+    """Raise each part's bound to the same with larger blocks, without exactly those cut by borders. Stops once sufficient."""
+    first, distances, running, _ = blocks
+    top, groups = _level(w), ends[3]
     for k in range(max(SMALLEST, top - COARSE), max(SMALLEST, top)):
-        total = 0.0
-        for g in range(1, groups):
-            total += distances[first[k] + ((g * w) >> k)]
-        uncut = running[first[k + 1] - 1] - total
-        if level == 0 or uncut > bound:
-            bound, level, cut = uncut, k, total
-        if bound >= enough:
-            break
-    return bound, level, cut
+        at = first[k]
+        for part in PARTS:
+            begin, end = ends[part], ends[part + 1]
+            if begin == end:
+                continue
+            after = at + ((begin * w) >> k) + 1 if begin else at
+            before = at + ((end * w) >> k) if end < groups else first[k + 1] - 1
+            smoothing = running[before] - running[after]
+            if smoothing <= bounds[part]:
+                continue
+            for g in range(begin + 1, end):
+                smoothing -= distances[at + ((g * w) >> k)]
+            bounds[part] = max(bounds[part], smoothing)
+            if bounds.sum() >= enough:
+                return
 
 
 @kernel()

@@ -5,6 +5,8 @@ Kolmogorov-Smirnov tests at fixed seeds, each with a false-alarm rate of 1e-4.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -38,7 +40,7 @@ def p_values(every: np.ndarray, found: np.ndarray) -> list[float]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("d", [1, 2, 3, 7, 40, 600])
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 40, 600, 3000])
 def test_its_law_is_that_of_the_search_over_every_size(shape: str, d: int) -> None:
     for scale in (0.3, 100.0):
         assert min(p_values(*both(shape, d, scale, 300))) > FALSE_ALARM
@@ -75,20 +77,28 @@ def test_without_noise_it_is_the_least_smoothing_error(shape: str) -> None:
 
 
 def test_the_bounds_are_below_the_distances_to_the_medians() -> None:
-    """Both, of every w, against the definition."""
+    """Both, of every w, against the definition; that of larger blocks for each of the three parts."""
+    raised = 0
     for shape in SHAPES:
         for d in (50, 333, 1024):
             estimate = np.sort(SHAPES[shape](np.random.default_rng(d), d))
             table = _tuning.sorted_table(estimate)
             values = table[:-1, 0]
-            first, distances, running, largest = _tuning._blocks(table)
+            blocks = _tuning._blocks(table)
+            first, _, running, largest = blocks
             for w in range(1, d + 1):
                 starts = np.arange(d // w) * w
                 groups = np.split(values, starts[1:])
-                exact = sum(float(np.abs(group - np.median(group)).sum()) for group in groups)
+                exact = np.array([np.abs(group - np.median(group)).sum() for group in groups])
                 slack = 1e-9 * (1 + np.abs(values).sum())
-                assert _tuning._by_lookup(w, d // w, first, running, largest) <= exact + slack
-                assert _tuning._by_borders(w, d // w, first, distances, running, np.inf)[0] <= exact + slack
+                assert _tuning._by_lookup(w, d // w, first, running, largest) <= exact.sum() + slack
+                for tail in (0, len(groups) // _tuning.TAIL, len(groups) // 3):
+                    ends, bounds = (0, tail, len(groups) - tail, len(groups)), np.zeros(3)
+                    _tuning._by_borders(w, ends, blocks, np.inf, bounds)
+                    parts = [exact[begin:end].sum() for begin, end in itertools.pairwise(ends)]
+                    assert np.all(bounds <= np.array(parts) + slack)
+                    raised += np.count_nonzero(bounds)
+    assert raised > 1000
 
 
 @pytest.mark.parametrize("search", [best_group_size, tuning_curve])
