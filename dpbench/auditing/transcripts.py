@@ -25,7 +25,7 @@ from dpbench.auditing.enumeration import (
     stated_bound,
 )
 from dpbench.auditing.foreign import is_foreign
-from dpbench.auditing.losses import amplified, cost, parts_ratio, total
+from dpbench.auditing.losses import amplified, choice, cost, parts_ratio, renyi_total, total
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
@@ -227,6 +227,10 @@ def _transcript(
             costs = [_larger(*both) for both in zip(costs, with_row, strict=True)]
         taken |= set(used)
     loss = total(costs, delta)
+    if loss > epsilon and delta > 0 and {step.kind for step in before.steps} == {"choose", "gaussian"}:
+        both = zip(before.steps, after.steps, strict=True)
+        choices = [choice(step, other) for step, other in both if step.kind == "choose"]
+        loss = min(loss, renyi_total(choices, sum(each.squared for each in costs), delta))
     costliest = max(zip(costs, before.steps, strict=True), key=lambda both: total([both[0]], delta), default=None)
     step = str(costliest[1]) if costliest else ""
     return Judged(loss, step, pair.name, sure=all(each.sure for each in costs), epsilon=epsilon, form=form)
