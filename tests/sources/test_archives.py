@@ -60,6 +60,8 @@ def patched(content: bytes, *changes: tuple[int, int]) -> bytes:
 ZIP = zipped()
 DIRECTORY = ZIP.index(b"PK\x01\x02")
 TAR = tarred("")
+SMALL = b"1 2\n" * 1000
+GOOD = {"dat": SMALL, "gz": gzip.compress(SMALL), "zip": ZIP, "tar": tarred("", SMALL), "tar.gz": tarred("gz", SMALL)}
 UNFIT = {
     "empty": ("retail.dat", b"", "it is empty"),
     "empty gzip": ("retail.dat.gz", b"", "it is empty"),
@@ -100,8 +102,7 @@ def test_what_is_no_whole_file_never_enters_the_cache(
     assert "\n" not in str(caught.value)
     assert cards.fetched("transactions") is None
     assert [p.name for p in own_cache.rglob("*") if p.is_file()] == [".lock"]
-    good = {"dat": CONTENT, "gz": gzip.compress(CONTENT), "zip": ZIP, "tar": TAR, "tar.gz": tarred("gz")}
-    server.files[name] = good[name.partition(".")[2].removeprefix("dat.")]
+    server.files[name] = GOOD[name.partition(".")[2].removeprefix("dat.")]
     folder, _ = fetch.fetch(card(server, name, checksum=checksum if told else None))
     assert SOURCES.make("fimi", path=str(next(folder.glob("retail.dat*")))).build(np.random.default_rng(0)).rows > 0
 
