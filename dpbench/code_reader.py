@@ -330,8 +330,11 @@ def _module_says_all(thing: Any) -> bool:
 
 
 def _has_no_source(thing: Any) -> bool:
-    """Whether a function is in no file and in no cell of a notebook."""
+    """Whether a function is in no file and in no cell of a notebook. All that `exec` and `python -c` run is called `<string>`,
+    and Python 3.13 knows the text of the latter only."""
     file = thing.__code__.co_filename if isinstance(thing, FunctionType) else ""
+    if file == "<string>":
+        return True
     return bool(file) and not os.path.isfile(file) and not linecache.getlines(file, thing.__globals__)
 
 

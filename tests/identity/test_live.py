@@ -180,6 +180,11 @@ def test_without_source_nothing_is_resumed(tmp_path: Path) -> None:
     typed = "import json; from dpbench.identity import code_of\nclass A:\n  def f(self): return 1\n"
     typed += "print(json.dumps(code_of(A).resumable))"
     assert python(tmp_path, "-c", typed) is False
+    # Python 3.13 knows the text after -c, under the name that code run by `exec` has as well.
+    both = "import json; from dpbench.identity import code_of; made = {'__name__': '__main__'}; seen = []\n"
+    both += "for n in '12':\n  exec('class A:\\n  def f(self): return ' + n, made)\n"
+    both += "  seen.append(code_of(made['A']).resumable)\n"
+    assert python(tmp_path, "-c", f"{both}print(json.dumps(seen))") == [False, False]
 
 
 def load(project: Project, text: str) -> ModuleType:
