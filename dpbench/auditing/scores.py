@@ -212,7 +212,10 @@ def boosted(first: Matrix, second: Matrix) -> Score | None:
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:
-        raise UserError("the sequential test needs scikit-learn: pip install 'dpbench-repro[audit]'") from None
+        raise UserError(
+            "a mechanism whose random numbers do not all come from `noise` cannot be replayed, and the sequential test of its "
+            "releases needs scikit-learn: pip install 'dpbench-repro[audit]'"
+        ) from None
 
     first, second = first[-MOST:], second[-MOST:]
     both = np.concatenate([first, second])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpbench.ranking.entry import Comparison
 
 FORMS = (".csv", ".tsv", ".parquet", ".gz")
+COLUMNS = "name the columns of your file by --user and --item, or by --cell and --count for a histogram"
 EXAMPLES = """examples:
   python -m dpbench compare mine.Rounded
   python -m dpbench compare 'mine.Rounded(step=5)' --scale laptop
@@ -76,7 +77,12 @@ def main(argv: list[str]) -> int:
     for bound in bounds:
         with display(console=notes()) as progress:
             one = replace(where, bound=bound)
-            comparison = compare(args.mechanism, one, audit=not args.no_audit, progress=progress)
+            try:
+                comparison = compare(args.mechanism, one, audit=not args.no_audit, progress=progress)
+            except UserError as problem:
+                if datasets != ["table"] or "has no column" not in str(problem):
+                    raise
+                raise UserError(f"{problem}; {COLUMNS}") from None
         if len(bounds) > 1:
             out.print(f"[bold]bound {bound}[/]")
         numbers = comparison.numbers()

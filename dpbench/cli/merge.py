@@ -22,5 +22,6 @@ def main(argv: list[str]) -> int:
     for run in merged.runs:
         there = len(run.trials())
         console().print(f"{run.label}@{run.scale}: {there} of {run.planned} trials", markup=False)
-    console().print(f"{len(merged.runs)} runs and {merged.trials} trials in {merged.results}", markup=False)
+    runs = len(merged.runs)
+    console().print(f"{runs} run{'s' * (runs != 1)} and {merged.trials} trials in {merged.results}", markup=False)
     return 1 if merged.problems else 0

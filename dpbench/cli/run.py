@@ -142,6 +142,7 @@ def _plans(
             plan = make_plan(config, say=progress.prepare)
             if not config.dry:
                 require_settings(plan)
+                tables.check_releases(plan.run, config.releases)
             plans.append(plan)
         except (UserError, Failed, OSError) as problem:
             if len(configs) == 1:
@@ -230,7 +231,7 @@ def _print_next(console: Console, result: Result) -> None:
         run_plan.print_next(console, config)
         return
     if config.tracking.enabled and (command := browse_command(config.tracking.uri, config.results)):
-        console.print(f"Browse the results: {command}", highlight=False, soft_wrap=True)
+        console.print(f"Browse the results: {escape(command)}", highlight=False, soft_wrap=True)
     console.print("Try next:", highlight=False)
     later = next(name for name in NEXT if name != config.experiment)
     for command in ("list experiments", f"run experiment={later}", "run --help"):

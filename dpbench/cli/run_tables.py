@@ -114,6 +114,13 @@ def marked(setting: Setting) -> str:
     return f"{setting.mechanism.name}{MARK if setting.caveat else ''}"
 
 
+def check_releases(run: Run, releases: int) -> None:
+    """UserError, before hours of work, if what several releases cost cannot be computed here."""
+    if releases > 1:
+        for setting in {setting.mechanism.cls: setting for setting in run.settings}.values():
+            _composed(setting, releases)
+
+
 def _composed(setting: Setting, releases: int) -> str:
     """What several releases of a setting cost together, by their privacy loss distribution."""
     if not setting.private:

@@ -125,13 +125,17 @@ def _measured(
     mechanism: Any, who: str, data: Data, task: Any, metric: str | None, epsilon: float, trials: int, seed: int
 ) -> MetricValues:
     """The values of a metric in `trials` releases, whose noise depends on the seed and the trial only."""
+    __tracebackhide__ = True
     metric = metric or next(iter(task.metrics)).name
     declared = task.metric(metric)
     values = []
     form = {"noise": "float"} if "noise" in inspect.signature(mechanism.release).parameters else {}
     for trial in range(trials):
         noise, scoring = (np.random.default_rng([seed, trial, part]) for part in (0, 1))
-        scores = task.score(data, mechanism.release(data, epsilon=epsilon, rng=noise, **form), scoring)
+        try:
+            scores = task.score(data, mechanism.release(data, epsilon=epsilon, rng=noise, **form), scoring)
+        except UserError as problem:  # without the frames of the release, which say nothing to whoever wrote the test
+            raise UserError(f"{problem}; the data is {data!r}: give other data, or other parameters") from None
         if metric not in scores:
             raise unknown("metric", metric, scores)
         values.append(float(scores[metric]))

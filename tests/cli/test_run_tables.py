@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from dpbench.cli.run import print_changes
+from dpbench.cli.run import _print_next, print_changes
 from dpbench.cli.run_plan import print_plan
 from dpbench.cli.run_tables import print_results
 from dpbench.config.compose import compose
+from dpbench.engine.execute import Result
 from dpbench.engine.plan import make_plan
 from dpbench.model.trial import Failure
 from dpbench.storage.store import Store
@@ -32,6 +34,18 @@ def test_a_trial_that_runs_again_beside_its_partner_is_done(tmp_path: Path) -> N
     assert "1 settings, 4 trials, 1 done already" in printed.getvalue()
     (row,) = [line for line in printed.getvalue().splitlines() if "column_counts" in line]
     assert [cell.strip() for cell in row.strip("│ ").split("│")][-2:] == ["4", "1"]
+
+
+def test_what_to_install_for_mlflows_page_is_printed_as_it_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Square brackets are markup to rich, which would swallow the name of the extra."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    words = {"dataset": ["trajectory"], "mechanism": ["lpa"], "epsilon": 1, "trials": 2}
+    plan = make_plan(compose(scale="smoke", overrides=words))
+    _print_next(Console(width=200), Result(plan))
+    assert "Browse the results: pip install 'dpbench-repro[ui]' && python -m mlflow ui" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("width", [30, 50, 60, 70, 76, 80, 100, 150])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import dpbench as package
+from dpbench.cli import main
 from dpbench.errors import UserError
 from dpbench.numerics.gaussian import analytic_sigma, delta_of
 from dpbench.privacy.exchange import composed, epsilon_of_rho, gaussian_epsilon, gaussian_rho, parse_rho, pure_rho
@@ -84,3 +87,23 @@ def test_the_table_shows_what_several_releases_cost(dpbench: Call) -> None:
     row = next(line for line in done.stdout.splitlines() if "│ gaussian " in line)
     assert f"{composed(1.0, 1e-6, 12, gaussian=True)[0]:.4g} (δ = 2.4e-05)" in row
     assert "(δ" not in next(line for line in done.stdout.splitlines() if "lpa†" in line)  # it is not private
+
+
+def test_without_dp_accounting_nothing_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    composed.cache_clear()
+    words = [
+        "dataset=trajectory",
+        "mechanism=[lpa]",
+        "mechanism.lpa.bound=60",
+        "epsilon=1.25",
+        "trials=2",
+        "releases=7",
+    ]
+    assert main(["run", *words, "scale=smoke", "tracking=none", "figure=false"]) == 2
+    assert "pip install 'dpbench-repro[accounting]'" in capsys.readouterr().err
+    assert not (tmp_path / "results" / "trials").exists()

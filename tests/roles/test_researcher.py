@@ -134,3 +134,8 @@ def test_a_bad_line_is_named(folder: Path, dpbench: Call) -> None:
     assert f"visits.csv, line {line}: place is empty" in done.stderr
     wrong = dpbench("run", *words[:2], "dataset.table.user=whom", "mechanism=[lpa]")
     assert "has no column 'whom': did you mean 'who'?" in wrong.stderr
+    unnamed = dpbench("compare", "--dataset", "visits.csv")
+    assert unnamed.returncode == 2
+    assert (
+        "has no column 'user': expected one of: place, who; name the columns of your file by --user" in unnamed.stderr
+    )

@@ -96,6 +96,14 @@ def test_a_better_or_equal_mechanism_passes_and_a_worse_one_fails() -> None:
         assert_utility("lpa(bound=6)", baseline="lpa(bound=3)", data=data, metric="mea")
 
 
+def test_parameters_that_do_not_fit_the_data_are_told_without_our_frames() -> None:
+    """The generated dataset, which the caller did not choose, is named."""
+    told = r"bound=3 is below the largest row 55: .*; the data is Incidence\(62,956 rows .* give other data"
+    with pytest.raises(UserError, match=told) as found:
+        assert_utility("lpa(bound=3)", baseline="lpa(bound=60)")
+    assert found.traceback.filter(found)[-1].path == Path(__file__)
+
+
 def test_chance_does_not_fail_a_test() -> None:
     """Two mechanisms of one distribution, 200 pairs of seeds: at 1e-4 each, a failure has a probability of 0.02."""
     data = dpbench.Incidence.from_rows([[0, 2], [1, 2, 3], [2]], columns=4)
