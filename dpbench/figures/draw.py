@@ -294,7 +294,7 @@ def about_record(record: Record) -> About:
 
 
 def _write(drawing: Drawing, results: Path, name: str, told: About, formats: Sequence[str]) -> list[Path]:
-    from dpbench.figures.style import paper_style, plt
+    from dpbench.figures.style import paper_style, plt, tight_box
 
     def file(kind: str, added: str = "") -> Path:
         return inside(results, results / "figures" / f"{name}{f'-{added}' if added else ''}.{kind}")
@@ -304,10 +304,11 @@ def _write(drawing: Drawing, results: Path, name: str, told: About, formats: Seq
     drawing.numbers.to_csv(files[0], index=False)
     for added, figure in drawing.figures.items():
         try:
-            for kind in formats:
-                with paper_style():
-                    figure.savefig(file(kind, added), metadata=told.metadata(kind))
-                files.append(file(kind, added))
+            with paper_style():
+                box = tight_box(figure)
+                for kind in formats:
+                    figure.savefig(file(kind, added), bbox_inches=box, metadata=told.metadata(kind))
+                    files.append(file(kind, added))
         except (ValueError, OverflowError, MemoryError, RuntimeError) as error:
             raise cannot_render(error) from error
         finally:

@@ -25,8 +25,8 @@ from dpbench.model.record import Record
 from dpbench.storage import seals
 from dpbench.storage.files import files_digest, read_whole, write_atomic
 
-DPI = 140
 COLOURS = 128  # of an embedded picture; line drawings lose nothing and shrink to a third
+ALMOST = 251  # what counts as full: the fast search for colours makes white a little grey
 PAD = 0.08  # inches around a figure
 MOST_POINTS = 800  # of a figure; more would only overlap
 WIDE = 2.2  # a picture with a larger ratio of width to height stands above its claims, not beside them
@@ -81,16 +81,19 @@ def drawn(name: str, figure: Any, about: About, *, with_pdf: bool = True) -> Dra
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    figure.set_dpi(DPI)  # the sizes of texts are then known from the measuring that follows
-    box = figure.get_tightbbox(figure.canvas.get_renderer()).padded(PAD)
+    from dpbench.figures.style import DPI, tight_box
+
+    box = tight_box(figure, PAD)
     png, pdf, small = io.BytesIO(), io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=DPI, bbox_inches=box, pil_kwargs={"compress_level": 1})
+    figure.savefig(png, format="png", dpi=DPI, bbox_inches=box, pil_kwargs={"compress_level": 0})
     if with_pdf:
         figure.savefig(pdf, format="pdf", bbox_inches=box, metadata=about.metadata("pdf"))
     metadata = PngInfo()
     for key, value in about.metadata("png").items():
         metadata.add_itxt(key, value or "")
-    Image.open(png).convert("RGB").quantize(COLOURS).save(small, format="PNG", pnginfo=metadata)
+    few = Image.open(png).convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
+    few.putpalette([255 if value > ALMOST else value for value in few.getpalette() or []])
+    few.save(small, format="PNG", pnginfo=metadata)
     return Drawn(name, small.getvalue(), pdf.getvalue(), tuple(points(figure, box)))
 
 
