@@ -11,8 +11,8 @@ import contextlib
 import functools
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from dpbench import __version__, paths
 from dpbench.code_reader import CORE
 from dpbench.errors import Damaged
 from dpbench.identity import code_of, digest
+from dpbench.model.environment import Environment
 from dpbench.model.finding import Finding
 from dpbench.storage import seals
 from dpbench.storage.files import inside, is_inside, read_whole, set_aside, write_atomic
 
 FILE = "audit.json"
+CHANGED = "the code has changed since"
 RECORDED = "audits.sealed"
 """The file of the record with the answers to the claims. Not .json: those are experiments."""
 
@@ -107,42 +109,93 @@ def _read(results: Path, path: Path) -> list[StoredFinding]:
     return [*file.entries]
 
 
-def cached(question: Any, mechanism: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def cached(
+    question: Any, mechanism: Any, compute: Callable[[], dict[str, Any]], record: Path | None = None
+) -> tuple[dict[str, Any], str]:
     """The result of `compute`, read from the cache or the record if the same code was asked the same before. Plain JSON values.
 
     The code is that of the mechanism and of the audit. If the file is damaged or cannot be written, it is computed again.
+    record: the folder of a record whose answer is taken even if the code has changed since. The second value then says so; it is
+    empty if the answer is that of the present code.
     """
     code = code_of(mechanism, files=(*CORE, "auditing/*.py", "claims/replays.py"))
     if not code.resumable:
-        return compute()
-    key = digest([question, code.digest])
-    path = paths.cache() / "audits" / f"{key}.json"
+        return compute(), ""
+    name = digest(question)
+    path = paths.cache() / "audits" / f"{digest([question, code.digest])}.json"
+    answer: dict[str, Any] | None = None
     with contextlib.suppress(OSError, ValueError):
-        return _answers.setdefault(key, seals.unseal(read_whole(path)))
-    recorded = _recorded(paths.RECORD).get(key)
-    answer = _answers[key] = compute() if recorded is None else recorded
-    if recorded is None:
+        answer = seals.unseal(read_whole(path))
+    if answer is None:
+        recorded = _recorded(record or paths.RECORD).get(name)
+        if recorded is not None and recorded.code == code.digest:
+            answer = asdict(recorded.answer)
+        elif recorded is not None and record is not None:
+            return asdict(recorded.answer), f"recorded at {recorded.commit}, {CHANGED}"
+    if answer is None:
+        answer = compute()
         with contextlib.suppress(OSError):
             write_atomic(path, seals.seal(answer).encode())
-    return answer
+    _answers[name] = code.digest, answer
+    return answer, ""
 
 
-_answers: dict[str, dict[str, Any]] = {}
-"""The answers that this process has used, by question and code."""
+@dataclass(frozen=True)
+class Answer:
+    """What an audit found about one mechanism with its parameters, for a claim."""
+
+    value: float
+    """The largest value over all pairs; infinite if something that must be equal on both neighbours is not."""
+    pairs: int
+    """Number of pairs examined; the search stops at the first infinite value."""
+    method: str
+    pair: str = ""
+    step: str = ""
+    reason: str = ""
+    """What differs on the pair."""
+    undecided: str = ""
+    """If no violation was found: why that proves nothing."""
+
+
+@dataclass(frozen=True)
+class RecordedAnswer:
+    """An answer, and by which code it was found."""
+
+    code: str
+    commit: str
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class RecordedAnswers:
+    """The content of `audits.sealed`: the answers by question."""
+
+    answers: Mapping[str, RecordedAnswer]
+
+
+_answers: dict[str, tuple[str, dict[str, Any]]] = {}
+"""The code and the answers that this process has used, by question; all are of the present code."""
 
 
 def record_answers(folder: Path) -> Path:
     """Write the answers that this process has used to the record, so that a new installation need not compute them."""
     path = folder / RECORDED
-    write_atomic(path, seals.seal({"answers": dict(sorted(_answers.items()))}).encode())
+    here = Environment.here()
+    commit = here.commit or here.versions.get("dpbench-repro", "an unknown version")
+    known = {field.name for field in fields(Answer)}
+    answers = {
+        name: RecordedAnswer(code, commit, Answer(**answer))
+        for name, (code, answer) in sorted(_answers.items())
+        if answer.keys() == known
+    }
+    write_atomic(path, seals.seal(seals.plain(RecordedAnswers(answers))).encode())
     return path
 
 
 @functools.cache
-def _recorded(folder: Path) -> dict[str, dict[str, Any]]:
-    """The answers that come with the record. Those of other code have other keys; a damaged file counts as none."""
+def _recorded(folder: Path) -> Mapping[str, RecordedAnswer]:
+    """The answers that come with the record. A damaged file counts as none."""
     try:
-        answers = seals.unseal(read_whole(folder / RECORDED)).get("answers")
+        return seals.decode(RecordedAnswers, seals.checked(read_whole(folder / RECORDED))).answers
     except (OSError, ValueError):
         return {}
-    return answers if isinstance(answers, dict) else {}

@@ -47,5 +47,5 @@ def _finding(subject: AuditedVariant, options: Options) -> Finding:
         found = dataclasses.asdict(next(findings([subject], options)))
         return found | {"loss": None if math.isinf(found["loss"]) else found["loss"]}
 
-    found = cached(["finding", *asked, subject.further, given], written, audit)
+    found, _ = cached(["finding", *asked, subject.further, given], written, audit)
     return Finding(**(found | {"loss": math.inf if found["loss"] is None else found["loss"]}))

@@ -36,9 +36,12 @@ DECIDED = {UNTESTABLE: 0, OPEN: 1}
 class Judge:
     """Decides claims from the stored trials of one results folder; reads each run once."""
 
-    def __init__(self, results: Path, scale: str | None = None, record: Path | None = RECORD) -> None:
-        """`record`: the folder of recorded verdicts, used for what was not run; None: use none."""
-        self.results, self.record = results, record
+    def __init__(
+        self, results: Path, scale: str | None = None, record: Path | None = RECORD, *, audit: bool = False
+    ) -> None:
+        """`record`: the folder of recorded verdicts, used for what was not run; None: use none. `audit`: make the audits of the
+        record anew where the code has changed since; otherwise its answers are shown, and say so."""
+        self.results, self.record, self.audit = results, record, audit
         self.each = Run.each(results, scale)
         """Runs by label: a run on original files has another label than the same experiment on generated data."""
         newest = sorted(self.each.values(), key=lambda run: run.written)
@@ -126,7 +129,7 @@ class Judge:
         if claim.untestable:
             return Verdict(claim, UNTESTABLE, claim.untestable)
         if claim.audit is not None:
-            return by_audit(claim, claim.audit)
+            return by_audit(claim, claim.audit, None if self.audit else self.record)
         if claim.compute:
             return by_computation(claim)
         if not claim.experiment:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import identity
+from dpbench.auditing.cache import CHANGED
 from dpbench.claims.cases import ALONE, FITTED, can_contradict, evidence_of, unread
 from dpbench.config import catalogue
 from dpbench.errors import UserError
@@ -53,7 +54,7 @@ def is_current(record: Record) -> bool:
 
 def source_of(record: Record) -> str:
     """Where recorded numbers come from, as text."""
-    changed = "" if is_current(record) else ", the code has changed since"
+    changed = "" if is_current(record) else f", {CHANGED}"
     return f"recorded at {record.commit}{changed}"
 
 

@@ -14,9 +14,10 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from dpbench.auditing.cache import cached
+from dpbench.auditing.cache import Answer, cached
 from dpbench.errors import UserError, one_of, positive, unknown
 from dpbench.mechanisms.base import MECHANISMS, parse_epsilon
 from dpbench.model.claim import Choice, Parameters, Quantity, Replay
@@ -39,17 +40,9 @@ class Replayed:
     """What was found about one choice."""
 
     choice: Choice
-    value: float
-    """The largest value over all pairs; infinite if something that must be equal on both neighbours is not."""
-    pairs: int
-    """Number of pairs examined; the search stops at the first infinite value."""
-    method: str
-    pair: str = ""
-    step: str = ""
-    reason: str = ""
-    """What differs on the pair."""
-    undecided: str = ""
-    """If no violation was found: why that proves nothing."""
+    answer: Answer
+    recorded: str = ""
+    """Its origin if it was not found by the present code: "recorded at COMMIT, the code has changed since"."""
 
 
 def read_audit(entry: Mapping[str, Any]) -> Replay:
@@ -112,51 +105,49 @@ def _parameters(way: Any) -> Parameters:
     return tuple((str(name), value) for name, value in way.items())
 
 
-def replayed(asked: Replay) -> list[Replayed]:
-    """What the audit finds about each choice. UserError if there is no such step."""
+def replayed(asked: Replay, record: Path | None = None) -> list[Replayed]:
+    """What the audit finds about each choice. UserError if there is no such step.
+
+    record: the folder of a record whose answers are taken where there is one, even if the code has changed since.
+    """
     return [
-        _replayed(choice, asked.epsilon, asked.pairs, asked.step, asked.quantity, asked.kind)
+        _replayed(choice, asked.epsilon, asked.pairs, asked.step, asked.quantity, asked.kind, record)
         for choice in asked.choices
     ]
 
 
 @functools.cache
-def _replayed(choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str) -> Replayed:
+def _replayed(
+    choice: Choice, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str, record: Path | None
+) -> Replayed:
     """Stored in memory and in the cache: several claims and pages request the same audit."""
     mechanism = MECHANISMS.make(choice.mechanism, **dict(choice.parameters))
 
     def audit() -> dict[str, Any]:
-        found = asdict(_audited(choice, mechanism, epsilon, pairs, step, quantity, kind))
-        del found["choice"]
-        return found
+        return asdict(_audited(choice.mechanism, mechanism, epsilon, pairs, step, quantity, kind))
 
     asked = [choice.labels, epsilon, pairs, step, quantity, *([kind] if kind else [])]
-    found = cached(asked, mechanism, audit)
-    return Replayed(choice, **found)
+    found, recorded = cached(asked, mechanism, audit, record)
+    return Replayed(choice, Answer(**found), recorded)
 
 
-def _audited(
-    choice: Choice, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str
-) -> Replayed:
+def _audited(name: str, mechanism: Any, epsilon: float, pairs: int, step: str, quantity: Quantity, kind: str) -> Answer:
     from dpbench.auditing.replay import audit_by_replay, cannot_replay
     from dpbench.auditing.steps import step_on_pairs
     from dpbench.auditing.transcripts import TOLERANCE
 
     if reason := cannot_replay(mechanism):
-        return Replayed(choice, 0.0, 0, "replay", undecided=reason)
+        return Answer(0.0, 0, "replay", undecided=reason)
     if step:
         alone = step_on_pairs(mechanism, epsilon, pairs, step, quantity, kind=kind)
         why = "" if alone.pairs else alone.reason
-        return Replayed(choice, alone.value, alone.pairs, "replay", alone.pair, step, alone.reason, why)
-    finding = audit_by_replay(mechanism, epsilon, pairs, name=choice.mechanism)
+        return Answer(alone.value, alone.pairs, "replay", alone.pair, step, alone.reason, why)
+    finding = audit_by_replay(mechanism, epsilon, pairs, name=name)
     if finding is None:
-        return Replayed(
-            choice, 0.0, 0, "replay", undecided="it has another source of randomness, which cannot be replayed"
-        )
+        return Answer(0.0, 0, "replay", undecided="it has another source of randomness, which cannot be replayed")
     undecided = finding.reason if finding.verdict == "inconclusive" else ""
     differs = finding.reason if math.isinf(finding.loss) or finding.loss > epsilon + TOLERANCE else ""
-    return Replayed(
-        choice,
+    return Answer(
         finding.loss,
         finding.pairs,
         finding.method,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dpbench.auditing.cache import CHANGED
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
 from dpbench.claims.original_files import runs_on_files
@@ -72,7 +73,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--run",
         action="store_true",
-        help="first run what is missing, at --scale (default: laptop), and on the original files that are here",
+        help="first run what is missing, at --scale (default: laptop), and on the original files that are here; audit anew "
+        "where the code has changed since the record was made",
     )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
     args = parser.parse_args(argv)
@@ -83,7 +85,7 @@ def main(argv: list[str]) -> int:
     console = common.console(WIDTH, stderr=args.json == common.PRINTED)
     if args.run:
         _run_missing(claims, args.results, args.scale, args.jobs)
-    judge = Judge(args.results, args.scale)
+    judge = Judge(args.results, args.scale, audit=args.run)
     known = catalogue.options("experiment")
     for claim in claims:
         if claim.experiment and claim.experiment not in known:
@@ -98,6 +100,9 @@ def main(argv: list[str]) -> int:
     _print_remarks(console, shown, judge)
     command = shlex.join(["python", "-m", "dpbench", "claims", *argv])
     _print_missing(console, verdicts, judge, command, folded=not args.verbose)
+    if older := sum(CHANGED in v.method for v in verdicts):
+        text = f"{older} of these verdicts rest on audits that were recorded before the code changed. Audit anew: {command} --run"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
     if args.json is not None:
         common.write_json(args.json, as_json(shown))
     return 0

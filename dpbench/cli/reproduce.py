@@ -169,7 +169,7 @@ def _documents(args: argparse.Namespace, experiments: list[str]) -> Iterator[Pat
     from dpbench.report.page import write
 
     output = args.results / "report.html"
-    write(gather(args.results, args.scale, lambda _: None, experiments), output)
+    write(gather(args.results, args.scale, lambda _: None, experiments, audit=True), output)
     yield output
     if args.artifact is not None:
         from dpbench.reproduce.artifact import write_artifact

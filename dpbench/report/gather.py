@@ -58,15 +58,23 @@ class Facts:
         return [e for e in self.experiments if e.missing]
 
 
-def gather(results: Path, scale: str | None, say: Callable[[str], None], only: Collection[str] | None = None) -> Facts:
+def gather(
+    results: Path,
+    scale: str | None,
+    say: Callable[[str], None],
+    only: Collection[str] | None = None,
+    *,
+    audit: bool = False,
+) -> Facts:
     """All facts; draws every figure from the stored trials. UserError if there are none.
 
     only: the experiments to show beside those that were run here, with the claims of both; all by default.
+    audit: audit for the claims anew where the code has changed since the record was made.
     """
     on_record = record.read_all()
     if not on_record:
         commands.stored(results, scale)
-    judge = Judge(results, scale)
+    judge = Judge(results, scale, audit=audit)
     names = [name for name in options("experiment") if only is None or name in only]
     shown = {*names, *judge.runs}
     claims = [claim for claim in ledger() if only is None or claim.experiment in shown]

@@ -126,7 +126,7 @@ def _together(experiments: Sequence[str]) -> list[str]:
 def _decided(experiments: Sequence[str], results: Path, scale: str) -> Iterator[tuple[Verdict, str]]:
     """The verdict on each claim of these experiments and papers, and the command that decides it."""
     papers = {name.partition("/")[0] for name in experiments}
-    judge = Judge(results, scale)
+    judge = Judge(results, scale, audit=True)
     for claim in ledger():
         if claim.paper in papers and (not claim.experiment or claim.experiment in experiments):
             command = f"python -m dpbench claims {claim.paper}"

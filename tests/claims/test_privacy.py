@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpbench.auditing import cache
 from dpbench.auditing.recording import RecordingNoise
 from dpbench.auditing.steps import step_on_pairs
 from dpbench.claims import replays
@@ -22,6 +24,7 @@ from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.claim import CONTRADICTED, OPEN, REPLAY, REPRODUCED, Claim
 from dpbench.model.verdict import Verdict
+from dpbench.storage import seals
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -54,7 +57,7 @@ def load(folder: Path, text: str) -> Claim:
 def verdict(claim: Claim, pairs: int | None = None) -> Verdict:
     if pairs is not None and claim.audit is not None:
         claim = dataclasses.replace(claim, audit=dataclasses.replace(claim.audit, pairs=pairs))
-    return Judge(Path("nowhere")).verdict(claim)
+    return Judge(Path("nowhere"), record=None).verdict(claim)
 
 
 def test_a_claim_of_ones_own(tmp_path: Path) -> None:
@@ -181,3 +184,39 @@ def test_through_the_front_door(dpbench: Call) -> None:
     assert "epicrec/theorem-2" in done.stdout
     assert "audit by replay" in done.stdout
     assert "replay on 200 pairs" in done.stdout
+
+
+def test_an_answer_of_older_code_is_shown_as_such_and_found_anew_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is audited unasked where the record has an answer; only the answer of the present code goes without a remark."""
+    monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "cache"))
+    claim = load(tmp_path, GOOD)
+    monkeypatch.setattr(cache, "_answers", {})
+    verdict(claim)
+    file = cache.record_answers(tmp_path)
+    body = seals.unseal(file.read_bytes())
+    (kept,) = body["answers"].values()
+    assert kept["answer"]["value"] == 1.0
+    kept["answer"]["value"], there = 0.25, tmp_path / "older"
+    there.mkdir()
+
+    def judged(code: str, *, audit: bool = False) -> Verdict:
+        kept["code"] = code
+        (there / cache.RECORDED).write_text(seals.seal(body))
+        cache._recorded.cache_clear()
+        replays._replayed.cache_clear()
+        shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+        return Judge(tmp_path, record=there, audit=audit).verdict(claim)
+
+    same = kept["code"]
+    older = judged("of another time")
+    assert older.measured == "0.25"
+    assert older.where.startswith("replay on 20 pairs, recorded at ")
+    assert older.where.endswith("the code has changed since")
+    anew = judged("of another time", audit=True)
+    assert (anew.measured, anew.where) == ("1", "replay on 20 pairs")
+    monkeypatch.setattr(replays, "_audited", lambda *_: pytest.fail("was audited"))
+    monkeypatch.setattr(cache.paths, "RECORD", there)
+    present = judged(same)
+    assert (present.measured, present.where) == ("0.25", "replay on 20 pairs")

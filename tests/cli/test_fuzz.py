@@ -14,6 +14,7 @@ from support.fuzz import command_line
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verbs that would measure for minutes, or ask the network, do neither."""
     from dpbench.auditing import parallel
+    from dpbench.auditing.cache import Answer
     from dpbench.bench.base import FloorRow
     from dpbench.claims import replays
     from dpbench.cli import bench, check
@@ -26,7 +27,7 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "fetch", refuse)
     finding = Finding("lpa", "", "replay", "ε", 1.0, 0.0, 1.0, "holds", 1)
     monkeypatch.setattr(parallel, "findings_of_all", lambda subjects, _: (finding for _ in subjects))
-    monkeypatch.setattr(replays, "_replayed", lambda choice, *_: replays.Replayed(choice, 1.0, 1, "replay"))
+    monkeypatch.setattr(replays, "_replayed", lambda choice, *_: replays.Replayed(choice, Answer(1.0, 1, "replay")))
     monkeypatch.setattr(check, "_measure", lambda *_: {})
     for name in bench.BENCHES:
         monkeypatch.setitem(bench.BENCHES, name, lambda: iter([FloorRow("x", "1 s", "2 s", True)]))
