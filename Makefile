@@ -16,9 +16,10 @@ run: $(VENV)/.ready
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
-# Paper-size and minutes-long cases.
+# Paper-size and minutes-long cases, then those that measure time, one by one; both, whatever fails.
 test-slow: $(VENV)/.ready
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow and not timed" -n auto --dist worksteal; others=$$?; \
+	$(BIN)/python -m pytest -m "slow and timed" && exit $$others
 
 # With the lowest declared versions on Python 3.11, and with the newest on Python 3.13; skipped where that Python is missing.
 test-lowest test-newest: test-%:

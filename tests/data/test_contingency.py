@@ -163,6 +163,7 @@ def test_a_sketch_of_a_huge_domain_answers_through_the_tree_only() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_thousand_queries_take_milliseconds() -> None:
     """On 10^5 entries, every kind of answer: within 60 ms of processor time (measured: 2 to 12)."""
     data = GaussianTable(cells=10**8, density=1e-3).build(np.random.default_rng(0))

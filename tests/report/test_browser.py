@@ -55,6 +55,7 @@ def click(window: Any, css: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_it_opens_quickly(opened: Any) -> None:
     timing = opened.execute_script(
         "const t = performance.getEntriesByType('navigation')[0]; return [t.loadEventEnd - t.startTime, t.domComplete]"
@@ -336,6 +337,7 @@ def test_on_paper(opened: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_the_report_of_everything(tmp_path: Path) -> None:
     """A smoke run of every experiment: small enough, quick enough, nothing missing, nothing that cannot be drawn."""
     for name in options("experiment"):

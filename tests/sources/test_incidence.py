@@ -150,6 +150,7 @@ def test_small_sizes_keep_the_errors_of_lpa(name: str, scale: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke_is_quick(name: str) -> None:
     build(name, "smoke")
@@ -378,6 +379,7 @@ print(json.dumps({
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("name", "seconds", "gigabytes"), [("checkin", 60, 1), ("netflix", 90, 4), ("document", 400, 12)]
 )

@@ -14,7 +14,7 @@ import pytest
 from dpbench.data import Incidence
 from dpbench.sources.readers.own_table import TableReader
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*repeats and count once")]
+pytestmark = [pytest.mark.slow, pytest.mark.timed, pytest.mark.filterwarnings("ignore:.*repeats and count once")]
 PAIRS, USERS, ITEMS = 10_000_000, 1_000_000, 200_000
 FLOOR = 5.0  # seconds of processor time, of all threads together
 

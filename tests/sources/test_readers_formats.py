@@ -273,6 +273,7 @@ def test_second_use_comes_from_the_cache_until_the_file_changes(write: Callable[
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_large_ratings_file_is_fast(write: Callable[..., Path]) -> None:
     """About a million lines in a second or two, from the cache in a fraction of that; of processor time.
     Compilation is outside, as it happens once a machine."""

@@ -21,7 +21,7 @@ from dpbench.storage.store import Store
 from support.paths import ROOT
 from support.stores import filled
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timed]
 
 
 @pytest.fixture(autouse=True)

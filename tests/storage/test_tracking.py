@@ -462,6 +462,7 @@ def test_passwords_are_not_printed(dpbench: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_thousand_settings_are_logged_in_half_a_minute(results: Path) -> None:
     """Of processor time, as the machine may have other work; the disk is not waited for."""
     made = filled(results, 1000, repetitions=4)
