@@ -11,17 +11,19 @@ from scipy import stats
 from dpbench.auditing.enumeration import NotEnumerable, Samplers, TooMany, enumerate_laws
 from dpbench.auditing.losses import (
     amplified,
+    choice,
     cost,
     gaussian_delta,
     gaussian_epsilon,
     law_epsilon,
+    renyi_total,
     total,
     worst_ratio,
 )
 from dpbench.auditing.recording import Step
 from dpbench.mechanisms.baselines._topk import Joint, Peeling
 from dpbench.mechanisms.sparse._synthesis import Posterior
-from dpbench.numerics.gaussian import analytic_sigma
+from dpbench.numerics.gaussian import analytic_sigma, zcdp_rho
 from dpbench.privacy import Cost
 
 
@@ -164,3 +166,42 @@ def test_what_cannot_be_enumerated_says_why() -> None:
 
     with pytest.raises(NotEnumerable, match="add up to"):
         enumerate_laws(Wrong(ORDER, COUNTS, 2, 2.0), Wrong(ORDER, COUNTS, 2, 2.0))
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.01])
+@pytest.mark.parametrize("rho", [0.02, 0.5, 20.0])
+def test_gaussian_steps_alone_cost_what_zcdp_says(rho: float, delta: float) -> None:
+    assert zcdp_rho(renyi_total([], 2 * rho, delta), delta) == pytest.approx(rho, rel=1e-6)
+
+
+def random_choices(rng: np.random.Generator, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    scores = [rng.normal(size=(2, 3)) * rng.choice([0.1, 1.0]) for _ in range(count)]
+    return [choice(*(step("choose", each, exponent=0.4) for each in pair)) for pair in scores]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_choices_beside_gaussian_noise_cost_at_least_their_exact_loss_and_little_more(seed: int) -> None:
+    """The exact δ at the stated ε, over all outcomes of the choices and with the Gaussian's for each, in both directions."""
+    rng = np.random.default_rng(seed)
+    choices, squared, delta = random_choices(rng, 4), float(rng.choice([0.01, 0.3])), 1e-4
+    epsilon = renyi_total(choices, squared, delta)
+
+    def exact_delta(epsilon: float, back: int) -> float:
+        p, q = np.zeros(1), np.zeros(1)
+        for pair in choices:
+            p, q = (np.add.outer(law, each).ravel() for law, each in ((p, pair[back]), (q, pair[1 - back])))
+        near, far = (sign * math.sqrt(squared) / 2 - (epsilon - p + q) / math.sqrt(squared) for sign in (1, -1))
+        return float((np.exp(p) * stats.norm.cdf(near) - np.exp(epsilon + q) * stats.norm.cdf(far)).sum())
+
+    assert max(exact_delta(epsilon, back) for back in (0, 1)) <= delta
+    assert max(exact_delta(0.7 * epsilon, back) for back in (0, 1)) > delta
+
+
+def test_choices_alone_cost_no_more_than_their_range_promises() -> None:
+    """An exponential mechanism of ε is ε²/8-zCDP: also all scores moved by the most, up or down."""
+    one, other = np.array([0.0, 0.0, 0.0]), np.array([1.0, -1.0, 1.0])
+    pair = choice(*(step("choose", each, exponent=0.3 / 2) for each in (one, other)))
+    for count in (1, 30, 200):
+        found = renyi_total([pair] * count, 0.0, 1e-6)
+        assert zcdp_rho(found, 1e-6) <= count * 0.3**2 / 8
+        assert count == 1 or found > 0.8 * renyi_total([], 2 * count * 0.3**2 / 8, 1e-6)

@@ -6,6 +6,7 @@ Replay computes; only the comparison of draws with their laws is statistical (fa
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ FAULTS = [
     ("sqrt_matrix", {}, "strategy", "gaussian 'strategy'"),
     ("privelet", {}, "coefficients", "laplace 'coefficients'"),
     ("noise_first", {}, "cells", "laplace 'cells'"),
+    ("mst", {}, "cells", "gaussian 'cells'"),
 ]
 planted = pytest.mark.parametrize(("name", "parameters", "step", "named"), FAULTS, ids=lambda v: str(v) if v else "")
 
@@ -171,3 +173,34 @@ def test_a_noisy_maximum_of_a_tree_moves_by_k() -> None:
     mechanism = dpbench.mechanism("alp", k=2, transform="dyadic", buckets=6)
     assert found(mechanism, pairs=40).verdict == "holds"
     assert found(altered(mechanism, "largest", less(4)), pairs=40).verdict == "violated"
+
+
+# AIM: many small choices beside Gaussian noise.
+
+
+def unpaid(original: Any, self: Any, rho: float) -> tuple[float, float]:
+    """The measurement gets the whole budget of a round, and the choice comes on top."""
+    return 1 / np.sqrt(2 * rho), original(self, rho)[1]
+
+
+def forgotten(original: Any, self: Any, data: Any, epsilon: float) -> float:
+    """Every round may spend the budget of two."""
+    return 2 * original(self, data, epsilon)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"rounds": 4, "share": 0.5}, {"delta": 0.01}])
+def test_faults_in_the_budget_of_aim_are_found(parameters: dict[str, Any]) -> None:
+    mechanism = dpbench.mechanism("aim", **parameters)
+    assert found(mechanism, pairs=34).verdict == "holds"
+    assert found(replaced(mechanism, split=unpaid), pairs=34).verdict == "violated"
+    assert found(replaced(mechanism, zcdp=forgotten), pairs=34).verdict == "violated"
+    less_noise = mechanism
+    for step in ("rows", "columns", "cells"):
+        less_noise = altered(less_noise, step, less(1.2))
+    finding = found(less_noise, pairs=34)
+    assert finding.verdict == "violated"
+    assert 1.0 < finding.loss < 1.25
+    assert found(altered(mechanism, "choice", less(4)), pairs=34).verdict == "violated"
+    for step in ("rows", "columns", "cells", "choice"):
+        finding = found(altered(mechanism, step, without), pairs=34)
+        assert (finding.verdict, finding.loss) == ("violated", np.inf), step
