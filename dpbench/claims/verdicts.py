@@ -17,7 +17,14 @@ def command(verdict: Verdict) -> str:
     claim = verdict.claim
     if verdict.verdict != UNTESTABLE or not claim.experiment or claim.untestable:
         return ""
-    return run_command(claim.experiment, verdict.results, claim.scale if claim.scale != "smoke" else None)
+    scale = claim.scale if claim.scale != "smoke" else None
+    return run_command(claim.experiment, verdict.results, scale) + _files(verdict)
+
+
+def _files(verdict: Verdict) -> str:
+    """What a command must add to read the original files that a verdict rests on, or needs."""
+    names = verdict.files or filter(None, [verdict.claim.original])
+    return "".join(f" dataset.{name}.source=files" for name in names)
 
 
 def repeat(verdict: Verdict) -> str:
@@ -25,7 +32,7 @@ def repeat(verdict: Verdict) -> str:
     claim = verdict.claim
     if not claim.experiment or claim.untestable:
         return shlex.join(["python", "-m", "dpbench", "claims", "--id", claim.id])
-    words = run_command(claim.experiment, verdict.results, verdict.scale or claim.scale)
+    words = run_command(claim.experiment, verdict.results, verdict.scale or claim.scale) + _files(verdict)
     readings, worlds = ({getattr(case, what) for case in verdict.cases} for what in ("reading", "world"))
     return words + " reading=all" * (len(readings) > 1) + " world=all" * (len(worlds) > 1)
 

@@ -137,7 +137,7 @@ OURS = {
     "gs/lpa-error",
     "gs/row-rate",
     *(f"analytics/lpa-mse-{name}" for name in ("gowalla", "foursquare", "netflix", "movielens")),
-    *(f"analytics/{name}-noise{l}" for name in ("sra", "hpa") for l in ("", "-30")),
+    *(f"analytics/{name}-noise{of}" for name in ("sra", "hpa") for of in ("", "-30")),
 }
 """What no paper says: never counted."""
 
