@@ -175,5 +175,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "alp": [{}, {"largest": 60, "buckets": 600}, {"transform": "dyadic", "alpha": 3.0}],
     "dawa": [{}, {"share": 0.5}],
     "p_identity": [{}, {"workload": "prefixes"}],
+    "aim": [{}, {"rounds": 4, "share": 0.5}],
     "s_dpdp": [{}, {"user": 4, "calibrated": False}],
 }
