@@ -56,7 +56,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def dpbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`dpbench("run", "scale=smoke")` in an empty folder, as a user would; returns the finished process."""
 
-    def call(*words: str, cwd: Path = tmp_path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def call(*words: str, cwd: Path = tmp_path, timeout: float = 900) -> subprocess.CompletedProcess[str]:
         return door.dpbench(*words, cwd=cwd, timeout=timeout)
 
     return call

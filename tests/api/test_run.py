@@ -229,7 +229,7 @@ def test_damage_of_a_cached_object_is_told_and_mended(tmp_path: Path, monkeypatc
 
     def call() -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", GIVEN], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", GIVEN], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
         )
 
     first = call()

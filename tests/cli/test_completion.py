@@ -26,7 +26,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     environment = os.environ | {"PYTHONPATH": str(ROOT), "LINE": line}
     done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]

@@ -157,7 +157,7 @@ def test_no_process_outlives_a_killed_run(home: Path, tmp_path: Path, monkeypatc
         children = parent.children(recursive=True)
         process.kill()
         process.wait()  # not until its pipes are closed: a process that is left would hold them
-        _, alive = psutil.wait_procs(children, timeout=240)
+        _, alive = psutil.wait_procs(children, timeout=300)
         assert not alive
     finally:
         process.kill()

@@ -78,7 +78,7 @@ def test_workers_end_with_their_parent(tmp_path: Path, mechanism: str, runner: s
         assert len(children) >= 3
         parent.kill()
         parent.wait()
-        _, alive = psutil.wait_procs(children, timeout=240)  # two seconds on a quiet machine
+        _, alive = psutil.wait_procs(children, timeout=300)  # two seconds on a quiet machine
         assert not alive
     finally:
         for process in children:

@@ -201,7 +201,7 @@ def test_an_interrupted_check_leaves_nothing_behind(number: int, status: int, tm
         assert process.stderr is not None
         assert "nothing was compared; --results FOLDER keeps finished trials" in process.stderr.read()
     assert not list(tmp_path.glob("dpbench-check-*"))
-    assert not psutil.wait_procs(workers, timeout=240)[1]
+    assert not psutil.wait_procs(workers, timeout=300)[1]
 
 
 def test_an_experiment_without_baseline_is_left_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,7 +98,7 @@ assert MECHANISMS.get("opendp_laplace").library == "opendp"
 assert MECHANISMS.names()
 print({"opendp", "diffprivlib"} & {*sys.modules})
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.stdout == "set()\n", done.stderr
 
 
@@ -120,6 +120,6 @@ base.missing.cache_clear()
 found.append(base.missing("diffprivlib"))
 print(sorted(set(found)))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{[base.missing('diffprivlib')]}\n"

@@ -232,7 +232,7 @@ def test_processes_that_build_at_once_agree(own_cache: Path, tmp_path: Path) -> 
         )
         for role in ["first", *others]
     ]
-    answers = [process.communicate(timeout=180) for process in started]
+    answers = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0] * 4, [error for _, error in answers]
     assert {answer.strip() for answer, _ in answers} == {open_dataset(SPEC).fingerprint}
     assert [path.name for path in own_cache.iterdir()] == [cache.folder(SPEC).name]

@@ -113,7 +113,7 @@ def test_files_without_end_are_passed_over(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         preexec_fn=_little_memory,
     )
     assert "Traceback" not in done.stderr, done.stderr

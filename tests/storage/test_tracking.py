@@ -22,6 +22,7 @@ from dpbench.storage.mlflow_client import TrackerDown
 from dpbench.storage.store import Store
 from dpbench.storage.tracking import Tracker, track
 
+from support.cluster import until
 from support.journals import plant
 from support.paths import ROOT
 from support.stores import filled, name_of, rows, run, setting
@@ -244,10 +245,7 @@ def test_a_new_database_is_made_while_the_trials_run(tmp_path: Path) -> None:
     results = tmp_path / "results"
     tracker = Tracker(None, results)
     tracker.start()
-    until = time.monotonic() + 240
-    while not (results / "mlflow.db").exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    until((results / "mlflow.db").exists, "the database")
     tracker.add(filled(results, 1))
     (job,) = tracker.finish()
     assert (job.logged, job.problem) == (1, "")
@@ -361,7 +359,7 @@ def test_two_processes_make_one_entry_per_setting(results: Path) -> None:
     command = [sys.executable, "-c", code]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sorted(int(p.communicate(timeout=120)[0]) for p in both) == [0, 5]
+    assert sorted(int(p.communicate(timeout=300)[0]) for p in both) == [0, 5]
     runs, children = entries(results)
     assert (len(runs), len(children)) == (1, len(made.settings))
 
@@ -425,12 +423,12 @@ def test_a_server_that_does_not_answer_holds_nobody_up(
             print(problem, "|", time.monotonic() - began, "|", time.time())
     """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     over = time.time()
     text, waited, said = done.stdout.split("|")
     assert "did not answer, or another process was logging, for 2 s" in text
-    assert 2 <= float(waited) < 60
-    assert over - float(said) < 60
+    assert 2 <= float(waited) < 240
+    assert over - float(said) < 240
     assert done.returncode == 0
 
 

@@ -37,7 +37,7 @@ def little(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST)),
     )
     assert "Traceback" not in done.stderr, done.stderr
@@ -89,7 +89,7 @@ YAML = {
 def test_yaml_that_has_no_end(dpbench: Call, tmp_path: Path, bomb: str) -> None:
     (tmp_path / "conf" / "claims").mkdir(parents=True)
     (tmp_path / "conf" / "claims" / "mine.yaml").write_text(YAML[bomb])
-    done = dpbench("claims", "mine", cwd=tmp_path, timeout=60)
+    done = dpbench("claims", "mine", cwd=tmp_path, timeout=300)
     assert done.returncode == 2, done.stderr[-300:]
     assert "mine.yaml" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -145,7 +145,7 @@ def test_yaml_that_has_no_end_does_not_reach_hydra(dpbench: Call, tmp_path: Path
     (tmp_path / "conf" / group).mkdir(parents=True)
     (tmp_path / "conf" / group / "mine.yaml").write_text(YAML[bomb].replace("gs-1", "mine"))
     chosen = "mechanism=[mine]" if group == "mechanism" else "experiment=mine"
-    done = dpbench("run", "scale=smoke", "dataset=[trajectory]", chosen, "dry=true", cwd=tmp_path, timeout=60)
+    done = dpbench("run", "scale=smoke", "dataset=[trajectory]", chosen, "dry=true", cwd=tmp_path, timeout=300)
     assert done.returncode == 2, done.stderr[-300:]
     assert "mine.yaml" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -22,7 +22,7 @@ def pipe(path: Path) -> None:
 def test_in_baselines(dpbench: Call, tmp_path: Path) -> None:
     pipe(tmp_path / "baselines" / "epicrec" / "example.json")
     words = ("check", "epicrec/example", "--baselines", "baselines", "--jobs", "1")
-    done = dpbench(*words, cwd=tmp_path, timeout=120)
+    done = dpbench(*words, cwd=tmp_path, timeout=300)
     assert done.returncode == 2
     assert "example.json is not a baseline (ValueError: it is not a file)" in done.stderr
 
@@ -34,7 +34,7 @@ def test_in_a_record(tmp_path: Path) -> None:
     source = ROOT / "results" / "record" / "epicrec" / "example.json"
     (folder / "example.json").write_bytes(source.read_bytes())
     env = door.environment(DPBENCH_RECORD=str(tmp_path / "record"))
-    done = door.dpbench("figures", "epicrec", cwd=tmp_path, env=env, timeout=120)
+    done = door.dpbench("figures", "epicrec", cwd=tmp_path, env=env, timeout=300)
     assert done.returncode == 1
     assert "example.csv is not what `reproduce --record` wrote (it is not a file)" in done.stderr
     assert "Traceback" not in done.stderr
@@ -44,9 +44,9 @@ def test_in_a_configuration(dpbench: Call, tmp_path: Path) -> None:
     for name in ("mechanism/odd", "experiment/odd", "claims/odd"):
         pipe(tmp_path / "conf" / f"{name}.yaml")
     small = ("run", "scale=smoke", "dataset=[trajectory]", "dry=true")
-    assert dpbench(*small, "mechanism=[lpa]", cwd=tmp_path, timeout=120).returncode == 0
+    assert dpbench(*small, "mechanism=[lpa]", cwd=tmp_path, timeout=300).returncode == 0
     for words in ((*small, "mechanism=[odd]"), ("run", "experiment=odd", "dry=true"), ("claims", "odd")):
-        done = dpbench(*words, cwd=tmp_path, timeout=120)
+        done = dpbench(*words, cwd=tmp_path, timeout=300)
         assert done.returncode == 2, words
         assert "odd" in done.stderr
 
@@ -56,6 +56,6 @@ def test_in_results(dpbench: Call, tmp_path: Path) -> None:
     for name in ("runs/other@smoke.json", "failures/other.txt", "audit.json", "mlflow.db"):
         pipe(tmp_path / "results" / name)
     for words in (("figures",), ("report", "--output", "page.html"), ("track",)):
-        done = dpbench(*words, cwd=tmp_path, timeout=240)
+        done = dpbench(*words, cwd=tmp_path, timeout=300)
         assert "Traceback" not in done.stderr, words
     assert "mine" in (tmp_path / "page.html").read_text()

@@ -109,7 +109,7 @@ class Cluster:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some workers have other libraries, as they should
-            with Client(self.address, set_as_default=False, timeout=120) as client:
+            with Client(self.address, set_as_default=False, timeout=300) as client:
                 return set(client.nthreads())
 
     def _start(

@@ -32,7 +32,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **more}
 
 
-def dpbench(*words: str, cwd: Path, timeout: float = 300, env: Mapping[str, str] | None = None) -> Done:
+def dpbench(*words: str, cwd: Path, timeout: float = 900, env: Mapping[str, str] | None = None) -> Done:
     """The finished command."""
     given = dict(environment() if env is None else env)
     if not hasattr(os, "fork") or os.environ.get("DPBENCH_TEST_COLD"):
@@ -43,7 +43,7 @@ def dpbench(*words: str, cwd: Path, timeout: float = 300, env: Mapping[str, str]
     return server.run([*words], cwd, given, timeout)
 
 
-def cold(*words: str, cwd: Path, timeout: float = 300, env: Mapping[str, str] | None = None) -> Done:
+def cold(*words: str, cwd: Path, timeout: float = 900, env: Mapping[str, str] | None = None) -> Done:
     """The finished command, by a Python of its own."""
     given = dict(environment() if env is None else env)
     command = [sys.executable, "-m", "dpbench", *words]
@@ -103,7 +103,7 @@ class _Server:
         type(self)._running = None
         self.line.close()
         self.answers.close()
-        self.process.wait(timeout=120)
+        self.process.wait(timeout=300)
 
 
 def _at_loading(env: Mapping[str, str]) -> dict[str, str]:
