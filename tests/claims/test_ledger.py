@@ -177,6 +177,7 @@ def test_errata_that_need_no_run_are_contradicted() -> None:
 baselines = functools.cache(utility.load)
 
 
+@functools.cache
 def smoke(experiment: str) -> list[CellTrials]:
     """The cells of an experiment as the baselines hold them, without times."""
     numbers = baselines(BASELINES).get(experiment)
