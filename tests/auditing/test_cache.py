@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dpbench import paths
-from dpbench.auditing.cache import FILE, cached, record_answers, store, stored
+from dpbench.auditing.cache import FILE, Answer, cached, record_answers, store, stored
 from dpbench.auditing.summary import by_mechanism
 from dpbench.errors import Damaged, Failed
 from dpbench.mechanisms.baselines import laplace
@@ -114,41 +116,45 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def answer(value: float) -> dict[str, Any]:
+    return asdict(Answer(value, 1, "replay"))
+
+
 @pytest.mark.usefixtures("own_cache")
 def test_the_same_question_is_answered_once() -> None:
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": math.inf}) == {"value": math.inf}
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: pytest.fail("computed again")) == {"value": math.inf}
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(math.inf)) == (answer(math.inf), "")
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: pytest.fail("computed again")) == (answer(math.inf), "")
 
 
 @pytest.mark.usefixtures("own_cache")
 def test_other_questions_and_other_code_are_answered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 1.0})
-    assert cached(["lpa", 2.0], (laplace.LPA,), lambda: {"value": 2.0}) == {"value": 2.0}
+    cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(1.0))
+    assert cached(["lpa", 2.0], (laplace.LPA,), lambda: answer(2.0)) == (answer(2.0), "")
     monkeypatch.setattr(laplace.LPA, "publish_columns", lambda *_: None)  # a fault, as tests plant it
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 3.0}) == {"value": 3.0}
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(3.0)) == (answer(3.0), "")
 
 
 def test_damage_costs_one_audit(own_cache: Path) -> None:
-    cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 1.0})
+    cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(1.0))
     (path,) = (own_cache / "audits").glob("*.json")
     path.write_text(path.read_text().replace("1.0", "2.0"))
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 1.0}) == {"value": 1.0}
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(1.0)) == (answer(1.0), "")
 
 
 def test_where_nothing_can_be_written_it_is_computed(own_cache: Path) -> None:
     (own_cache / "audits").write_text("")
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 1.0}) == {"value": 1.0}
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(1.0)) == (answer(1.0), "")
 
 
 @pytest.mark.usefixtures("own_cache")
 def test_answers_come_with_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new installation has an empty cache: what the record holds is not computed again, unless the code is another."""
     monkeypatch.setattr(paths, "RECORD", tmp_path / "record")
-    cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 1.0})
+    cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(1.0))
     record_answers(tmp_path / "record")
     monkeypatch.setattr(paths, "RECORD", tmp_path / "copy")
     (tmp_path / "record").rename(tmp_path / "copy")
     monkeypatch.setenv("DPBENCH_CACHE", str(tmp_path / "empty"))
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: pytest.fail("computed again")) == {"value": 1.0}
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: pytest.fail("computed again")) == (answer(1.0), "")
     monkeypatch.setattr(laplace.LPA, "publish_columns", lambda *_: None)
-    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: {"value": 3.0}) == {"value": 3.0}
+    assert cached(["lpa", 1.0], (laplace.LPA,), lambda: answer(3.0)) == (answer(3.0), "")
