@@ -7,6 +7,7 @@ from typing import Any
 
 from dpbench.config import catalogue
 from dpbench.config.catalogue import own_folders
+from dpbench.config.dataset_entry import SCALES
 from dpbench.config.entries import dataset_of
 from dpbench.data import Data
 from dpbench.errors import one_of
@@ -26,7 +27,7 @@ def dataset(
     >>> dpbench.dataset("trajectory", scale="smoke")
     Incidence(62,956 rows x 1,402 columns, 61,043 ones, largest row 55)
     """
-    one_of("scale", scale, catalogue.SCALES)
+    one_of("scale", scale, SCALES)
     entry = catalogue.dataset(name, *own_folders(config_dir)).changed(parameters)
     if entry.path and entry.files and "source" not in parameters:
         entry = entry.from_files(entry.path)

@@ -19,7 +19,7 @@ from dpbench.claims.formulas import COMPUTATIONS
 from dpbench.claims.replays import BadAudit, read_audit
 from dpbench.claims.scope import choices
 from dpbench.config import catalogue
-from dpbench.config.catalogue import SCALES
+from dpbench.config.dataset_entry import SCALES
 from dpbench.errors import UserError, one_of, unknown
 from dpbench.model.claim import BASES, Claim, alternatives
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from dpbench.cli.common import PRINTED, add_jobs, add_json, add_results, console, notes, parser_of, write_json
 from dpbench.cli.compare_data import SETTING, print_data, ratio_text
 from dpbench.cli.recorded_boards import print_record
-from dpbench.config.catalogue import SCALES
+from dpbench.config.dataset_entry import SCALES
 from dpbench.errors import Failed, UserError, nearest, one_of, output_folder, positive
 
 if TYPE_CHECKING:

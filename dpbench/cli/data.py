@@ -14,7 +14,7 @@ from rich.table import Column, Table
 
 from dpbench.cli import common, data_calibration
 from dpbench.config import catalogue
-from dpbench.config.catalogue import SCALES, DatasetEntry
+from dpbench.config.dataset_entry import SCALES, DatasetEntry
 from dpbench.errors import UserError, one_of, unknown
 from dpbench.paths import cache
 from dpbench.sources import cards

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from dpbench.cli import common
 from dpbench.config import catalogue
-from dpbench.config.catalogue import SCALES
+from dpbench.config.dataset_entry import SCALES
 from dpbench.errors import UserError, one_of
 
 SMALLER = "At {scale} scale, most sizes are smaller than those printed: --scale paper builds the papers' sizes."

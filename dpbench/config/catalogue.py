@@ -11,19 +11,17 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.worlds import chosen_worlds, read_worlds
+from dpbench.config.dataset_entry import DatasetEntry
 from dpbench.documents import Document, Locate, kind_of, nowhere, read
 from dpbench.errors import UserError, nearest, placed, unknown
 from dpbench.model.setting import Variant
-from dpbench.model.world import World, default_of
 from dpbench.paths import CONF, results_above
 from dpbench.registry import search
 
-SCALES = ("smoke", "laptop", "paper")
 GROUPS = ("dataset", "mechanism", "task", "experiment", "scale", "runner", "tracking")
 ENTRIES = ("dataset", "mechanism", "task")
 """The groups from which several options may be chosen, each nested under its own name."""
@@ -120,117 +118,6 @@ def settings() -> list[str]:
 
 
 # A dataset, a mechanism, a task.
-
-
-@dataclass(frozen=True)
-class DatasetEntry:
-    """A dataset as its YAML describes it: a generator with sizes by scale, a reader of original files, or both."""
-
-    name: str
-    kind: str = ""
-    source: str = ""
-    """`generator` or `files`: which of the two is taken."""
-    generator: str = ""
-    files: str = ""
-    path: str | None = None
-    missing: str = ""
-    """What to do if its files are missing: `generate` the data instead, or `leave_out` the dataset. Empty: an error."""
-    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Parameters of the generator by scale."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters at every scale, of the generator or of the reader."""
-    bounds: Mapping[str, int] = field(default_factory=dict)
-    """Declared limit on the columns of one row, by scale, and under `files` for the original files."""
-    worlds: Mapping[str, World] = field(default_factory=dict)
-    """Its worlds by name; empty if there is only one stand-in, or none."""
-    world: tuple[str, ...] = ()
-    """The worlds that are taken, by name: usually the default one alone. Original files have none."""
-
-    @classmethod
-    def of(cls, name: str, body: Any, place: Locate = nowhere) -> DatasetEntry:
-        """The entry of a YAML file or a composed configuration, its structure checked."""
-        if not isinstance(body, Mapping):
-            raise placed(place(), f"dataset {name!r}: expected kind, source and so on, found a {kind_of(body)}")
-        words: dict[str, str] = {}
-        for key in ("kind", "source", "generator", "files", "missing"):
-            value = body.get(key)
-            if value is not None and not isinstance(value, str):
-                raise placed(place(key), f"dataset.{name}.{key}={value!r} is not valid: expected a name")
-            words[key] = value or ""
-        path = body.get("path")
-        if not (path is None or isinstance(path, str | int | float)) or isinstance(path, bool):
-            raise placed(place("path"), f"dataset.{name}.path={path!r} is not valid: expected one file or folder")
-        known = (*words, "path", "sizes", "bound", "world", "worlds")
-        worlds = read_worlds(name, body.get("worlds"), SCALES, place)
-        return cls(
-            name,
-            **words,
-            path=None if path is None or path == "" else str(path),
-            sizes=_sizes(name, body.get("sizes"), place),
-            parameters={str(key): value for key, value in body.items() if key not in known},
-            bounds=_bounds(name, body.get("bound"), place),
-            worlds=worlds,
-            world=chosen_worlds(name, body.get("world"), worlds, place),
-        )
-
-    def bound(self, scale: str) -> int | None:
-        """The declared limit on the columns of one row, for a scale or for files; None: not declared."""
-        return self.bounds.get("files" if self.source == "files" else scale)
-
-    @property
-    def default_world(self) -> str:
-        """The name of its default world, which changes nothing; empty if it has no worlds."""
-        return default_of(self.worlds.values())
-
-    def in_worlds(self, chosen: str) -> DatasetEntry:
-        """The same in another world, `default` or `all`."""
-        return self.changed({"world": chosen})
-
-    def changed(self, given: Mapping[str, Any]) -> DatasetEntry:
-        """The same with some keys replaced, as by overrides."""
-        words = ("kind", "source", "generator", "files", "missing")
-        own = {key: getattr(self, key) for key in words}
-        body: dict[str, Any] = {**own, "path": self.path, "sizes": self.sizes, "bound": self.bounds, **self.parameters}
-        body |= {"worlds": self.worlds, "world": [*self.world]}
-        return DatasetEntry.of(self.name, body | dict(given))
-
-    def from_files(self, path: Path | str | None = None) -> DatasetEntry:
-        """The same, read from original files: from `path`, or from what `data get` fetched."""
-        return self.changed({"source": "files", "path": None if path is None else str(path), "missing": ""})
-
-    def generated(self) -> DatasetEntry:
-        """The same, built by its generator."""
-        return self.changed({"source": "generator", "path": None, "missing": ""})
-
-
-def _sizes(name: str, sizes: Any, place: Locate) -> dict[str, Mapping[str, Any]]:
-    if sizes is None:
-        return {}
-    if not isinstance(sizes, Mapping):
-        expected = "expected parameters by scale"
-        raise placed(place("sizes"), f"dataset.{name}.sizes={sizes!r} is not valid: {expected}")
-    for scale, size in sizes.items():
-        if scale not in SCALES:
-            raise unknown(f"scale in dataset.{name}.sizes:", scale, SCALES, place("sizes", str(scale)))
-        if size is not None and not isinstance(size, Mapping):
-            expected = "expected parameters"
-            raise placed(place("sizes", scale), f"dataset.{name}.sizes.{scale}={size!r} is not valid: {expected}")
-    return {str(scale): {str(k): v for k, v in (size or {}).items()} for scale, size in sizes.items()}
-
-
-def _bounds(name: str, bound: Any, place: Locate) -> dict[str, int]:
-    """`bound: 100`, or one number per scale and one for `files`."""
-    if bound is None:
-        return {}
-    valid = (*SCALES, "files")
-    given = bound if isinstance(bound, Mapping) else dict.fromkeys(valid, bound)
-    for scale, number in given.items():
-        if scale not in valid:
-            raise unknown(f"scale in dataset.{name}.bound:", scale, valid, place("bound", str(scale)))
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            expected = "expected a whole number, 1 or more: the most columns that one row may hold"
-            raise placed(place("bound"), f"dataset.{name}.bound={number!r} is not valid: {expected}")
-    return {str(scale): number for scale, number in given.items()}
 
 
 def variant(group: str, name: str, body: Any, place: Locate = nowhere) -> Variant:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.config import catalogue, readings
-from dpbench.config.catalogue import MARKERS, DatasetEntry
+from dpbench.config.catalogue import MARKERS
+from dpbench.config.dataset_entry import DatasetEntry
 from dpbench.config.entries import check_dataset_words, datasets, variants, where_missing, with_source, with_worlds
 from dpbench.config.origins import Origins
 from dpbench.config.overrides import key_of, names_of

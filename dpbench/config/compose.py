@@ -19,6 +19,7 @@ from dpbench.config import catalogue
 from dpbench.config.catalogue import ENTRIES, GROUPS
 from dpbench.config.changes import altered, changes
 from dpbench.config.checks import check
+from dpbench.config.dataset_entry import SCALES
 from dpbench.config.entries import classes_without_yaml
 from dpbench.config.messages import section_keys, translated
 from dpbench.config.origins import Objects, Origins
@@ -281,7 +282,7 @@ def _by_scale(
     smoke: OverrideValue, laptop: OverrideValue, paper: OverrideValue, *, _root_: DictConfig
 ) -> OverrideValue:
     """`${by_scale:6,30,50}` in an experiment: the value for the scale of the run."""
-    chosen: OverrideValue = dict(zip(catalogue.SCALES, (smoke, laptop, paper), strict=True)).get(_root_.scale)
+    chosen: OverrideValue = dict(zip(SCALES, (smoke, laptop, paper), strict=True)).get(_root_.scale)
     return chosen
 
 

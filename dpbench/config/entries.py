@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.config import catalogue
-from dpbench.config.catalogue import ENTRIES, DatasetEntry
+from dpbench.config.catalogue import ENTRIES
+from dpbench.config.dataset_entry import OWN_KEYS, DatasetEntry
 from dpbench.config.origins import Origins
 from dpbench.config.overrides import key_of, names_of
 from dpbench.documents import Locate, nowhere
@@ -33,8 +34,6 @@ REGISTRIES: dict[str, Registry[Any]] = {"mechanism": MECHANISMS, "task": TASKS, 
 BOUND = "bound"
 """The parameter of mechanisms that a dataset may declare."""
 MOST = 100_000  # combinations of one entry: more is a typing error
-# Keys of the dataset's entry that are not parameters of a class.
-OWN_KEYS = ("kind", "source", "generator", "files", "path", "missing", "sizes", "bound", "world", "worlds")
 GENERATE, LEAVE_OUT = "generate", "leave_out"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.config.budget import Budget, parse_budget
-from dpbench.config.catalogue import SCALES
+from dpbench.config.dataset_entry import SCALES
 from dpbench.documents import Locate, nowhere
 from dpbench.errors import UserError, nearest, output_folder, placed
 from dpbench.model.run import MOST_TRIALS, Dataset, Variant

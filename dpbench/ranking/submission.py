@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dpbench.config.catalogue import SCALES
+from dpbench.config.dataset_entry import SCALES
 from dpbench.errors import UserError
 from dpbench.identity import digest
 from dpbench.model.run import valid_name

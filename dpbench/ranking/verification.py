@@ -17,8 +17,8 @@ import pandas as pd
 from dpbench import __version__, code_reader, identity
 from dpbench.auditing.summary import by_mechanism
 from dpbench.config import catalogue
-from dpbench.config.catalogue import SCALES
 from dpbench.config.compose import compose
+from dpbench.config.dataset_entry import SCALES
 from dpbench.config.overrides import OverrideValue
 from dpbench.engine.plan import QUIET, Plan, make_plan
 from dpbench.engine.worker import run_chunk

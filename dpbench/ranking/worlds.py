@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbench.config.catalogue import DatasetEntry
+from dpbench.config.dataset_entry import DatasetEntry
 from dpbench.config.entries import datasets
 from dpbench.data import Contingency, Data, Incidence, Records
 from dpbench.numerics.rows import weighed_counts

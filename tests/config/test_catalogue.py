@@ -9,7 +9,8 @@ import yaml
 
 from dpbench import documents
 from dpbench.config import catalogue
-from dpbench.config.catalogue import Axes, DatasetEntry
+from dpbench.config.catalogue import Axes
+from dpbench.config.dataset_entry import DatasetEntry
 from dpbench.errors import UserError
 from dpbench.paths import CONF
 

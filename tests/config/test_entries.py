@@ -10,8 +10,8 @@ import pytest
 
 from dpbench.cli import main
 from dpbench.config import catalogue
-from dpbench.config.catalogue import DatasetEntry
 from dpbench.config.compose import compose
+from dpbench.config.dataset_entry import DatasetEntry
 from dpbench.engine.plan import make_plan
 from dpbench.errors import UserError
 

@@ -11,8 +11,8 @@ import pytest
 from dpbench.cli import main
 from dpbench.cli.completion import candidates
 from dpbench.config import catalogue
-from dpbench.config.catalogue import SCALES, DatasetEntry
 from dpbench.config.compose import compose
+from dpbench.config.dataset_entry import SCALES, DatasetEntry
 from dpbench.config.entries import datasets
 from dpbench.errors import UserError
 from dpbench.model.run import Run

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbench.config.catalogue import DatasetEntry
+from dpbench.config.dataset_entry import DatasetEntry
 from dpbench.config.entries import dataset_of
 from dpbench.errors import UserError
 from dpbench.model.setting import Dataset
