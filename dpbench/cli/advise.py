@@ -36,11 +36,8 @@ def main(argv: list[str]) -> int:
     add("--row", type=float, help="mean number of columns that a user has, roughly")
     add("--epsilon", help="the budget, such as 0.5 or ln2")
     add("--guarantee", default="pure", help="pure (default) or delta, for (ε, δ)")
-    add(
-        "--held-out",
-        action="store_true",
-        help="instead of advice: what it costs on datasets that it has not seen, by board",
-    )
+    held_out = "instead of advice: what it costs on datasets that it has not seen, by board"
+    add("--held-out", action="store_true", help=held_out)
     common.add_json(parser, "the advice")
     args = parser.parse_args(argv)
     facts = [f"--{name}" for name in ("columns", "users", "row", "epsilon")]

@@ -20,20 +20,12 @@ SHOWN = {True: "yes", False: "[red]no", None: "[yellow]not measured"}
 
 def main(argv: list[str]) -> int:
     parser = common.parser_of("bench", __doc__)
-    parser.add_argument("row", nargs="*", help=f"some of: {', '.join(BENCHES)} (default: all)")
-    parser.add_argument(
-        "--growth",
-        metavar="FILE",
-        type=Path,
-        help="measure growth up to the largest sizes, and store the numbers as CSV",
-    )
-    parser.add_argument(
-        "--largest",
-        metavar="SIZE",
-        type=float,
-        default=1e8,
-        help="with --growth: the largest data (default: 1e8, a few minutes)",
-    )
+    add = parser.add_argument
+    add("row", nargs="*", help=f"some of: {', '.join(BENCHES)} (default: all)")
+    growing = "measure growth up to the largest sizes, and store the numbers as CSV"
+    add("--growth", metavar="FILE", type=Path, help=growing)
+    largest = "with --growth: the largest data (default: 1e8, a few minutes)"
+    add("--largest", metavar="SIZE", type=float, default=1e8, help=largest)
     args = parser.parse_args(argv)
     if not args.growth and args.largest != parser.get_default("largest"):
         raise UserError("--largest has no effect without --growth FILE")

@@ -1,8 +1,8 @@
 """`check`: compares every experiment at smoke scale with the committed baselines, for continuous integration.
 
 Exit status 1 if a number moved (even if it improved), if something is gone, or if nothing was measured. --allow-better lets
-numbers move as long as none gets worse; --strict also fails on numbers that have no baseline yet. With --record, chosen
-experiments are instead run with fresh noise and compared with the record, at paper size.
+numbers move as long as none gets worse; --strict also fails on numbers that have no baseline yet. For a comparison of chosen
+experiments with the record, at paper size and with other noise: `reproduce ... --seed NUMBER`.
 """
 
 from __future__ import annotations
@@ -35,34 +35,18 @@ from dpbench.gate.new_seed import ALPHA, TIMES_AS_MANY
 from dpbench.gate.outcome import HEAD, GateOutcome, failing
 from dpbench.paths import BASELINES
 from dpbench.storage.commands import RESULTS
-from dpbench.storage.record import read, read_numbers
 
 WIDTH = 170  # characters per line of output into a pipe
 MOST_ROWS = 60
 COLOURS = {WORSE: "red", GONE: "red", BETTER: "yellow", CHANGED: "yellow", NEW: "cyan"}
 RIGHT = ("baseline", "now", "change", "p")
 NAME_SOME = "name experiments of dpbench to compare them with dpbench's own baselines, such as check gs/fig9"
-ABOUT_BASELINES = (
-    "update",
-    "strict",
-    "allow_better",
-    "junit",
-    "summary",
-    "json",
-    "baselines",
-    "config_dir",
-    "speed",
-    "history",
-    "paper_cells",
-)
-"""Options that do not go with --record."""
 
 
 def main(argv: list[str]) -> int:
     args = _arguments(argv)
     with tempfile.TemporaryDirectory(prefix="dpbench-check-") as temporary:
-        results = args.results or Path(temporary)
-        return _against_record(args, results) if args.record else _against_baselines(args, results)
+        return _against_baselines(args, args.results or Path(temporary))
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
@@ -76,8 +60,6 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add("--fresh", nargs="?", type=int, const=-1, metavar="SEED", help=fresh)
     trials = f"trials per cell with --fresh (default: {TIMES_AS_MANY} for each trial of the baselines)"
     add("--trials", type=int, help=trials)
-    record = "compare papers or experiments with the record, with fresh noise and at the record's scale"
-    add("--record", action="store_true", help=record)
     add("--junit", type=Path, metavar="FILE", help="write a JUnit report, one test case per cell")
     add("--summary", type=Path, metavar="FILE", help="write a Markdown summary, for a CI job")
     common.add_json(parser, "all results")
@@ -93,7 +75,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     common.add_jobs(parser)
     add("--config-dir", type=Path, help="your own configuration folder, with experiment/*.yaml")
     args = parser.parse_args(argv)
-    if args.trials is not None and args.fresh is None and not args.record:
+    if args.trials is not None and args.fresh is None:
         why = "with the same seed there are as many trials as in the baselines"
         raise UserError(f"--trials goes with --fresh only: {why}")
     if args.update and args.fresh is not None:
@@ -109,62 +91,6 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     if args.results is not None:
         output_folder("--results ", args.results)
     return args
-
-
-# With the record.
-
-
-def _against_record(args: argparse.Namespace, results: Path) -> int:
-    """Run experiments again with fresh noise and compare them with the record, for a nightly job."""
-    from dpbench.cli.reproduce import print_comparison
-    from dpbench.reproduce.carry_out import carry_out, experiments_of, plans_of
-    from dpbench.reproduce.comparison import Pair
-    from dpbench.reproduce.comparison import compare as compare_with_record
-
-    for option in ABOUT_BASELINES:
-        if getattr(args, option):
-            raise UserError(f"--{option.replace('_', '-')} goes without --record: it is about baselines")
-    if not args.experiment:
-        raise UserError("--record needs papers or experiments: all of them at paper size take hours")
-    names = experiments_of(args.experiment)
-    records = {name: record for name in names if (record := read(name)) is not None}
-    if missing := [name for name in names if name not in records]:
-        how = "`python -m dpbench reproduce ... --record` puts it there"
-        raise UserError(f"{', '.join(missing)}: not on record; {how}")
-    seed = secrets.randbelow(2**31) if args.fresh in (None, -1) else args.fresh
-    overrides = {"seed": seed} | ({} if args.trials is None else {"trials": args.trials})
-    console, notes = common.console(), common.notes()
-    common.check_folder(results, notes)
-    problems: list[str] = []
-    pairs: list[Pair] = []
-    plans = []
-    with display(console=notes) as progress:
-        options = {"results": results, "jobs": args.jobs, "overrides": overrides, "say": progress.prepare}
-        for name, record in records.items():
-            for plan in plans_of([name], scale=record.scale, **options):
-                if isinstance(plan, UserError):
-                    raise plan
-                plans.append(plan)
-        for done in carry_out(plans, progress=progress):
-            if done.record is None or done.numbers is None:
-                problems.append(f"{done.run.name}: {done.problem}")
-                continue
-            recorded = records[done.run.name]
-            pairs.append(Pair(done.record, done.numbers, recorded, read_numbers(recorded)))
-    comparison = compare_with_record(pairs)
-    console.print(f"Fresh seed {seed}")
-    print_comparison(console, comparison)
-    for problem in problems:
-        notes.print(f"problem: {problem}", markup=False)
-    if not comparison.compared:
-        console.print("The check fails: nothing could be compared.")
-        return 1
-    passes = not (comparison.differences or comparison.problems or problems)
-    console.print("The check passes." if passes else "The check fails.")
-    return 0 if passes else 1
-
-
-# With baselines.
 
 
 def _against_baselines(args: argparse.Namespace, results: Path) -> int:

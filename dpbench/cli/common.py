@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
+from rich.table import Column, Table
 from rich.text import Text
 
 from dpbench.cli.streams import writable
@@ -52,6 +54,12 @@ def console(width: int = WIDTH, *, stderr: bool = False) -> Console:
     terminal; in a pipe it has `width` characters."""
     terminal = _Console(stderr=stderr)
     return terminal if terminal.is_terminal else _Console(width=width, stderr=stderr)
+
+
+def plain_table(*heads: str, title: str = "") -> Table:
+    """A table with a line below its heads and no other; long texts are wrapped, never cut."""
+    columns = (Column(head, overflow="fold") for head in heads)
+    return Table(*columns, title=title or None, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
 
 
 def add_json(parser: argparse.ArgumentParser, what: str) -> None:

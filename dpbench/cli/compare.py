@@ -8,12 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench.cli.common import PRINTED, add_jobs, add_json, add_results, console, notes, parser_of, write_json
+from dpbench.cli.common import (
+    PRINTED,
+    add_jobs,
+    add_json,
+    add_results,
+    console,
+    notes,
+    parser_of,
+    plain_table,
+    write_json,
+)
 from dpbench.cli.compare_data import SETTING, print_data, ratio_text
 from dpbench.cli.recorded_boards import print_record
 from dpbench.config.dataset_entry import SCALES
@@ -42,10 +51,8 @@ def main(argv: list[str]) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     if args.record:
-        given = [
-            f"--{name.replace('_', '-')}" for name in vars(args) if getattr(args, name) != parser.get_default(name)
-        ]
-        if args.mechanism or {*given} - {"--record", "--experiment"}:
+        given = {name for name in vars(args) if getattr(args, name) != parser.get_default(name)}
+        if given - {"record", "experiment"}:
             raise UserError("--record shows what is on record: expected no other option than --experiment")
         print_record(console(), args.experiment)
         return 0
@@ -62,8 +69,8 @@ def main(argv: list[str]) -> int:
     from dpbench.engine.progress import display
     from dpbench.ranking.entry import Where, compare
 
-    where = Where(args.scale, datasets, (), args.epsilon, args.experiment, args.results, args.jobs, overrides)
-    where = replace(where, metric=args.metric or "")
+    place = args.experiment, args.results, args.jobs
+    where = Where(args.scale, datasets, (), args.epsilon, *place, overrides, metric=args.metric or "")
     bounds: list[int | None] = [*dict.fromkeys(args.bound or [None])]
     if args.target is not None:
         for option in ("metric", "json", "no_audit"):
@@ -76,9 +83,9 @@ def main(argv: list[str]) -> int:
     comparisons = []
     for bound in bounds:
         with display(console=notes()) as progress:
-            one = replace(where, bound=bound)
+            here = replace(where, bound=bound)
             try:
-                comparison = compare(args.mechanism, one, audit=not args.no_audit, progress=progress)
+                comparison = compare(args.mechanism, here, audit=not args.no_audit, progress=progress)
             except UserError as problem:
                 if datasets != ["table"] or "has no column" not in str(problem):
                     raise
@@ -94,7 +101,7 @@ def main(argv: list[str]) -> int:
         from dpbench.ranking.as_json import text
 
         write_json(args.json, text(comparisons))
-    return 1 if any(finding.verdict == "violated" for one in comparisons for finding in one.findings) else 0
+    return 1 if any(found.verdict == "violated" for compared in comparisons for found in compared.findings) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,18 +131,15 @@ def _parser() -> argparse.ArgumentParser:
     add_jobs(parser)
     add_json(parser, "the ranking and the numbers of every setting")
     add("--config-dir", help="your own configuration folder, besides ./conf")  # `dispatch` takes it
-    add(
-        "--record", action="store_true", help="show the boards of the record and run nothing; --experiment: one of them"
-    )
+    record = "show the boards of the record and run nothing; --experiment: one of them"
+    add("--record", action="store_true", help=record)
     add("--no-audit", action="store_true", help="skip the audit, which takes up to 15 seconds")
     return parser
 
 
 def _data(args: argparse.Namespace) -> tuple[list[str] | None, dict[str, Any]]:
     """The datasets by name; a file becomes the dataset `table`."""
-    files = [
-        name for name in args.dataset or () if Path(name).suffix.lower() in FORMS or "/" in name or Path(name).is_file()
-    ]
+    files = [n for n in args.dataset or () if Path(n).suffix.lower() in FORMS or "/" in n or Path(n).is_file()]
     own = {name: getattr(args, name) for name in ("user", "item", "cell", "count", "shape", "on_bad_line")}
     if not files:
         for name, value in {**own, "bound": args.bound}.items():
@@ -169,16 +173,15 @@ def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> 
     mine = numbers[numbers["who"] == who]
     row = mine.iloc[0]
     _print_findings(out, comparison)
+    assert comparison.board is not None
     if row["mark"]:
         out.print(f"[red]{escape(who)}: {escape(row['mark'])}[/]")
     if mine["regret"].isna().all():
         if row["mark"]:
-            assert comparison.board is not None
             out.print(f"It is not ranked on the board {comparison.board.told}.")
             return
         raise UserError(f"{who} has no numbers to compare: see `python -m dpbench run --verbose` for its failures")
     rivals = numbers.loc[numbers["rank"].notna(), "who"].nunique()
-    assert comparison.board is not None
     out.print(f"[bold]{escape(who)}[/] is on the board {comparison.board.told}.")
     out.print(f"Neighbours: {escape(str(row['neighbours']) or 'not stated')}.")
     interval = f"{ratio_text(row['regret_low'], share)} to {ratio_text(row['regret_high'], share)}"
@@ -191,7 +194,7 @@ def _print_rank(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> 
         f"competitive in {row['times_competitive']:.0f} of {row['settings']:.0f} settings"
     )
     out.print(_settings(mine, numbers, share))
-    table = Table("against", "better in", "worse in", "of", "its error / theirs", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table("against", "better in", "worse in", "of", "its error / theirs")
     for duel in duels(numbers, who, share=share):
         counts = map(str, (duel.better, duel.worse, duel.settings))
         table.add_row(escape(duel.rival), *counts, ratio_text(duel.ratio, share))
@@ -214,16 +217,15 @@ def _settings(mine: pd.DataFrame, numbers: pd.DataFrame, share: bool) -> Table:
 
     keys = [name for name in SETTING if name in mine]
     distance = "below the best by" if share else "times the best"
-    heads = (*(SETTING[name] for name in keys), distance, "at least", "at most", "standing", "best")
-    table = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table(*(SETTING[name] for name in keys), distance, "at least", "at most", "standing", "best")
     best = numbers[numbers["ratio"] == (0.0 if share else 1.0)]
     for _, row in mine.dropna(subset=["ratio"]).iterrows():
         same = (best[keys] == row[keys]).all(axis=1)
         names = ", ".join(best.loc[same, "who"]) or "-"
         standing = "competitive" if row["competitive"] else "perhaps the best" if row["may_be_best"] else "worse"
-        shown = [epsilon_name(row[k]) if k == "epsilon" else str(row[k]) for k in keys]
-        numbers_shown = [ratio_text(row[name], share) for name in ("ratio", "ratio_low", "ratio_high")]
-        table.add_row(*map(escape, (*shown, *numbers_shown, standing, names)))
+        setting = [epsilon_name(row[k]) if k == "epsilon" else str(row[k]) for k in keys]
+        ratios = [ratio_text(row[name], share) for name in ("ratio", "ratio_low", "ratio_high")]
+        table.add_row(*map(escape, (*setting, *ratios, standing, names)))
     return table
 
 
@@ -276,11 +278,8 @@ def _save(comparison: Comparison) -> None:
     """Save the figure of the board, with the newcomer highlighted."""
     from dpbench.figures.style import paper_style, plt
 
-    path = (
-        comparison.run.results
-        / "figures"
-        / f"{comparison.run.label}{comparison.metric and f'-{comparison.metric}'}.png"
-    )
+    name = "-".join(filter(None, (comparison.run.label, comparison.metric)))
+    path = comparison.run.results / "figures" / f"{name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = comparison.figure()
     with paper_style():

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
+from rich.table import Table
 
-from dpbench.cli.common import notes
+from dpbench.cli.common import notes, plain_table
 from dpbench.storage.numbers import plain, with_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpbench.ranking.boards import Board
     from dpbench.ranking.entry import Comparison
 
 SETTING = {"dataset": "dataset", "place": "dataset", "world": "world", "epsilon": "ε", "share": "size", "K": "K"}
@@ -51,7 +49,9 @@ def print_data(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> N
         if len(own[keys].drop_duplicates()) > 1:
             out.print(_overall(own, share))
         out.print(_in_settings(own, _zeros(numbers, keys, metric), keys, metric, others, share))
-        _print_marks(out, numbers, board)
+        marked = numbers[(numbers["board"] == str(board)) & (numbers["mark"] != "")].drop_duplicates("who")
+        for row in marked.itertuples():
+            out.print(f"[red]{escape(str(row.who))}: {escape(str(row.mark))}[/]")
     out.print(SHARE_LEGEND if share else LEGEND)
     _print_left_out(comparison)
 
@@ -59,7 +59,7 @@ def print_data(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> N
 def _overall(own: pd.DataFrame, share: bool) -> Table:
     """One row per mechanism, over all settings of a board."""
     distance = "points below the best" if share else "times the best"
-    table = _table(("rank", "mechanism", distance, "95 % interval", "worst", "competitive in"))
+    table = plain_table("rank", "mechanism", distance, "95 % interval", "worst", "competitive in")
     for row in own.drop_duplicates("who").itertuples():
         rank = "-" if row.rank != row.rank else f"{row.rank:.0f}"
         interval = f"{ratio_text(row.regret_low, share)} to {ratio_text(row.regret_high, share)}"
@@ -82,48 +82,27 @@ def _in_settings(
 
     distance = "below the best by" if share else "times the best"
     floor = ["of zero's"] if zeros else []
-    heads = (
-        *(SETTING[name] for name in keys),
-        "mechanism",
-        metric,
-        distance,
-        "interval",
-        *floor,
-        *others,
-        "",
-        "trials",
-    )
-    table = _table(heads)
+    setting = (SETTING[name] for name in keys)
+    table = plain_table(*setting, "mechanism", metric, distance, "interval", *floor, *others, "", "trials")
     for key, group in own.groupby(keys, sort=False):
-        setting = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
+        labels = [epsilon_name(part) if isinstance(part, float) else str(part) for part in key]
         lowest = {name: group[name].min() for name in others}
         for _, row in group.sort_values(["ratio", "who"]).iterrows():
             interval = f"{ratio_text(row['ratio_low'], share)} to {ratio_text(row['ratio_high'], share)}"
             of_zero = [plain(row[metric] / zeros[key], 3) if zeros.get(key) else ""] if zeros else []
-            rest = [f"{plain(row[name], 3)}{'*' if row[name] == lowest[name] else ''}" for name in others]
+            more = [f"{plain(row[name], 3)}{'*' if row[name] == lowest[name] else ''}" for name in others]
             standing = "best" if row["competitive"] else "perhaps" if row["may_be_best"] else ""
             measured = with_error(row[metric], row[f"{metric}_se"]), ratio_text(row["ratio"], share), interval
-            table.add_row(
-                *map(escape, (*setting, row["who"], *measured, *of_zero, *rest, standing, f"{row['trials']:.0f}"))
-            )
+            cells = (*labels, row["who"], *measured, *of_zero, *more, standing, f"{row['trials']:.0f}")
+            table.add_row(*map(escape, cells))
         table.add_section()
     return table
-
-
-def _table(heads: tuple[str, ...]) -> Table:
-    return Table(*(Column(head, overflow="fold") for head in heads), box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _zeros(numbers: pd.DataFrame, keys: list[str], metric: str) -> dict[tuple[object, ...], float]:
     """The error of `zero` in every setting; empty where nobody ran it, or where it publishes nothing that is measured."""
     zero = numbers[(numbers["mechanism"] == ZERO) & numbers[metric].notna()]
     return {tuple(row[key] for key in keys): float(row[metric]) for _, row in zero.iterrows()}
-
-
-def _print_marks(out: Console, numbers: pd.DataFrame, board: Board) -> None:
-    marked = numbers[(numbers["board"] == str(board)) & (numbers["mark"] != "")].drop_duplicates("who")
-    for row in marked.itertuples():
-        out.print(f"[red]{escape(str(row.who))}: {escape(str(row.mark))}[/]")
 
 
 def _print_left_out(comparison: Comparison) -> None:

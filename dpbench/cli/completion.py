@@ -6,10 +6,10 @@ The script calls this verb again for the matching words (`completion words LINE`
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 
+from dpbench.cli.common import parser_of
 from dpbench.cli.dispatch import VERBS
 from dpbench.config.catalogue import ENTRIES, GROUPS, options, settings
 from dpbench.config.selection import ALL, papers
@@ -23,7 +23,7 @@ DATASET_KEYS = ("path", "source", "bound", "world")
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench completion", description=__doc__)
+    parser = parser_of("completion", __doc__)
     parser.add_argument("what", choices=("bash", "zsh", "words"))
     parser.add_argument("line", nargs="?", default="")
     args = parser.parse_args(argv)

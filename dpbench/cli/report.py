@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from dpbench.cli.common import notes
+from dpbench.cli.common import add_results, notes, parser_of
 from dpbench.config.schema import SCALES
 from dpbench.errors import output_file
-from dpbench.storage.commands import RESULTS, not_run
+from dpbench.storage.commands import not_run
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench report", description=__doc__)
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
-    parser.add_argument(
-        "--scale", choices=SCALES, help="only runs of this scale (default: each experiment's latest run)"
-    )
+    parser = parser_of("report", __doc__)
+    add_results(parser)
+    scale = "only runs of this scale (default: each experiment's latest run)"
+    parser.add_argument("--scale", choices=SCALES, help=scale)
     parser.add_argument("--output", type=Path, help="file to write (default: report.html in the results folder)")
     args = parser.parse_args(argv)
     output_file("--output", args.output)

@@ -116,9 +116,9 @@ def run_all(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = Fal
         run_plan.print_plans(console, plans, progress.say)
     elif not alone:
         seconds = time.perf_counter() - began
-        console.print(f"{len(plans)} experiments: {_counts(results)}; {seconds:.1f} s", highlight=False)
+        console.print(f"{len(plans)} experiments: {_counts(results)}; {seconds:.1f} s")
     for name, reason in problems.items():
-        notes.print(f"[red]not run[/]: {name}: {escape(reason)}", soft_wrap=True)
+        notes.print(f"[red]not run[/]: {name}: {escape(reason)}")
     if tracker:
         _wait_for(tracker, notes)
     if alone and results and last:
@@ -137,7 +137,7 @@ def _plans(
                 raise config
             if not config.datasets and len(configs) > 1:  # original files are missing: not an error
                 files = ", ".join(dataset for dataset, _ in config.left_out)
-                notes.print(f"left out: {config.name}: the files of {files} are missing", soft_wrap=True)
+                notes.print(f"left out: {config.name}: the files of {files} are missing")
                 continue
             plan = make_plan(config, say=progress.prepare)
             if not config.dry:
@@ -194,8 +194,7 @@ def _wait_for(tracker: Tracker, notes: Console) -> None:
     for problem in dict.fromkeys(job.problem for job in tracker.finish() if job.problem):
         notes.print(
             f"[yellow]warning[/]: MLflow did not accept the results ({escape(problem)}). "
-            "They are stored; `python -m dpbench track` logs them later.",
-            soft_wrap=True,
+            "They are stored; `python -m dpbench track` logs them later."
         )
 
 
@@ -205,10 +204,10 @@ def _draw(run: Run, notes: Console) -> list[Path]:
     try:
         files, _ = save(run)
     except CannotDraw as problem:
-        notes.print(f"[yellow]warning[/]: {run.name}: {escape(str(problem))}", soft_wrap=True)
+        notes.print(f"[yellow]warning[/]: {run.name}: {escape(str(problem))}")
         return []
     for path in files:
-        notes.print(f"wrote {path}", soft_wrap=True)
+        notes.print(f"wrote {path}")
     return files
 
 
@@ -220,7 +219,7 @@ def print_changes(console: Console, run: Run) -> None:
     if run.label == run.experiment:  # not one on original files, which is kept beside it
         again = run_command(run.experiment, run.results, run.scale)
         text += f"; figures and report show this run until: {again}"
-    console.print(escape(text), highlight=False, soft_wrap=True)
+    console.print(escape(text))
 
 
 def _print_next(console: Console, result: Result) -> None:
@@ -231,8 +230,8 @@ def _print_next(console: Console, result: Result) -> None:
         run_plan.print_next(console, config)
         return
     if config.tracking.enabled and (command := browse_command(config.tracking.uri, config.results)):
-        console.print(f"Browse the results: {escape(command)}", highlight=False, soft_wrap=True)
-    console.print("Try next:", highlight=False)
+        console.print(f"Browse the results: {escape(command)}")
+    console.print("Try next:")
     later = next(name for name in NEXT if name != config.experiment)
     for command in ("list experiments", f"run experiment={later}", "run --help"):
-        console.print(f"  python -m dpbench {command}", highlight=False, soft_wrap=True)
+        console.print(f"  python -m dpbench {command}")

@@ -82,9 +82,7 @@ def print_part(console: Console, plan: Plan) -> None:
     settings = sum(map(bool, trials.values()))
     console.print(
         f"shard {shard}: {mine} of its {part} trials, in {settings} settings; "
-        f"{stored} of {wanted} trials of the run are stored",
-        highlight=False,
-        soft_wrap=True,
+        f"{stored} of {wanted} trials of the run are stored"
     )
 
 
@@ -97,9 +95,7 @@ def print_next(console: Console, config: RunConfig) -> None:
         commands = [shlex.join(["python", "-m", "dpbench", verb, config.name, *where]) for verb, _ in wanted]
         console.print(
             f"The shard that completes the run {' and '.join(what for _, what in wanted)}; "
-            f"at any other time: {'; '.join(commands)}",
-            highlight=False,
-            soft_wrap=True,
+            f"at any other time: {'; '.join(commands)}"
         )
 
 

@@ -119,6 +119,6 @@ def _print_joint(run: Run) -> None:
     tables.print_results(common.console(), run)
     try:
         for path in save(run)[0]:
-            common.notes().print(f"wrote {path}", soft_wrap=True)
+            common.notes().print(f"wrote {path}")
     except CannotDraw as problem:
-        common.notes().print(f"[yellow]warning[/]: {run.name}: {escape(str(problem))}", soft_wrap=True)
+        common.notes().print(f"[yellow]warning[/]: {run.name}: {escape(str(problem))}")

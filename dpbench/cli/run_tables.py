@@ -166,25 +166,23 @@ def _mean(draws: Sequence[Any], name: str) -> str:
 def print_notes(console: Console, run: Run) -> None:
     """Print where the data comes from, how noise is drawn, what is not private, and what lacks the noise that it should have."""
     for origin in run.origins():
-        console.print(f"Data of {escape(origin)}", highlight=False, soft_wrap=True)
+        console.print(f"Data of {escape(origin)}")
     if len(run.data_seeds) > 1:
-        console.print(several_draws(run).capitalize(), highlight=False, soft_wrap=True)
+        console.print(several_draws(run).capitalize())
     if run.noise != FLOAT:
-        console.print(f"{run.noise.capitalize()} noise, drawn with integers only", highlight=False, soft_wrap=True)
+        console.print(f"{run.noise.capitalize()} noise, drawn with integers only")
     alike: dict[str, list[str]] = {}
     for mechanism, reason in run.caveats.items():
         alike.setdefault(reason, []).append(mechanism)
     for reason, mechanisms in alike.items():
         text = f"{MARK} not private as run: {', '.join(mechanisms)}: {reason}"
-        console.print(escape(text), highlight=False, soft_wrap=True)
+        console.print(escape(text))
     _print_bounds(console, run)
     for setting in run.settings:
         if setting.private and _exact(run, setting):
             console.print(
                 f"[yellow]{escape(str(setting))} states {escape(setting.guarantee)} and publishes exact numbers: "
-                "every error is zero. It adds no noise.",
-                highlight=False,
-                soft_wrap=True,
+                "every error is zero. It adds no noise."
             )
 
 
@@ -193,11 +191,7 @@ def _print_bounds(console: Console, run: Run) -> None:
     lacking = [name for name, reason in run.caveats.items() if "declare `bound`" in reason]
     if lacking and any(use.own for use in run.datasets.values()):
         words = " ".join(f"mechanism.{name}.bound=NUMBER" for name in lacking)
-        console.print(
-            f"Declare how many items a user can have, chosen without looking at the data: {words}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.print(f"Declare how many items a user can have, chosen without looking at the data: {words}")
 
 
 def _exact(run: Run, setting: Setting) -> bool:
@@ -225,7 +219,7 @@ def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
 
 def print_left_out(console: Console, run: Run) -> None:
     for combination, reason in run.left_out:
-        console.print(f"left out: {escape(combination)}: {escape(reason)}", highlight=False)
+        console.print(f"left out: {escape(combination)}: {escape(reason)}")
 
 
 def print_failures(notes: Console, result: Result, verbose: bool = False) -> None:
@@ -241,9 +235,9 @@ def print_failures(notes: Console, result: Result, verbose: bool = False) -> Non
         place = f"{_near(problem.place)}: " if problem.place else ""
         path = problem.path(run)
         written = f"; traceback in {path}" if problem.details and path.exists() else ""
-        notes.print(f"[red]failed[/]: {escape(f'{which}; {place}{problem.error}{written}')}", soft_wrap=True)
+        notes.print(f"[red]failed[/]: {escape(f'{which}; {place}{problem.error}{written}')}")
         if verbose and problem.details:
-            notes.print(escape(problem.details), highlight=False, soft_wrap=True)
+            notes.print(escape(problem.details))
 
 
 def _trials(count: int) -> str:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 
+from dpbench.cli.common import add_results, parser_of
 from dpbench.config.catalogue import options
 from dpbench.errors import UserError, unknown
-from dpbench.storage.commands import RESULTS, run_command, stored
+from dpbench.storage.commands import run_command, stored
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench track", description=__doc__)
-    parser.add_argument(
-        "experiment", nargs="*", help="ids such as gs/fig9, or names of runs (default: all that were run)"
-    )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
-    parser.add_argument(
-        "--uri", help="MLflow tracking server (default: MLFLOW_TRACKING_URI, or mlflow.db in the results folder)"
-    )
+    parser = parser_of("track", __doc__)
+    what = "ids such as gs/fig9, or names of runs (default: all that were run)"
+    parser.add_argument("experiment", nargs="*", help=what)
+    add_results(parser)
+    uri = "MLflow tracking server (default: MLFLOW_TRACKING_URI, or mlflow.db in the results folder)"
+    parser.add_argument("--uri", help=uri)
     args = parser.parse_args(argv)
     done = stored(args.results)
     there = {word for label, run in done.items() for word in (label, run.name)}
