@@ -92,23 +92,18 @@ def absolute_by_range(numbers: pd.DataFrame) -> Figure:
     return curves(numbers, x="cells", xlabel="range size (cells)", relative=False)
 
 
-def absolute_by_dataset(numbers: pd.DataFrame, xlabel: str = "range size (cells)") -> Figure:
-    """The absolute error alone, one panel per dataset."""
-    figure = shapes.lines(
-        numbers,
-        panel="dataset",
-        x="cells",
-        series="series",
-        value="abs_error",
-        error="abs_error_se",
-        xlabel=xlabel,
-        ylabel="Absolute error",
-        label=str,
-        logx=True,
-        logy=True,
-    )
+def lines(numbers: pd.DataFrame, **options: Any) -> Figure:
+    """The absolute error over the size of the range, one line per value of `series`; `options`: others of `shapes.lines`."""
+    usual = {"x": "cells", "series": "series", "value": "abs_error", "xlabel": "range size (cells)", "label": str}
+    chosen = {**usual, "ylabel": "Absolute error", "logx": True, "logy": True, **options}
+    figure = shapes.lines(numbers, error=f"{chosen['value']}_se", **chosen)
     finish(figure)
     return figure
+
+
+def absolute_by_dataset(numbers: pd.DataFrame, xlabel: str = "range size (cells)") -> Figure:
+    """The absolute error alone, one panel per dataset."""
+    return lines(numbers, panel="dataset", xlabel=xlabel)
 
 
 def finish(figure: Figure) -> None:
@@ -116,8 +111,6 @@ def finish(figure: Figure) -> None:
     the x axis, where they run into each other."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
-    for legend in list(figure.legends):
-        legend.remove()
     style.legend_above(figure, figure.axes)
     for ax in figure.axes:
         if ax.get_xscale() == "log":
@@ -138,20 +131,7 @@ def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def consistency_figure(numbers: pd.DataFrame) -> Figure:
-    figure = shapes.lines(
-        numbers,
-        panel="places",
-        x="cells",
-        series="series",
-        value="abs_error",
-        error="abs_error_se",
-        xlabel="range size (cells)",
-        ylabel="Absolute error",
-        title=lambda places: f"{places} places".capitalize() if places else "OnTheMap",
-        label=str,
-        logx=True,
-        logy=True,
-        share_y=True,
-    )
-    finish(figure)
-    return figure
+    def title(places: str) -> str:
+        return f"{places} places".capitalize() if places else "OnTheMap"
+
+    return lines(numbers, panel="places", title=title, share_y=True)

@@ -236,10 +236,13 @@ def legend_below(figure: Figure, handles: list[Any]) -> None:
 
 
 def legend_above(figure: Figure, axes: list, columns: int | None = None) -> None:
-    """One legend for all panels, above them, without repeats, in as few rows as the width of the figure allows.
+    """One legend for all panels, above them, without repeats, in as few rows as the width of the figure allows. It replaces an
+    earlier one.
 
     columns: the largest number of entries in a row.
     """
+    for legend in [*figure.legends]:
+        legend.remove()
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

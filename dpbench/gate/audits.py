@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpbench.errors import UserError
+from dpbench.gate import lines
 from dpbench.model.finding import Finding
-from dpbench.storage.files import write_atomic
 
 FILE = "audit.tsv"
 HEAD = ("mechanism", "parameters", "forms", "verdict")
@@ -32,28 +32,24 @@ def has_verdicts(folder: Path) -> bool:
 
 
 def write_verdicts(folder: Path, findings: Sequence[Finding]) -> Path:
-    rows = [HEAD, *((one.mechanism, one.parameters, one.forms, one.verdict) for one in findings)]
-    path = folder / FILE
-    write_atomic(path, "".join("\t".join(row) + "\n" for row in rows).encode())
-    return path
+    rows = ((found.mechanism, found.parameters, found.forms, found.verdict) for found in findings)
+    return lines.write(folder / FILE, HEAD, rows)
 
 
 def fallen(folder: Path, findings: Sequence[Finding]) -> list[str]:
     """The mechanisms whose verdict is worse than in the baseline, of which a form is no longer audited, or which are gone."""
-    path, lines = folder / FILE, []
-    now = {(one.mechanism, one.parameters): one for one in findings}
-    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-        row = line.split("\t")
-        if len(row) != len(HEAD) or row[3] not in RANKS:
-            raise UserError(f"{path} is not valid: expected the columns {', '.join(HEAD)}; `check --update` writes it")
-        name, parameters, forms, verdict = row
+    now = {(found.mechanism, found.parameters): found for found in findings}
+    worse = []
+    for name, parameters, forms, verdict in lines.read(folder / FILE, HEAD, "`check --update` writes it"):
+        if verdict not in RANKS:
+            raise UserError(f"{folder / FILE} is not valid: {verdict!r} is no verdict; `check --update` writes it")
         what = f"{name}({parameters})"
         finding = now.get((name, parameters))
         if finding is None:
-            lines.append(f"{what}: {verdict} in the baseline, no longer audited")
+            worse.append(f"{what}: {verdict} in the baseline, no longer audited")
         elif RANKS[finding.verdict] < RANKS[verdict]:
             reason = f": {finding.reason}" if finding.reason else ""
-            lines.append(f"{what}: {verdict} in the baseline, now {finding.verdict}{reason}")
+            worse.append(f"{what}: {verdict} in the baseline, now {finding.verdict}{reason}")
         elif missing := {*forms.split(", ")} - {*finding.forms.split(", ")} - {""}:
-            lines.append(f"{what}: its {' and '.join(sorted(missing))} form is no longer audited")
-    return lines
+            worse.append(f"{what}: its {' and '.join(sorted(missing))} form is no longer audited")
+    return worse

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from dpbench.errors import UserError
 from dpbench.figures import style
+from dpbench.gate import lines
 from dpbench.gate.baselines import CellNumbers, ExperimentNumbers
 from dpbench.gate.speed import Times
-from dpbench.storage.files import write_atomic
 
 FILE = "history.tsv"
 HEAD = ("commit", "date", "experiment", "mechanism", "metric", "value")
@@ -83,22 +83,13 @@ def add(path: Path, new: Iterable[HistoryPoint]) -> list[HistoryPoint]:
     replaced = {(p.commit.rstrip("+"), p.experiment, p.mechanism, p.metric) for p in fresh}
     kept = [p for p in read(path) if (p.commit.rstrip("+"), p.experiment, p.mechanism, p.metric) not in replaced]
     whole = [*kept, *fresh]
-    rows = [HEAD, *((*list(vars(p).values())[:-1], f"{p.value:.6g}") for p in whole)]
-    write_atomic(path, "".join("\t".join(row) + "\n" for row in rows).encode())
+    lines.write(path, HEAD, ((*list(vars(p).values())[:-1], f"{p.value:.6g}") for p in whole))
     return [replace(p, value=float(f"{p.value:.6g}")) for p in whole]
 
 
 def read(path: Path) -> list[HistoryPoint]:
-    if not path.is_file():
-        return []
-    try:
-        found = []
-        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-            commit, date, experiment, mechanism, metric, value = line.split("\t")
-            found.append(HistoryPoint(commit, date, experiment, mechanism, metric, float(value)))
-        return found
-    except ValueError:
-        raise UserError(f"{path} is not valid: expected the columns {', '.join(HEAD)}; restore it from git") from None
+    rows = lines.read(path, HEAD, "restore it from git", numbers=1) if path.is_file() else []
+    return [HistoryPoint(c, date, e, mechanism, metric, float(v)) for c, date, e, mechanism, metric, v in rows]
 
 
 def trend(history: Iterable[HistoryPoint]) -> Figure:
@@ -110,22 +101,19 @@ def trend(history: Iterable[HistoryPoint]) -> Figure:
         commits[p.commit] = p.date
         panels.setdefault((p.experiment, p.metric), {}).setdefault(p.mechanism, {})[p.commit] = p.value
     order = {commit: at for at, commit in enumerate(sorted(commits, key=lambda name: commits[name]))}
-    shown = sorted(panels.items(), key=lambda item: (item[0][1] == SPEED, -max(map(_moved, item[1].values()))))[
-        :MOST_PANELS
-    ]
+    ranked = sorted(panels.items(), key=lambda item: (item[0][1] == SPEED, -max(map(_moved, item[1].values()))))
+    shown = ranked[:MOST_PANELS]
     across = min(3, len(shown))
     down = math.ceil(len(shown) / across)
     with style.paper_style():
         figure, axes = style.plt.subplots(down, across, figsize=(3.4 * across, 2.3 * down), squeeze=False)
         for ax in axes.flat[len(shown) :]:
             ax.set_axis_off()
-        for ax, ((experiment, metric), lines) in zip(axes.flat, shown, strict=False):
-            for mechanism, values in lines.items():
+        for ax, ((experiment, metric), curves) in zip(axes.flat, shown, strict=False):
+            for mechanism, values in curves.items():
                 first = next(iter(values.values())) or 1.0
-                at = sorted(values, key=order.__getitem__)
-                ax.plot(
-                    [order[name] for name in at], [values[name] / first for name in at], "o-", ms=3, label=mechanism
-                )
+                curve = sorted((order[commit], value / first) for commit, value in values.items())
+                ax.plot(*zip(*curve, strict=True), "o-", ms=3, label=mechanism)
             ax.set_title(f"{experiment}: {metric}", fontsize=8)
             ax.set_xticks([*order.values()], [*order], rotation=60, fontsize=6)
             ax.set_xlim(-0.5, len(order) - 0.5)

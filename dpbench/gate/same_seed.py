@@ -158,7 +158,8 @@ def symmetric_test(pairs: np.ndarray) -> float:
 class HasP(Protocol):
     """Anything with a p value."""
 
-    p: float
+    @property
+    def p(self) -> float: ...
 
 
 T = TypeVar("T", bound=HasP)

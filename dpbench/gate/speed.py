@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from dpbench.errors import UserError
+from dpbench.gate import lines
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Run
 from dpbench.model.setting import Setting
 from dpbench.sources.cache import open_dataset
-from dpbench.storage.files import write_atomic
 
 FILE = "speed.tsv"
 HEAD = ("experiment", "mechanism", "setting", "ratio", "low", "high")
@@ -120,10 +120,8 @@ def slower(old: Times, new: Times, again: Callable[[tuple[str, str]], ReleaseTim
 
 
 def write(folder: Path, times: Mapping[tuple[str, str], ReleaseTime]) -> Path:
-    rows = [HEAD, *((*key, t.setting, *(f"{x:.4g}" for x in (t.ratio, t.low, t.high))) for key, t in times.items())]
-    path = folder / FILE
-    write_atomic(path, "".join("\t".join(row) + "\n" for row in rows).encode())
-    return path
+    rows = ((*key, t.setting, *(f"{x:.4g}" for x in (t.ratio, t.low, t.high))) for key, t in times.items())
+    return lines.write(folder / FILE, HEAD, rows)
 
 
 def read(folder: Path) -> Times:
@@ -131,13 +129,5 @@ def read(folder: Path) -> Times:
     path = folder / FILE
     if not path.is_file():
         raise UserError(f"there are no times in {path}: `python -m dpbench check --speed --update` writes them")
-    found = {}
-    try:
-        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-            experiment, mechanism, setting, *numbers = line.split("\t")
-            ratio, low, high = map(float, numbers)
-            found[experiment, mechanism] = ReleaseTime(setting, ratio, low, high)
-    except ValueError:
-        text = f"{path} is not valid: expected the columns {', '.join(HEAD)}; `check --speed --update` writes it"
-        raise UserError(text) from None
-    return found
+    rows = lines.read(path, HEAD, "`check --speed --update` writes it", numbers=3)
+    return {(row[0], row[1]): ReleaseTime(row[2], *map(float, row[3:])) for row in rows}

@@ -15,6 +15,8 @@ from dpbench.engine.execute import Result
 from dpbench.engine.plan import Plan
 from dpbench.engine.progress import Progress
 from dpbench.errors import UserError
+from dpbench.model.finding import Finding
+from dpbench.model.run import Run
 
 if TYPE_CHECKING:
     from dpbench.ranking.views import View
@@ -24,10 +26,13 @@ def execute(plans: Sequence[Plan], progress: Progress | None = None) -> Iterator
     """As `engine.execute`. The results of a board count both rounds."""
     views = {plan.run.label: view for plan in plans if (view := view_of(plan))}
     first: dict[str, Result] = {}
-    if early := [_cut(plan) for plan in plans if plan.run.label in views]:
+    if early := [replace(plan, run=first_round(plan.run)) for plan in plans if plan.run.label in views]:
         first = {result.plan.run.label: result for result in engine.execute(early, progress)}
-    rest = [_rest(plan, views[plan.run.label]) if plan.run.label in views else plan for plan in plans]
-    for result in engine.execute(rest, progress):
+    rest = (
+        replace(plan, run=after_look(plan.run, views[plan.run.label])) if plan.run.label in views else plan
+        for plan in plans
+    )
+    for result in engine.execute([*rest], progress):
         if (before := first.get(result.plan.run.label)) is not None:
             result.computed += before.computed
             result.found -= before.computed
@@ -73,14 +78,13 @@ def _view(experiment: str) -> View | None:
     return None if path is None else getattr(load_script(path), "BOARD", None)
 
 
-def _cut(plan: Plan) -> Plan:
-    """The first round."""
-    return replace(plan, run=replace(plan.run, repetitions=plan.run.look))
+def first_round(run: Run) -> Run:
+    """The trials before the first look."""
+    return replace(run, repetitions=min(run.look, run.repetitions))
 
 
-def _rest(plan: Plan, view: View) -> Plan:
-    """All of it, without the further trials of settings that stopped."""
-    run = plan.run
-    trials = _cut(plan).run.trials()
-    gone = view.stopped(trials, run) if not trials.empty else frozenset[str]()
-    return replace(plan, run=replace(run, stopped={s.key: run.look for s in run.settings if s.id in gone}))
+def after_look(run: Run, view: View, findings: Sequence[Finding] | None = None) -> Run:
+    """All of it, without the further trials of settings that the first look stops."""
+    trials = first_round(run).trials()
+    gone = view.stopped(trials, run, findings) if not trials.empty else frozenset[str]()
+    return replace(run, stopped={s.key: run.look for s in run.settings if s.id in gone})

@@ -15,27 +15,27 @@ import numpy as np
 import pandas as pd
 
 from dpbench import __version__, code_reader, identity
-from dpbench.auditing.summary import by_mechanism
+from dpbench.auditing.summary import AuditSummary, by_mechanism
 from dpbench.config import catalogue
 from dpbench.config.compose import compose
 from dpbench.config.dataset_entry import SCALES
 from dpbench.config.overrides import OverrideValue
 from dpbench.engine.plan import QUIET, Plan, make_plan
-from dpbench.engine.worker import run_chunk
 from dpbench.errors import Failed, UserError, one_of, unknown
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.finding import Finding
 from dpbench.model.run import Run
-from dpbench.model.setting import DECLARED, Setting, Value, Variant
-from dpbench.model.trial import Chunk, TrialRow
+from dpbench.model.setting import DECLARED, Value, Variant
 from dpbench.ranking.boards import PRIVATE
+from dpbench.ranking.computed_again import computed, require_same_numbers, rerun
 from dpbench.ranking.entry import Where, audited, board_of, joined, newcomer
 from dpbench.ranking.joint import recorded_at, view_of
+from dpbench.ranking.rounds import after_look
 from dpbench.ranking.rows import BOARDS
 from dpbench.ranking.submission import Entry, VerificationMark, lines_of, numbers_of
 from dpbench.sources.base import SOURCES
-from dpbench.storage import columns, failures
-from dpbench.storage.store import SECONDS, TRIAL, Store
+from dpbench.storage import failures
+from dpbench.storage.store import Store
 from dpbench.tasks.base import TASKS
 
 RERUN = 16
@@ -79,9 +79,9 @@ def add(request: Request, say: Callable[[str], None] = lambda _: None) -> Entry:
     keep_rivals = recorded_at(run.experiment, run.scale) is None
     exact, done = True, 0
     if request.rerun:
-        exact, done = _rerun(here, mine, request.rerun, request.seed, say)
+        exact, done = rerun(here, mine, request.rerun, request.seed, say)
         if keep_rivals:
-            exact &= _rerun(here, others, RIVALS_RERUN, request.seed, say)[0]
+            exact &= rerun(here, others, RIVALS_RERUN, request.seed, say)[0]
     own = numbers["mechanism"] == variant.name
     return _entry(plan, variant, findings, exact, done, numbers[own], numbers[~own] if keep_rivals else None)
 
@@ -102,52 +102,17 @@ def verify(
     done = 0
     for setting in (mine[at] for at in chosen):
         run = replace(plan.run, settings=(setting,))
-        rows = _computed(plan.run, setting, tuple(range(plan.run.repetitions)))
+        rows = computed(plan.run, setting, tuple(range(plan.run.repetitions)))
         say(f"computed again: {setting}, {len(rows)} trials")
         done += len(rows)
         labels = {**setting.labels(), "data_seed": setting.dataset.seed, "setting": setting.id}
-        _compare_numbers(
+        require_same_numbers(
             entry, own, view_of(entry.experiment).numbers(pd.DataFrame([{**labels, **r} for r in rows]), run)
         )
-    findings = [*audited(variant)]
-    mark, because = _mark(variant, findings, True, done)
-    summary = by_mechanism(findings)[0]
+    summary = by_mechanism([*audited(variant)])[0]
+    mark, because = _mark(variant, summary, True, done)
     return replace(
         entry, mark=mark, because=because, audit=summary.words, violated=summary.verdict == "violated", rerun=done
-    )
-
-
-def _compare_numbers(entry: Entry, told: pd.DataFrame, computed: pd.DataFrame) -> None:
-    """Failed unless the statistics of each computed setting are those that the entry has, on the draw that was computed."""
-    from dpbench.ranking.condensed import parse
-
-    keys = [key for key in ("dataset", "place", "world", "epsilon", "share", "K") if key in told and key in computed]
-    for row in computed.to_dict("records"):
-        same = np.logical_and.reduce([_alike(told[key], row[key]) for key in keys])
-        ((seed, now),) = parse(row["samples"]).items()
-        texts = told.loc[same, "samples"]
-        then = parse(texts.iloc[0]).get(seed) if len(texts) == 1 and texts.iloc[0] else None
-        fields = ("mean", "variance", "around")
-        if then is None or now.trials < then.trials:
-            raise Failed(f"{entry.name}: it lacks a setting that its board has: {row}")
-        if now.trials > then.trials:
-            continue  # it stopped at the first look
-        for name in fields:
-            a, b = getattr(then.sampled, name), getattr(now.sampled, name)
-            if not np.isclose(a, b, rtol=1e-9, atol=1e-12):
-                where = ", ".join(str(row[key]) for key in keys)
-                raise Failed(
-                    f"{entry.name}: its numbers are not what its class computes: {name} of {where} is {b:.9g}, not {a:.9g}"
-                )
-
-
-def _alike(column: pd.Series, value: object) -> np.ndarray:
-    if isinstance(value, float):
-        return np.isclose(column.astype(float), value, rtol=1e-8)
-    return (
-        (column.fillna("").astype(str) == str(value)).to_numpy()
-        if column.dtype == object
-        else (column == value).to_numpy()
     )
 
 
@@ -157,21 +122,18 @@ def _run_of(request: Request, variant: Variant) -> Run:
         raise unknown("board", request.experiment, BOARDS)
     if request.scale is not None:
         one_of("--scale", request.scale, SCALES)
+    wanted = variant.cls, _parameters(variant)
     fits = [
         run
         for run in Run.each(request.folder, request.scale).values()
         if run.experiment in ([request.experiment] if request.experiment else BOARDS)
         and run.scale in SCALES
-        and any(_is(setting.mechanism, variant) for setting in run.settings)
+        and any((s.mechanism.cls, _parameters(s.mechanism)) == wanted for s in run.settings)
     ]
     if not fits:
         command = f"python -m dpbench compare '{request.mechanism}' --scale laptop --results {request.folder}"
         raise UserError(f"{request.folder} holds no run of {variant.cls} on a board: expected one, made by {command}")
     return max(fits, key=lambda run: run.written)
-
-
-def _is(theirs: Variant, ours: Variant) -> bool:
-    return theirs.cls == ours.cls and _parameters(theirs) == _parameters(ours)
 
 
 def _parameters(variant: Variant) -> dict[str, Value]:
@@ -195,11 +157,8 @@ def _require_same(ours: Run, theirs: Run, request: Request) -> None:
         raise Failed(f"the run lacks settings of the board ({missing[0]}{more}): run all of it: {again}")
     foreign = [str(setting) for setting in ours.settings if ids[setting.key] != setting.id]
     if foreign:
-        whose = (
-            "other code or other data than are here"
-            if len(foreign) == len(ours.settings)
-            else "other code than is here"
-        )
+        everywhere = len(foreign) == len(ours.settings)
+        whose = "other code or other data than are here" if everywhere else "other code than is here"
         raise Failed(
             f"{len(foreign)} of {len(ours.settings)} settings were computed by {whose} (such as {foreign[0]}): the entry "
             f"would be foreign; run it again: {again}"
@@ -210,9 +169,7 @@ def _finished(plan: Plan, folder: Path, findings: Sequence[Finding], variant: Va
     """The run as it is in the folder, with those that the first look stops, and its trials. Failed if trials are missing."""
     run = replace(plan.run, results=folder)
     if run.look:
-        early = replace(run, repetitions=min(run.look, run.repetitions)).trials()
-        gone = view_of(run.experiment).stopped(early, run, findings) if not early.empty else frozenset[str]()
-        run = replace(run, stopped={s.key: run.look for s in run.settings if s.id in gone})
+        run = after_look(run, view_of(run.experiment), findings)
     store, wanted = Store(folder), run.repetitions_by_id()
     done = {name: store.done(name) for name in wanted}
     lost = failures.failed(run, done)
@@ -228,69 +185,16 @@ def _finished(plan: Plan, folder: Path, findings: Sequence[Finding], variant: Va
     return run, trials
 
 
-# Computing again.
-
-
-def _rerun(
-    run: Run, settings: Sequence[Setting], count: int, seed: int, say: Callable[[str], None]
-) -> tuple[bool, int]:
-    """Compute a seeded random sample of stored trials again: whether they are equal bit for bit, and how many they are.
-    Failed if one differs by more than the last digits, as those of another processor do."""
-    store, wanted = Store(run.results), run.repetitions_by_id()
-    there = [(s, trial) for s in settings for trial in sorted(store.done(s.id)) if trial < wanted[s.id]]
-    picked = np.random.default_rng(seed).permutation(len(there))[:count]
-    chosen: dict[str, list[int]] = {}
-    for at in picked:
-        chosen.setdefault(there[at][0].id, []).append(there[at][1])
-    exact, done = True, 0
-    for setting in (s for s in settings if s.id in chosen):
-        table = store.read(setting.id)
-        assert table is not None
-        stored = {int(row[TRIAL]): row for row in table.to_pylist()}
-        for row in _computed(run, setting, tuple(sorted(chosen[setting.id]))):
-            exact &= _same(setting, stored[int(row[TRIAL] or 0)], row)
-            done += 1
-    say(
-        f"{done} of {len(there)} trials computed again: {'equal, bit for bit' if exact else 'equal up to the last digits'}"
-    )
-    return exact, done
-
-
-def _computed(run: Run, setting: Setting, trials: tuple[int, ...]) -> list[TrialRow]:
-    outcome = run_chunk(Chunk(setting, run.seed, trials))
-    if outcome.refused or outcome.failures:
-        raise Failed(f"{setting}: {outcome.refused or outcome.failures[0].error}")
-    return outcome.rows
-
-
-def _same(setting: Setting, stored: Mapping[str, object], computed: TrialRow) -> bool:
-    """Whether a trial is the stored one. Values of pairs need both trials of a pair to be stored, and may be missing."""
-    exact = True
-    for name in sorted({*stored, *computed} - {SECONDS}):
-        a, b = stored.get(name), computed.get(name)
-        if columns.same(a, b) or (name.startswith("metric.pair_") and (a is None or b is None)):  # type: ignore[arg-type]
-            continue
-        numbers = isinstance(a, float | int) and isinstance(b, float | int)
-        if not numbers or not np.isclose(float(a), float(b), rtol=1e-9, atol=0):  # type: ignore[arg-type]
-            what = f"{name} is {b} and not {a}"
-            raise Failed(
-                f"trial {computed[TRIAL]} of {setting} is not what this class computes: {what}; nothing is entered"
-            )
-        exact = False
-    return exact
-
-
 # The entry.
 
 
-def _mark(variant: Variant, findings: Sequence[Finding], exact: bool, rerun: int) -> tuple[VerificationMark, str]:
+def _mark(variant: Variant, summary: AuditSummary, exact: bool, rerun: int) -> tuple[VerificationMark, str]:
     if not rerun:
         return "claimed", "no trial was computed again"
     if not exact:
         return "claimed", "its trials agree only up to the last digits, as those of another processor do"
     if board_of(variant) not in PRIVATE:
         return "numbers verified", "it reads the data, or states no guarantee"
-    summary = by_mechanism(findings)[0]
     return ("verified", "") if summary.verdict == "holds" else ("numbers verified", f"audit: {summary.words}")
 
 
@@ -303,8 +207,8 @@ def _entry(
     own: pd.DataFrame,
     rivals: pd.DataFrame | None,
 ) -> Entry:
-    mark, because = _mark(variant, findings, exact, rerun)
     summary = by_mechanism(findings)[0]
+    mark, because = _mark(variant, summary, exact, rerun)
     datasets = [setting.dataset for setting in plan.run.settings]
     code = identity.code_of(variant.get_class(MECHANISMS))
     return Entry(
@@ -360,6 +264,3 @@ def _source(module: str) -> Path | None:
         return None
     base = Path.cwd().joinpath(*parts)
     return next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
-
-
-__all__ = ["RERUN", "Request", "add", "installed_code", "problems", "verify"]

@@ -14,6 +14,7 @@ import pandas as pd
 
 from dpbench.gate.closeness import ERROR
 from dpbench.gate.measure import is_time
+from dpbench.gate.same_seed import holm
 from dpbench.model.record import Record
 from dpbench.reproduce.make_record import is_label
 from dpbench.storage.record import RELEASED, as_recorded
@@ -99,7 +100,7 @@ def compare(pairs: Iterable[Pair]) -> RecordComparison:
                 [c for c in columns if c not in (*measured, TRIALS) and not c.endswith(ERROR)]
             )
     comparison.tested = len(tests)
-    comparison.differences += _significant(tests)
+    comparison.differences += holm(tests, ALPHA)
     return comparison
 
 
@@ -172,11 +173,3 @@ def difference_p(x: float, x_error: float, n: int, y: float, y_error: float, m: 
         return float(2 * t.sf(abs(x - y) / math.sqrt(variance * (1 / n + 1 / m)), n + m - 2))
     freedom = spread**4 / (x_error**4 / (n - 1) + y_error**4 / (m - 1))
     return float(2 * t.sf(abs(x - y) / spread, freedom))
-
-
-def _significant(tests: list[Difference]) -> Iterator[Difference]:
-    """The significant ones, by Holm's step-down rule."""
-    for i, test in enumerate(sorted(tests, key=lambda test: test.p)):
-        if test.p > ALPHA / (len(tests) - i):
-            return
-        yield test

@@ -58,7 +58,5 @@ def draw(numbers: pd.DataFrame) -> Figure:
             ax.axvline(random.iloc[0], color="#7F7F7F", linestyle=":", label="best l by Equation 22")
         ax.margins(y=0.12)  # room for the cross above the curves
         plain_ticks(ax, [1, 3, 10, 30, 100])
-    for legend in list(figure.legends):
-        legend.remove()
     style.legend_above(figure, figure.axes)
     return figure

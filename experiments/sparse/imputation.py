@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import queries, shapes
+from dpbench.figures import queries
 
 TAKEN = {"zero": "Absent: 0", "half": "Absent: θ/2", "calibrated": "Absent: mean of stopped noise"}
 
@@ -15,19 +15,12 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure = shapes.lines(
+    return queries.lines(
         numbers,
         panel="density",
         x="theta",
-        series="series",
-        value="abs_error",
-        error="abs_error_se",
         xlabel="θ",
-        ylabel="Absolute error",
         title=lambda density: f"density {100 * density:g} %",
-        label=str,
-        logy=True,
+        logx=False,
         share_y=True,
     )
-    queries.finish(figure)
-    return figure

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import queries, shapes, style
+from dpbench.figures import queries, style
 
 CAPTION = (
     "at the larger ε, only the two mechanisms that the text compares there are shown; the thresholds of the other summaries were "
@@ -19,18 +19,11 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """At the larger budget, show only the mechanisms that the text compares there: the others have thresholds for the smaller."""
     strict = numbers["epsilon"] == numbers["epsilon"].min()
     compared = numbers["mechanism"].isin(["geometric", "synthesizer"])
-    figure = shapes.lines(
+    return queries.lines(
         numbers[strict | compared],
         panel="epsilon",
-        x="cells",
         series="mechanism",
-        value="abs_error",
-        error="abs_error_se",
         xlabel="subset size (cells)",
-        ylabel="Absolute error",
         title=lambda epsilon: f"ε = {style.epsilon_name(epsilon)}",
-        logx=True,
-        logy=True,
+        label=style.name,
     )
-    queries.finish(figure)
-    return figure

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbench.figures import queries, shapes
+from dpbench.figures import queries
 
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
@@ -19,16 +19,5 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    figure = shapes.lines(
-        numbers,
-        x="theta",
-        series="series",
-        value="over_best",
-        error="over_best_se",
-        xlabel="θ",
-        ylabel="Absolute error over that of the best θ",
-        label=str,
-        logy=True,
-    )
-    queries.finish(figure)
-    return figure
+    ylabel = "Absolute error over that of the best θ"
+    return queries.lines(numbers, x="theta", value="over_best", xlabel="θ", ylabel=ylabel, logx=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import dpbench
 from dpbench.privacy._words import Seeded
 
+from support.planting import change_at
 from support.released import Planted, cases, must_be_found
 
 Noisy = Callable[..., Any]
@@ -21,13 +21,7 @@ def sampler(at: str, change: Callable[..., Any], mechanism: str, **parameters: A
     """A mechanism while a function of `dpbench.privacy` is changed; `change` takes the right one first."""
 
     def plant(patch: pytest.MonkeyPatch) -> Any:
-        module, name = at.split(":")
-        owner: Any = importlib.import_module(f"dpbench.privacy.{module}")
-        *outer, last = name.split(".")
-        for part in outer:
-            owner = getattr(owner, part)
-        right = getattr(owner, last)
-        patch.setattr(owner, last, lambda *given, **more: change(right, *given, **more))
+        change_at(patch, f"privacy.{at}", change)
         return dpbench.mechanism(mechanism, **parameters)
 
     return plant

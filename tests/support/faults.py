@@ -6,7 +6,6 @@ The plants are made by `step` (noise of one step), `method` (a method of the cla
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from dpbench.auditing.judge import AuditedVariant, Options, by_test
 from dpbench.auditing.replay import audit_by_replay
 from dpbench.model.finding import Finding
 
-from support.planting import EPSILON, Change, altered, replaced
+from support.planting import EPSILON, Change, altered, change_at, replaced
 
 Plant = Callable[[pytest.MonkeyPatch], Any]
 """Takes pytest's monkeypatch, gives the mechanism."""
@@ -104,13 +103,7 @@ def patched(mechanism: str, at: str, change: Callable[..., Any], **parameters: A
     """The mechanism while `at`, "folder.module:name" among the mechanisms, is changed; `change` takes the right one first."""
 
     def plant(patch: pytest.MonkeyPatch) -> Any:
-        module, attribute = at.split(":")
-        owner: Any = importlib.import_module(f"dpbench.mechanisms.{module}")
-        *outer, last = attribute.split(".")
-        for part in outer:
-            owner = getattr(owner, part)
-        right = getattr(owner, last)
-        patch.setattr(owner, last, lambda *given, **more: change(right, *given, **more))
+        change_at(patch, f"mechanisms.{at}", change)
         return dpbench.mechanism(mechanism, **parameters)
 
     return plant

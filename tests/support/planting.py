@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,18 @@ class Altered:
             )
 
         return call
+
+
+def change_at(patch: Any, path: str, change: Callable[..., Any]) -> None:
+    """Change "package.module:name" of dpbench while a test runs; `change` takes the right one first. `patch`: pytest's
+    monkeypatch."""
+    module, name = path.split(":")
+    owner: Any = importlib.import_module(f"dpbench.{module}")
+    *outer, last = name.split(".")
+    for part in outer:
+        owner = getattr(owner, part)
+    right = getattr(owner, last)
+    patch.setattr(owner, last, lambda *given, **more: change(right, *given, **more))
 
 
 def less(factor: float) -> Change:

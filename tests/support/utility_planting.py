@@ -6,7 +6,6 @@ how fresh the baselines are.
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from dpbench.gate.entries import UtilityComparison, metrics_of_tasks
 from dpbench.gate.measure import collect
 from dpbench.gate.outcome import failing
 
-from support.planting import less
+from support.planting import change_at, less
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Where = tuple[tuple[str, tuple[str, ...]], ...]
@@ -53,16 +52,7 @@ class UtilityFault:
 def at(path: str, change: Callable[..., Any]) -> Plant:
     """Changes "package.module:name" of dpbench; `change` takes the right one first."""
 
-    def plant(patch: pytest.MonkeyPatch) -> None:
-        module, attribute = path.split(":")
-        owner: Any = importlib.import_module(f"dpbench.{module}")
-        *outer, last = attribute.split(".")
-        for part in outer:
-            owner = getattr(owner, part)
-        right = getattr(owner, last)
-        patch.setattr(owner, last, lambda *given, **more: change(right, *given, **more))
-
-    return plant
+    return lambda patch: change_at(patch, path, change)
 
 
 def louder(cls: str, factor: float, method: str = "publish") -> Plant:
