@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
 import json
+from functools import partial
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -34,36 +34,26 @@ def show_calibration(args: argparse.Namespace, console: Console) -> int:
         raise UserError(f"{args.name} is read from files only: expected a dataset that is generated")
     named = [args.name] if args.name else catalogue.options("dataset")
     entries = [entry for entry in map(catalogue.dataset, named) if args.name or entry.worlds]
-    notes = common.notes()
+    say = partial(common.notes().print, style="dim", markup=False)
     listed = []
     for entry in entries:
-        rows = list(
-            calibration(entry, args.scale, args.seed, lambda text: notes.print(text, style="dim", markup=False))
-        )
+        rows = [*calibration(entry, args.scale, args.seed, say)]
         if args.json:
             listed += [dataclasses.asdict(row) | {"scale": args.scale, "seed": args.seed} for row in rows]
             continue
         worlds = list(dict.fromkeys(row.world for row in rows))
         heads = (Column(world or "ours", justify="right") for world in worlds)
         table = Table("statistic", "printed", "published", *heads, "source", title=f"{entry.name}, {args.scale} scale")
-        for statistic, group in itertools.groupby(sorted(rows, key=_position(rows)), key=lambda row: row.statistic):
-            same = list(group)
-            first = same[0]
-            ours = (number(row.ours) for row in same)
-            table.add_row(
-                statistic.replace("_", " "), number(first.printed), number(first.published), *ours, first.source
-            )
+        for statistic in dict.fromkeys(row.statistic for row in rows):
+            same = [row for row in rows if row.statistic == statistic]
+            known = number(same[0].printed), number(same[0].published)
+            table.add_row(statistic.replace("_", " "), *known, *(number(row.ours) for row in same), same[0].source)
         console.print(table)
     if args.json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))
     elif args.scale != "paper":
         console.print(SMALLER.format(scale=args.scale))
     return 0
-
-
-def _position(rows):  # type: ignore[no-untyped-def]
-    order = {name: at for at, name in enumerate(dict.fromkeys(row.statistic for row in rows))}
-    return lambda row: order[row.statistic]
 
 
 def number(value: float | str | None) -> str:

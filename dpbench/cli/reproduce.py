@@ -30,7 +30,7 @@ from dpbench.storage.record import read, read_numbers, write
 
 if TYPE_CHECKING:
     from dpbench.reproduce.carry_out import Reproduced
-    from dpbench.reproduce.comparison import Pair, RecordComparison
+    from dpbench.reproduce.comparison import Pair
 
 MOST = 20  # largest number of differences that are printed
 
@@ -178,7 +178,7 @@ def _documents(args: argparse.Namespace, experiments: list[str]) -> Iterator[Pat
 
 
 def _compare(console: Console, pairs: list[Pair], names: list[str]) -> bool:
-    """Print how the numbers compare with the record. False if one differs."""
+    """Print the numbers that differ from the record, what could not be compared, and the counts. False if one differs."""
     from dpbench.reproduce.comparison import compare
 
     known = {pair.run.experiment for pair in pairs}
@@ -187,14 +187,7 @@ def _compare(console: Console, pairs: list[Pair], names: list[str]) -> bool:
     if not pairs:
         return True
     comparison = compare(pairs)
-    print_comparison(console, comparison)
-    return not comparison.differences
-
-
-def print_comparison(console: Console, comparison: RecordComparison) -> None:
-    """Print the numbers that differ from the record, what could not be compared, and the counts."""
-    differences = comparison.differences
-    if differences:
+    if differences := comparison.differences:
         heads = ("experiment", "where", "number", "recorded", "found", "p")
         table = Table(*(Column(head, overflow="fold") for head in heads), title="Differs from the record")
         for d in differences[:MOST]:
@@ -209,3 +202,4 @@ def print_comparison(console: Console, comparison: RecordComparison) -> None:
         f"Compared with the record: {comparison.exact} numbers that must be equal, {comparison.tested} tested jointly "
         f"at 1 %, {comparison.untested} without a standard error; {len(differences)} differ"
     )
+    return not differences

@@ -202,12 +202,9 @@ def _exact(run: Run, setting: Setting) -> bool:
     if not callable(declared):
         return False
     # The first trials are nearly always enough, and thousands of settings would take long.
-    store = Store(run.results)
-    first = store.read(setting.id, 2)
-    if first is not None and not _no_error(first, declared):
-        return False
-    rows = store.read(setting.id, run.repetitions_of(setting))
-    return rows is not None and _no_error(rows, declared)
+    counts = (2, run.repetitions_of(setting))
+    tables = (Store(run.results).read(setting.id, trials) for trials in counts)
+    return all(rows is not None and _no_error(rows, declared) for rows in tables)
 
 
 def _no_error(rows: Any, declared: Callable[[str], Any]) -> bool:
@@ -232,7 +229,7 @@ def print_failures(notes: Console, result: Result, verbose: bool = False) -> Non
         which = f"{settings[first]}, {_trials(len(trials))}: {numbers}"
         if len(problem.trials) > 1:
             which = f"{_trials(problem.count)} of {len(problem.trials)} settings, such as {which}"
-        place = f"{_near(problem.place)}: " if problem.place else ""
+        place = f"{problem.place.removeprefix(os.getcwd() + os.sep)}: " if problem.place else ""
         path = problem.path(run)
         written = f"; traceback in {path}" if problem.details and path.exists() else ""
         notes.print(f"[red]failed[/]: {escape(f'{which}; {place}{problem.error}{written}')}")
@@ -242,8 +239,3 @@ def print_failures(notes: Console, result: Result, verbose: bool = False) -> Non
 
 def _trials(count: int) -> str:
     return f"{count} trial{'' if count == 1 else 's'}"
-
-
-def _near(place: str) -> str:
-    """A place relative to the current folder."""
-    return place.removeprefix(os.getcwd() + os.sep)

@@ -89,7 +89,9 @@ def entrants_by_labels(trials: pd.DataFrame) -> dict[EntrantKey, Entrant]:
     columns = [column for column in trials.columns if column.startswith(PREFIX)]
     entrants = {}
     for row in trials.drop_duplicates("setting").to_dict("records"):
-        given = {column.removeprefix(PREFIX): row[column] for column in columns if _given(row[column])}
+        # None, or a parameter of another mechanism, is empty in a table.
+        held = {column.removeprefix(PREFIX): row[column] for column in columns}
+        given = {name: value for name, value in held.items() if value is not None and value == value}
         entry = catalogue.mechanism(str(row["mechanism"]))
         valid = MECHANISMS.parameters(entry.cls)
         fields = {name: _plain(value) for name, value in given.items() if valid is None or name in valid}
@@ -100,11 +102,6 @@ def entrants_by_labels(trials: pd.DataFrame) -> dict[EntrantKey, Entrant]:
         key = str(row["setting"]), str(row["mechanism"])
         entrants[key] = Entrant(board_of_mechanism(mechanism), key[1], shown, neighbours)
     return entrants
-
-
-def _given(value: Any) -> bool:
-    """Whether a label holds a value: None, or a parameter of another mechanism, is empty in a table."""
-    return bool(value is not None and value == value)
 
 
 def _plain(value: Any) -> Any:

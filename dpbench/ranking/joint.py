@@ -131,7 +131,9 @@ def joined(
             who = f"{who} ({entry.called})"
         taken.add((entry.board, who))
         by_who[entry.board, who] = entry
-        foreign = "foreign: its data differ from those of other entries" if _differ(entry, entries[0]) else ""
+        common = entry.data.keys() & entries[0].data.keys()  # datasets of one name with other content are foreign
+        same = all(entry.data[name] == entries[0].data[name] for name in common)
+        foreign = "" if same else "foreign: its data differ from those of other entries"
         parts.append(own.assign(board=entry.board, who=who, mark=entry.problem or foreign or own.get("mark", "")))
     numbers = pd.concat(parts, ignore_index=True)
     by = [view.by[0], *(["world"] if "world" in numbers else []), *view.by[1:]]
@@ -148,11 +150,6 @@ def joined(
     if next(iter(view.measures.values())).share:
         numbers["precision"] = np.nan  # says that regrets are differences
     return _judged(_on_board(numbers, by, len(by_who)), view, by), by_who
-
-
-def _differ(entry: Entry, other: Entry) -> bool:
-    """Whether two entries of one board have a dataset of one name with other content."""
-    return any(entry.data[name] != other.data[name] for name in entry.data.keys() & other.data.keys())
 
 
 def _on_board(numbers: pd.DataFrame, by: Sequence[str], entered: int) -> pd.DataFrame:
@@ -194,13 +191,7 @@ def _judged(numbers: pd.DataFrame, view: View, by: Sequence[str]) -> pd.DataFram
         )
         merged = tables.with_standing(own.drop(columns=["samples", "stopped"], errors="ignore"), found, by)
         tail = merged["heavy"].eq(True) & ~merged["mark"].str.contains("heavy tails")
-        parts.append(merged.assign(mark=[_marks(m, t) for m, t in zip(merged["mark"], tail, strict=True)]))
-    return in_order(pd.concat(parts, ignore_index=True)).sort_values("board", key=_rank_of, kind="stable")
-
-
-def _marks(mark: str, heavy: bool) -> str:
-    return "; ".join(filter(None, (mark, "heavy tails" if heavy else "")))
-
-
-def _rank_of(boards: pd.Series) -> pd.Series:
-    return boards.map({str(board): at for at, board in enumerate(Board)})
+        heavy_tails = tail.map({True: "heavy tails", False: ""})
+        marks = ("; ".join(filter(None, pair)) for pair in zip(merged["mark"], heavy_tails, strict=True))
+        parts.append(merged.assign(mark=[*marks]))
+    return tables.by_board(in_order(pd.concat(parts, ignore_index=True)))

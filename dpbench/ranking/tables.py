@@ -101,9 +101,8 @@ def numbers(
             if at == 0:
                 own = with_standing(own, found, by)
             else:
-                own = own.merge(
-                    found.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"}), on="who", how="left"
-                )
+                regret = found.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"})
+                own = own.merge(regret, on="who", how="left")
         parts.append(own)
     found_all = allowed.marked(pd.concat(parts, ignore_index=True))
     audited = in_words(findings)
@@ -112,8 +111,13 @@ def numbers(
     )
     if "rank" in found_all:
         found_all = in_order(found_all)
+    return by_board(found_all).reset_index(drop=True)
+
+
+def by_board(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows by board, in our order of boards."""
     order = {str(board): at for at, board in enumerate(Board)}
-    return found_all.sort_values("board", key=lambda names: names.map(order), kind="stable").reset_index(drop=True)
+    return table.sort_values("board", key=lambda names: names.map(order), kind="stable")
 
 
 def _findings(run: Run | None) -> Sequence[Finding]:
@@ -151,11 +155,8 @@ def costs(frame: pd.DataFrame, run: Run | None, by: Sequence[str]) -> pd.DataFra
     one = frame[keys].assign(seconds=seconds, memory=frame[ID].map(peaks).astype(float))
     one["individuals"] = frame[ID].map(sizes).astype(float)
     one["memory"] = one.groupby(["board", *by[:1], "who"])["memory"].transform("max")
-    return (
-        one.groupby(keys, sort=False, dropna=False)
-        .agg({"seconds": "median", "memory": "max", "individuals": "max"})
-        .reset_index()
-    )
+    how = {"seconds": "median", "memory": "max", "individuals": "max"}
+    return one.groupby(keys, sort=False, dropna=False).agg(how).reset_index()
 
 
 def with_worlds(trials: pd.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
@@ -189,10 +190,8 @@ def ranking(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
 def cells(table: pd.DataFrame, board: Board | str, column: str, *, share: bool = False) -> pd.DataFrame:
     """The mean ratio of each mechanism for each value of a column, and the share of settings in which it is competitive."""
     own = table[(table["board"] == str(board)) & table["ratio"].notna()]
-    groups = own.assign(column=own[column], score=own["ratio"] if share else np.log(own["ratio"])).groupby(
-        ["who", "column"], sort=False
-    )
-    found = groups.agg(score=("score", "mean"), competitive=("competitive", "mean")).reset_index()
+    own = own.assign(column=own[column], score=own["ratio"] if share else np.log(own["ratio"]))
+    found = own.groupby(["who", "column"], sort=False)[["score", "competitive"]].mean().reset_index()
     return found.assign(ratio=found["score"] if share else np.exp(found["score"])).drop(columns="score")
 
 

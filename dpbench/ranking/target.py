@@ -115,8 +115,9 @@ def smallest(
         progress.prepare(f"{len(searches)} searches")
         plans = {}
         for (name, number), (_, position) in searches.items():
-            one = replace(config, mechanisms=(config.mechanisms[number],), datasets=tuple(groups[name]))
-            plans[name, number] = make_plan(replace(one, epsilon=(2 ** (position / STEPS),)), say=progress.prepare)
+            at = replace(config, mechanisms=(config.mechanisms[number],), datasets=tuple(groups[name]))
+            at = replace(at, epsilon=(2 ** (position / STEPS),))
+            plans[name, number] = make_plan(at, say=progress.prepare)
         runnable = [plan for plan in plans.values() if plan.run.settings]
         done = {id(result.plan): result for result in execute(runnable, progress)}
         for key, plan in plans.items():
@@ -126,7 +127,8 @@ def smallest(
             frame = None if result is None else result.run.trials()
             if result is None or frame is None or METRIC + target.metric not in frame:
                 reason = failed or "; ".join(dict.fromkeys(reason for _, reason in plan.run.left_out))
-                results.append(_nothing(name, member, reason or "it has no such metric"))
+                nothing = _reached(name, member, (None, None, None), 0)
+                results.append(replace(nothing, reason=reason or "it has no such metric"))
                 del searches[key]
                 continue
             runs.append(result.run)
@@ -157,10 +159,6 @@ def _direction(config: RunConfig, target: Target) -> int:
 def _name(member: Variant) -> str:
     params = ", ".join(f"{key}={value}" for key, value in member.params.items() if value is not None)
     return f"{member.name}({params})" if params else member.name
-
-
-def _nothing(dataset: str, member: Variant, reason: str) -> ReachedTarget:
-    return replace(_reached(dataset, member, (None, None, None), 0), reason=reason)
 
 
 def _reached(dataset: str, member: Variant, found: Sequence[int | None], trials: int) -> ReachedTarget:

@@ -54,10 +54,6 @@ class RecordComparison:
     problems: list[str] = field(default_factory=list)
     """Why an experiment could not be compared."""
 
-    @property
-    def compared(self) -> int:
-        return self.exact + self.tested
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -81,13 +77,11 @@ def compare(pairs: Iterable[Pair]) -> RecordComparison:
         same = run.identity == record.identity
         ours, recorded = _aligned(as_recorded(pair.numbers), same), _aligned(pair.recorded, same)
         rows = recorded.index.intersection(ours.index)
-        gone = len(recorded.index.difference(ours.index))
-        if gone:
+        if gone := len(recorded.index.difference(ours.index)):
             comparison.problems.append(f"{name}: {gone} of {len(recorded)} recorded rows are not among its numbers")
         ours, recorded = ours.loc[rows], recorded.loc[rows]
         columns = [column for column in recorded.columns if column in ours.columns and not is_time(column)]
-        lost = [column for column in recorded.columns if column not in ours.columns]
-        if lost:
+        if lost := [column for column in recorded.columns if column not in ours.columns]:
             comparison.problems.append(f"{name}: without the recorded columns {', '.join(lost)}")
         exact = _repeated(pair, ours, recorded)
         comparison.exact += int(exact.sum()) * len(columns)
@@ -96,9 +90,8 @@ def compare(pairs: Iterable[Pair]) -> RecordComparison:
             ours, recorded = ours[~exact], recorded[~exact]
             measured = [column for column in columns if f"{column}{ERROR}" in columns]
             tests += list(_tests(name, ours, recorded, measured, (run.trials, record.trials)))
-            comparison.untested += len(ours) * len(
-                [c for c in columns if c not in (*measured, TRIALS) and not c.endswith(ERROR)]
-            )
+            unknown = [c for c in columns if c not in (*measured, TRIALS) and not c.endswith(ERROR)]
+            comparison.untested += len(ours) * len(unknown)
     comparison.tested = len(tests)
     comparison.differences += holm(tests, ALPHA)
     return comparison
@@ -119,15 +112,12 @@ def _aligned(numbers: pd.DataFrame, same: bool) -> pd.DataFrame:
         numbers = numbers[[column for column in numbers.columns if not str(column).startswith(RELEASED)]]
     labels = [str(column) for column in numbers.columns if is_label(str(column))]
     labels += [c for c in numbers.columns if c not in labels and not pd.api.types.is_numeric_dtype(numbers[c])]
-    shown = pd.DataFrame({label: numbers[label].map(_label) for label in labels}, index=numbers.index)
+    text = {label: [f"{v:.9g}" if isinstance(v, float) else str(v) for v in numbers[label]] for label in labels}
+    shown = pd.DataFrame(text, index=numbers.index)
     key = shown.agg(", ".join, axis=1) if labels else pd.Series("", index=numbers.index)
     turn = key.groupby(key).cumcount()
     values = numbers[[c for c in numbers.columns if c not in labels]].astype(float)
     return values.set_axis(pd.MultiIndex.from_arrays([key, turn]), axis=0)
-
-
-def _label(value: object) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _unequal(name: str, ours: pd.DataFrame, recorded: pd.DataFrame, columns: list[str]) -> Iterator[Difference]:
