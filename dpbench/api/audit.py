@@ -44,7 +44,7 @@ class Audit:
         """One row per finding: the mechanism, the loss, the verdict, and the pair and step that show it."""
         import pandas as pd
 
-        return pd.DataFrame([vars(one) | {"violated": one.verdict == "violated"} for one in self.findings])
+        return pd.DataFrame([vars(finding) | {"violated": finding.verdict == "violated"} for finding in self.findings])
 
     def problems(self) -> list[str]:
         """One sentence per finding that does not hold, with its pair, step and loss."""
@@ -126,6 +126,6 @@ def audit(
         raise UserError(f"delta={delta!r} is not valid: expected a number from 0 to below 1")
     listed: Sequence[Any] = mechanism if isinstance(mechanism, list | tuple) else [mechanism]
     catalogue.use(*own_folders())
-    asked = [one for thing in listed for one in (named(thing) if isinstance(thing, str) else [given(thing)])]
+    asked = [subject for thing in listed for subject in (named(thing) if isinstance(thing, str) else [given(thing)])]
     neighbours = None if own is None else [Neighbours(f"your pair {i}", *pair) for i, pair in enumerate(own)]
     return Audit(tuple(findings(asked, Options(parse_epsilon(epsilon), delta, count, seconds, seed), neighbours)))

@@ -43,11 +43,11 @@ def compare(
     `progress` shows a bar (default: in a terminal or a notebook).
     """
     named, given = [], []
-    for name, one in [] if dataset is None else objects.named("dataset", dataset):
-        if isinstance(one, Data) or hasattr(one, "shape"):
-            given.append(objects.dataset(name or "data", one))
+    for name, thing in [] if dataset is None else objects.named("dataset", dataset):
+        if isinstance(thing, Data) or hasattr(thing, "shape"):
+            given.append(objects.dataset(name or "data", thing))
         else:
-            named.append(str(one))
+            named.append(str(thing))
     if named and given:
         raise UserError("dataset: expected names or data objects, not both")
     if bound is not None and not given:

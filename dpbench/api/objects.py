@@ -30,13 +30,13 @@ PLAIN = (str, int, float, bool, type(None))
 def named(group: str, given: Any) -> Iterator[tuple[str, Any]]:
     """What was given for a group, each with the name the user gave it, or none: one thing, a list, or {name: thing}."""
     if isinstance(given, Mapping):
-        yield from ((str(name), one) for name, one in given.items())
+        yield from ((str(name), thing) for name, thing in given.items())
     elif isinstance(given, str | Data | type) or hasattr(given, "shape") or not isinstance(given, Iterable):
         yield "", given
     else:
-        for one in given:
-            pair = isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str)
-            yield (one[0], one[1]) if pair else ("", one)
+        for thing in given:
+            pair = isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[0], str)
+            yield (thing[0], thing[1]) if pair else ("", thing)
 
 
 def dataset(name: str, data: Any) -> Dataset:
@@ -122,8 +122,8 @@ def _parameters(thing: Any) -> dict[str, Value]:
             if hasattr(thing, "__dict__")
             else {}
         )
-    found = {name: (_value(value), _value(default)) for name, (value, default) in values.items()}
-    return {name: value for name, (value, default) in found.items() if value != default}
+    plain = {name: (_value(value), _value(default)) for name, (value, default) in values.items()}
+    return {name: value for name, (value, default) in plain.items() if value != default}
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

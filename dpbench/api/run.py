@@ -65,20 +65,20 @@ def run(
     >>> folder.cleanup()
     """
     words: dict[str, OverrideValue] = {}
-    found: dict[str, list[Any]] = {"dataset": [], "mechanism": [], "task": []}
+    passed: dict[str, list[Any]] = {"dataset": [], "mechanism": [], "task": []}
     for group, given in (("dataset", dataset), ("mechanism", mechanism), ("task", task)):
         if given is None:
             continue
         names: list[OverrideValue] = []
-        for own_name, one in objects.named(group, given):
-            if isinstance(one, str):
-                names.append(one)
+        for own_name, thing in objects.named(group, given):
+            if isinstance(thing, str):
+                names.append(thing)
             elif group == "dataset":
-                found[group].append(objects.dataset(own_name, one))
+                passed[group].append(objects.dataset(own_name, thing))
             else:
-                found[group].append(objects.variant(own_name, one, MECHANISMS if group == "mechanism" else TASKS))
+                passed[group].append(objects.variant(own_name, thing, MECHANISMS if group == "mechanism" else TASKS))
         words[group] = names
-    given_objects = Objects(*(tuple(found[group]) for group in ("dataset", "mechanism", "task")))
+    given_objects = Objects(*(tuple(passed[group]) for group in ("dataset", "mechanism", "task")))
     chosen = {"results": Path(results), "runner.jobs": jobs, **QUIET, **settings, **(overrides or {}), **words}
     with display(progress) as shown:
         config = compose(

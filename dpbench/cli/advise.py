@@ -62,12 +62,12 @@ def _print_held_out(file: Path | None) -> int:
 
     settings = [*held_out()]
     if file is not None:
-        common.write_json(file, json.dumps([dataclasses.asdict(one) for one in settings], ensure_ascii=False, indent=2))
+        common.write_json(file, json.dumps([dataclasses.asdict(row) for row in settings], ensure_ascii=False, indent=2))
     heads = ("what is published", "guarantee", "datasets", "settings", "regret", "median", "90 % below", "at most")
     table = Table(*heads)
-    for one in costs(settings):
-        values = map(one.shown, (one.mean, one.median, one.most_90, one.worst))
-        table.add_row(one.published, str(one.board), str(one.datasets), str(one.settings), *values)
+    for row in costs(settings):
+        values = map(row.shown, (row.mean, row.median, row.most_90, row.worst))
+        table.add_row(row.published, str(row.board), str(row.datasets), str(row.settings), *values)
     out = common.console(stderr=file == common.PRINTED)
     out.print(table)
     out.print(
@@ -89,8 +89,10 @@ def _print(advice: Advice, console: Console) -> None:
             "publishing zeros is as accurate on average. Count fewer columns, or spend more budget."
         )
     table = Table("mechanism", Column("error / best", justify="right"), Column("on the nearest three", justify="right"))
-    for one in advice.recommendations[:SHOWN]:
-        table.add_row(one.who, f"{one.expected:.3g}", f"{one.low:.3g} to {one.high:.3g}")
+    for recommended in advice.recommendations[:SHOWN]:
+        table.add_row(
+            recommended.who, f"{recommended.expected:.3g}", f"{recommended.low:.3g} to {recommended.high:.3g}"
+        )
     console.print(table)
     near = ", ".join(
         f"{p.dataset}{f' ({p.world})' * bool(p.world)} at ε = {p.shape.epsilon:.3g}" for p in advice.nearest

@@ -30,7 +30,7 @@ def compare_times(
     times = speed.measure_all(runs)
     if update:
         rest = speed.read(folder) if (folder / speed.FILE).is_file() else {}
-        kept = {key: found for key, found in rest.items() if key[0] not in new}
+        kept = {key: measured for key, measured in rest.items() if key[0] not in new}
         console.print(f"Wrote the times of releases to {speed.write(folder, {**kept, **times})}.", markup=False)
         return TimedCheck(times)
     old, settings = speed.read(folder), speed.first_settings(runs)

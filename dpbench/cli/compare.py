@@ -101,7 +101,7 @@ def main(argv: list[str]) -> int:
         from dpbench.ranking.as_json import text
 
         write_json(args.json, text(comparisons))
-    return 1 if any(found.verdict == "violated" for compared in comparisons for found in compared.findings) else 0
+    return 1 if any(finding.verdict == "violated" for compared in comparisons for finding in compared.findings) else 0
 
 
 def _parser() -> argparse.ArgumentParser:

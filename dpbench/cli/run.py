@@ -171,8 +171,8 @@ def _finish(result: Result, tracker: Tracker | None, console: Console, notes: Co
 
 
 def _counts(results: Sequence[Result]) -> str:
-    computed, found, failed = (sum(getattr(r, name) for r in results) for name in ("computed", "found", "failed"))
-    return f"{computed} trials computed, {found} found finished, {failed} failed"
+    computed, stored, failed = (sum(getattr(r, name) for r in results) for name in ("computed", "found", "failed"))
+    return f"{computed} trials computed, {stored} found finished, {failed} failed"
 
 
 def _tracker(plans: Sequence[Plan]) -> Tracker | None:

@@ -35,7 +35,7 @@ def print_plan(console: Console, plan: Plan, store: Store) -> tuple[int, int]:
     """Print the settings of a dry run, or of the requested shard, and how many of their trials are stored. Returns how many
     settings and trials there are."""
     run, shard = plan.run, plan.config.runner.part
-    work, found = todo(plan, store.done)
+    work, finished = todo(plan, store.done)
     table = Table(title=f"Plan of {run.name} at scale {run.scale}" + (f", shard {shard}" if shard else ""))
     several = len(run.data_seeds) > 1
     for name in ("dataset", *(["data seed"] * several), "mechanism", "parameters", "ε", "task", "trials", "done"):
@@ -60,7 +60,7 @@ def print_plan(console: Console, plan: Plan, store: Store) -> tuple[int, int]:
     if plan.unbuilt:
         console.print(f"Not built yet: {', '.join(dict.fromkeys(plan.unbuilt))}")
     total = sum(len(trials[setting.key]) for setting in settings)
-    console.print(f"{len(settings)} settings, {total} trials, {found} done already. Nothing was computed.")
+    console.print(f"{len(settings)} settings, {total} trials, {finished} done already. Nothing was computed.")
     console.print(describe_time(plan, missing, store))
     return len(settings), total
 

@@ -61,13 +61,13 @@ def results(
     shown = [group for i, group in enumerate(groups) if i < MOST_ROWS or any(s.id in failures for s in group)]
     for group in shown:
         setting = group[0]
-        found = [rows for s in group if (rows := store.read(s.id, run.repetitions_of(s))) is not None]
+        draws = [rows for s in group if (rows := store.read(s.id, run.repetitions_of(s))) is not None]
         failed = [failure for s in group for failure in failures.get(s.id, [])]
         values = {"dataset": setting.dataset.name, "mechanism": marked(setting), "parameters": setting.parameters}
         values["ρ"] = f"{rho[setting.key]:.4g}" if setting.key in rho else ""
-        values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in found))}
-        values["draws"] = "" if setting.dataset.original else str(len(found))
-        values |= {name: _mean(found, _column(found, name)) for name in metrics}
+        values |= {"ε": f"{setting.epsilon:.4g}", "trials": str(sum(rows.num_rows for rows in draws))}
+        values["draws"] = "" if setting.dataset.original else str(len(draws))
+        values |= {name: _mean(draws, _column(draws, name)) for name in metrics}
         if releases > 1:
             values[several] = _composed(setting, releases)
         values["failed"] = f"{len(failed)}: {failed[0].error}" if failed else ""
@@ -137,8 +137,8 @@ def _composed(setting: Setting, releases: int) -> str:
 def _metrics(run: Run, store: Store) -> list[str]:
     """The requested metrics that were measured; otherwise the task's first two."""
     # One setting at a time: a run may have more trials than fit into memory.
-    found = (store.read(setting.id, run.repetitions_of(setting)) for setting in run.settings)
-    columns: list[str] = next((table.column_names for table in found if table is not None), [])
+    tables = (store.read(setting.id, run.repetitions_of(setting)) for setting in run.settings)
+    columns: list[str] = next((table.column_names for table in tables if table is not None), [])
     names = [c.removeprefix(METRIC) for c in columns if c.startswith(METRIC)]
     asked = [m for m in run.metrics if m in (*names, SECONDS)]
     return asked or [name for name in names if name not in PAIRS][:2]

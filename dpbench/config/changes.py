@@ -52,7 +52,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
 
 def _fewer(limits: Mapping[str, int], shown: RunConfig) -> str:
     """The mechanisms and datasets of `shown` that have fewer trials."""
-    names = {one.name for one in shown.mechanisms} | {one.name for one in shown.datasets}
+    names = {part.name for part in shown.mechanisms} | {part.name for part in shown.datasets}
     return _list([f"{name} {trials}" for name, trials in limits.items() if name in names]) or "none"
 
 

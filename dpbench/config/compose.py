@@ -115,7 +115,7 @@ def _swept(given: Sequence[str]) -> list[str]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     parsed = OverridesParser.create().parse_overrides([*given])
-    fixed = {key_of(word) for word, one in zip(given, parsed, strict=True) if not one.is_sweep_override()}
+    fixed = {key_of(word) for word, part in zip(given, parsed, strict=True) if not part.is_sweep_override()}
     words = [word.lstrip("+") for word in HydraConfig.get().overrides.task]
     return [word for word in words if key_of(word) not in fixed]
 

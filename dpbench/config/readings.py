@@ -53,7 +53,7 @@ def parsed(paper: str, document: Document) -> PaperReadings:
     """The content of a file of readings; UserError with file and line for what is wrong in it."""
     body = document.mapping
     unknowns = tuple(_unknown(document, name) for name in body if name not in OWN_KEYS)
-    listed = {one.name: one for one in unknowns}
+    listed = {point.name: point for point in unknowns}
     joint: dict[str, Mapping[str, str]] = {}
     for name, choices in _mapping(document, "joint").items():
         if name in (DEFAULT, ALL) or "." in name or "+" in name:
@@ -124,8 +124,8 @@ def _unknown(document: Document, name: str) -> Unknown:
     experiments = body.get("experiments") or []
     if not isinstance(experiments, list):
         raise placed(document.place(name, "experiments"), f"{name}.experiments: expected a list of experiments")
-    for one in experiments:
-        _known("experiment", one, catalogue.options("experiment"), document.place(name, "experiments"))
+    for experiment in experiments:
+        _known("experiment", experiment, catalogue.options("experiment"), document.place(name, "experiments"))
     return Unknown(name, _text(document, name, "says"), str(body["default"]), values, tuple(experiments))
 
 
@@ -144,8 +144,8 @@ def _value(document: Document, name: str, value: str) -> AdmissibleValue:
             raise placed(place, f"{path}={given!r} is not valid: expected one value")
     metrics = {old: str(new) for old, new in _mapping(document, *keys, "metrics").items()}
     datasets = _at(document, *keys, "datasets") or []
-    for one in datasets if isinstance(datasets, list) else [datasets]:
-        _known("dataset", one, catalogue.options("dataset"), document.place(*keys, "datasets"))
+    for dataset in datasets if isinstance(datasets, list) else [datasets]:
+        _known("dataset", dataset, catalogue.options("dataset"), document.place(*keys, "datasets"))
     return AdmissibleValue(value, _text(document, *keys, "because"), sets, metrics, tuple(datasets))
 
 

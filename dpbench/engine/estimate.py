@@ -64,7 +64,7 @@ def _by_record(plan: Plan) -> str:
 
 def _stored_times(settings: Iterable[Setting], store: Store) -> tuple[dict[tuple[str, ...], float], int]:
     """Seconds of a trial by setting, and by mechanism and dataset; and from how many trials."""
-    found: dict[tuple[str, ...], list[float]] = {}
+    seconds_by: dict[tuple[str, ...], list[float]] = {}
     count = 0
     for setting in settings:
         table = store.read(setting.id, SAMPLE) if setting.id else None
@@ -72,8 +72,8 @@ def _stored_times(settings: Iterable[Setting], store: Store) -> tuple[dict[tuple
             seconds = [value for value in table[SECONDS].to_pylist() if value is not None]
             count += len(seconds)
             for key in ((setting.id,), (setting.mechanism.name, setting.dataset.name)):
-                found.setdefault(key, []).extend(seconds)
-    return {key: sum(values) / len(values) for key, values in found.items() if values}, count
+                seconds_by.setdefault(key, []).extend(seconds)
+    return {key: sum(values) / len(values) for key, values in seconds_by.items() if values}, count
 
 
 def _time_of(setting: Setting, times: Mapping[tuple[str, ...], float]) -> float:

@@ -172,12 +172,12 @@ def _open(dataset: Dataset, dry: bool, say: Callable[[str], None]) -> tuple[Data
 
 def _check_draws(uses: list[Dataset]) -> None:
     """UserError if several draws of the data were requested but no dataset depends on its seed."""
-    found: dict[str, set[str]] = {}
+    fingerprints: dict[str, set[str]] = {}
     for use in uses:
         if not use.original:
-            found.setdefault(repr((use.name, use.params)), set()).add(use.fingerprint or str(use.seed))
+            fingerprints.setdefault(repr((use.name, use.params)), set()).add(use.fingerprint or str(use.seed))
     several = len({use.seed for use in uses if not use.original}) > 1
-    if several and all(len(prints) == 1 for prints in found.values()):
+    if several and all(len(prints) == 1 for prints in fingerprints.values()):
         names = ", ".join(dict.fromkeys(use.name for use in uses if not use.original))
         raise UserError(f"data_seeds has no effect: the seed does not change the data of {names}")
 

@@ -99,7 +99,9 @@ def with_tls() -> bool:
 
 def _loopback(interfaces: Mapping[str, Sequence[Any]]) -> str | None:
     """The network interface that only this machine reaches."""
-    return next((name for name, found in interfaces.items() if any(a.address == "127.0.0.1" for a in found)), None)
+    return next(
+        (name for name, addresses in interfaces.items() if any(a.address == "127.0.0.1" for a in addresses)), None
+    )
 
 
 class Jobs:

@@ -136,8 +136,8 @@ def expected_line(expected: Iterable[str], columns: Iterable[Any]) -> list[str]:
 
 def has_error_bars(figure: Figure) -> bool:
     for ax in figure.axes:
-        for one in ax.containers:
-            bars = one.errorbar if isinstance(one, BarContainer) else one
+        for container in ax.containers:
+            bars = container.errorbar if isinstance(container, BarContainer) else container
             if isinstance(bars, ErrorbarContainer) and (bars.has_yerr or bars.has_xerr):
                 return True
     return False

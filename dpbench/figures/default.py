@@ -71,7 +71,7 @@ def draw(numbers: pd.DataFrame, shown: Sequence[tuple[str, str]]) -> Figure:
         if _part(table, panel, task, more)[metric].notna().any()
     ]
     members = ordered(table["series_"])
-    spare = [f"{len(found) - most} more {what}" for found, most, what in _limits(panels, members) if len(found) > most]
+    spare = [f"{len(items) - most} more {what}" for items, most, what in _limits(panels, members) if len(items) > most]
     panels, members = panels[:MOST_PANELS], members[:MOST_SERIES]
     table = table[table["series_"].isin(members)]
     across = len({panel for panel, *_ in panels})  # a row holds one metric on every dataset, if there is space

@@ -135,7 +135,7 @@ def _table(
     for column, name in enumerate(metrics, start=len(labels)):
         values = frame[name].to_numpy()
         for group in set(groups):
-            members = [i for i, one in enumerate(groups) if one == group and values[i] == values[i]]
+            members = [i for i, other in enumerate(groups) if other == group and values[i] == values[i]]
             if len(members) > 1 and better[name]:
                 best = max(members, key=lambda i: better[name] * values[i])
                 bold |= {(i, column) for i in members if rows[i][column] == rows[best][column]}

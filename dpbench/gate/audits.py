@@ -32,7 +32,7 @@ def has_verdicts(folder: Path) -> bool:
 
 
 def write_verdicts(folder: Path, findings: Sequence[Finding]) -> Path:
-    rows = ((found.mechanism, found.parameters, found.forms, found.verdict) for found in findings)
+    rows = ((finding.mechanism, finding.parameters, finding.forms, finding.verdict) for finding in findings)
     return lines.write(folder / FILE, HEAD, rows)
 
 

@@ -81,8 +81,8 @@ PAPER_CELLS = "paper-cells"
 
 def names(folder: Path) -> list[str]:
     """The experiments with stored numbers, without the cells of paper size."""
-    found = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
-    return [name for name in found if name != PAPER_CELLS]
+    stored = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("**/*.json"))]
+    return [name for name in stored if name != PAPER_CELLS]
 
 
 def load(folder: Path, experiments: Iterable[str] | None = None) -> dict[str, ExperimentNumbers]:

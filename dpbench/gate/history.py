@@ -51,8 +51,8 @@ def points(numbers: Iterable[ExperimentNumbers], times: Times) -> Iterator[Histo
             names = [name for name in (*wanted, *mine[0].values) if name in mine[0].values]
             if (value := _mean([cell.values[names[0]] for cell in mine if names[0] in cell.values])) is not None:
                 yield HistoryPoint(commit, date, one.experiment, mechanism, names[0], value)
-    for (experiment, mechanism), found in times.items():
-        yield HistoryPoint(commit, date, experiment, mechanism, SPEED, found.ratio)
+    for (experiment, mechanism), released in times.items():
+        yield HistoryPoint(commit, date, experiment, mechanism, SPEED, released.ratio)
 
 
 def _mean(cells: Iterable[list[float]]) -> float | None:

@@ -62,13 +62,13 @@ def ratios(release: Callable[[], object], clock: Clock = time.process_time) -> l
     release()  # kernels are compiled and the data is read now
     loop, once = _timed(calibrate, clock), _timed(release, clock)
     calls = min(MOST_CALLS, max(1, round(loop / once))) if once > 0 else MOST_CALLS
-    found, before = [], _timed(calibrate, clock)
+    results, before = [], _timed(calibrate, clock)
     for _ in range(ROUNDS):
         taken = _timed(lambda: [release() for _ in range(calls)], clock) / calls
         after = _timed(calibrate, clock)
-        found.append(taken / ((before + after) / 2))
+        results.append(taken / ((before + after) / 2))
         before = after
-    return found
+    return results
 
 
 def _timed(call: Callable[[], object], clock: Clock) -> float:
@@ -89,24 +89,24 @@ def measured(setting: Setting) -> ReleaseTime:
 
 def first_settings(runs: Iterable[Run]) -> dict[tuple[str, str], Setting]:
     """The first setting of every mechanism of every run: what is measured."""
-    found: dict[tuple[str, str], Setting] = {}
+    first: dict[tuple[str, str], Setting] = {}
     for run in runs:
         for setting in run.settings:
-            found.setdefault((run.name, setting.mechanism.name), setting)
-    return found
+            first.setdefault((run.name, setting.mechanism.name), setting)
+    return first
 
 
 def measure_all(runs: Iterable[Run]) -> Times:
-    found: Times = {}
+    times: Times = {}
     for key, setting in first_settings(runs).items():
         with contextlib.suppress(Exception):  # trials that fail are told elsewhere, and have no time
-            found[key] = measured(setting)
-    return found
+            times[key] = measured(setting)
+    return times
 
 
 def slower(old: Times, new: Times, again: Callable[[tuple[str, str]], ReleaseTime]) -> Times:
     """Who is slower than in the baseline, each time that it is measured. `again` measures once more."""
-    found: Times = {}
+    slow: Times = {}
     for key, now in new.items():
         before = old.get(key)
         if before is None or before.setting != now.setting:
@@ -115,8 +115,8 @@ def slower(old: Times, new: Times, again: Callable[[tuple[str, str]], ReleaseTim
         while now.slower_than(before) and tries <= AGAIN:
             now, tries = again(key), tries + 1
         if now.slower_than(before):
-            found[key] = now
-    return found
+            slow[key] = now
+    return slow
 
 
 def write(folder: Path, times: Mapping[tuple[str, str], ReleaseTime]) -> Path:

@@ -132,7 +132,7 @@ def advise(shape: Shape, board: Board = Board.PURE, *, points: Sequence[BoardPoi
     too_small = shape.mean_count * shape.epsilon < 1 and ZERO in names
     ranked = []
     for name, ratio in sorted(
-        zip(names, expected, strict=True), key=lambda one: (too_small and one[0] != ZERO, one[1])
+        zip(names, expected, strict=True), key=lambda pair: (too_small and pair[0] != ZERO, pair[1])
     ):
         near = [point.ratios[name] for point in nearest]
         ranked.append(Recommendation(name, float(ratio), min(near), max(near)))

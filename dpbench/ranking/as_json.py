@@ -24,7 +24,7 @@ RANKING = (
 
 def text(comparisons: Sequence[Comparison]) -> str:
     """One object; a list of them if there are several, for several bounds. Missing numbers are null."""
-    bodies = [_body(one) for one in comparisons]
+    bodies = [_body(comparison) for comparison in comparisons]
     return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1, ensure_ascii=False)
 
 

@@ -53,11 +53,11 @@ class Entitled:
 def violators(entrants: pd.DataFrame, findings: Sequence[Finding]) -> dict[Place, str]:
     """Who violates its guarantee by an audit. On the board of those that read the data nobody does: they state no guarantee.
     `entrants`: see `places`."""
-    found = violations(findings)
+    violating = violations(findings)
     return {
-        (row.board, row.who): found[row.mechanism]
+        (row.board, row.who): violating[row.mechanism]
         for row in entrants.itertuples()
-        if row.mechanism in found and row.board != str(Board.READS)
+        if row.mechanism in violating and row.board != str(Board.READS)
     }
 
 

@@ -208,7 +208,7 @@ def joined(where: Where, experiment: str, variant: Variant | None) -> RunConfig:
     if variant is None:
         return replace(config, name=name, changes=(), altered=())
     board = board_of(variant)
-    members = tuple(one for one in config.mechanisms if board_of(one) is board and one.name != variant.name)
+    members = tuple(member for member in config.mechanisms if board_of(member) is board and member.name != variant.name)
     added = f"{variant.name} on the board of those with the guarantee {board}"
     return replace(config, name=name, mechanisms=(*members, variant), changes=(added,), altered=())
 

@@ -88,16 +88,16 @@ def elsewhere(published: str, numbers: pd.DataFrame, board: Board) -> Iterator[H
 
 def costs(settings: Sequence[HeldOut]) -> list[AdviceCost]:
     """One row per board and guarantee."""
-    found = []
-    for published, board in dict.fromkeys((one.published, one.board) for one in settings):
-        own = [one for one in settings if (one.published, one.board) == (published, board)]
-        values, share = np.array([one.cost for one in own]), own[0].share
+    rows = []
+    for published, board in dict.fromkeys((setting.published, setting.board) for setting in settings):
+        own = [setting for setting in settings if (setting.published, setting.board) == (published, board)]
+        values, share = np.array([setting.cost for setting in own]), own[0].share
         mean = values.mean() if share else np.exp(np.log(values).mean())
-        found.append(
+        rows.append(
             AdviceCost(
                 published=published,
                 board=board,
-                datasets=len({one.dataset for one in own}),
+                datasets=len({setting.dataset for setting in own}),
                 settings=len(own),
                 mean=float(mean),
                 median=float(np.median(values)),
@@ -106,4 +106,4 @@ def costs(settings: Sequence[HeldOut]) -> list[AdviceCost]:
                 share=share,
             )
         )
-    return found
+    return rows

@@ -61,14 +61,14 @@ def view_of(experiment: str) -> View:
 def recorded_at(experiment: str, scale: str, folder: Path = RECORD) -> pd.DataFrame | None:
     """The numbers of a board on record at this scale that others can be ranked among; None if there are none. Records of
     earlier versions lack what that needs."""
-    found, numbers = record.read(experiment, folder), recorded(experiment, folder)
-    fits = found is not None and found.scale == scale and numbers is not None and STANDING in numbers
+    kept, numbers = record.read(experiment, folder), recorded(experiment, folder)
+    fits = kept is not None and kept.scale == scale and numbers is not None and STANDING in numbers
     return numbers if fits else None
 
 
 def joint_boards(entries: Sequence[Entry], folder: Path = RECORD) -> list[JointBoard]:
     """Every board on record, and every board that has entries, in our order."""
-    found = []
+    boards = []
     for experiment in BOARDS:
         kept = record.read(experiment, folder)
         scales = [kept.scale] if kept is not None else []
@@ -80,14 +80,14 @@ def joint_boards(entries: Sequence[Entry], folder: Path = RECORD) -> list[JointB
             if shown is not None and (base is None or not own):
                 numbers = recorded(experiment, folder)
                 assert numbers is not None
-                found.append(_board(experiment, scale, numbers, {}, shown.origins))
+                boards.append(_board(experiment, scale, numbers, {}, shown.origins))
             if own and (base is not None or shown is None):
                 numbers, by_who = joined(experiment, base, own)
-                found.append(_board(experiment, scale, numbers, by_who, shown.origins if shown else ()))
+                boards.append(_board(experiment, scale, numbers, by_who, shown.origins if shown else ()))
             elif own:  # the record cannot be joined: a board of its own
                 numbers, by_who = joined(experiment, None, own)
-                found.append(_board(experiment, scale, numbers, by_who, ()))
-    return found
+                boards.append(_board(experiment, scale, numbers, by_who, ()))
+    return boards
 
 
 def _board(
@@ -185,11 +185,13 @@ def _judged(numbers: pd.DataFrame, view: View, by: Sequence[str]) -> pd.DataFram
             parts.append(own)
             continue
         heavy = frozenset[str]() if measure.share else condensed.heavy(by_mechanism)
-        judged = [replace(one, stopped=frozenset(gone.get(one.setting, ()))) for one in judge(settings, heavy)]
-        found = tables.Ranked(
+        judged = [
+            replace(standing, stopped=frozenset(gone.get(standing.setting, ()))) for standing in judge(settings, heavy)
+        ]
+        ranked = tables.Ranked(
             Board(board), measure, tuple(judged), standings(judged, measure, by=by), regrets(judged, measure)
         )
-        merged = tables.with_standing(own.drop(columns=["samples", "stopped"], errors="ignore"), found, by)
+        merged = tables.with_standing(own.drop(columns=["samples", "stopped"], errors="ignore"), ranked, by)
         tail = merged["heavy"].eq(True) & ~merged["mark"].str.contains("heavy tails")
         heavy_tails = tail.map({True: "heavy tails", False: ""})
         marks = ("; ".join(filter(None, pair)) for pair in zip(merged["mark"], heavy_tails, strict=True))

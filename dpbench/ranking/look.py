@@ -74,10 +74,10 @@ def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials:
         for board in present(early["board"])
     }
     far = {
-        (board, *one.setting, name)
+        (board, *standing.setting, name)
         for board, several in judged.items()
-        for one in several
-        for name, low in zip(one.contest.names, one.judgement.low, strict=True)
+        for standing in several
+        for name, low in zip(standing.contest.names, standing.judgement.low, strict=True)
         if low > measure.limit
     }
     out = [tuple(row) in far for row in entries[places].itertuples(index=False, name=None)]
@@ -87,11 +87,10 @@ def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials:
     names: dict[tuple[Hashable, ...], set[str]] = {}
     for board, *cell, who in gone[places].itertuples(index=False, name=None):
         names.setdefault((board, *cell), set()).add(who)
-    cells = {
-        board: {
-            one.setting: Early(one.contest.names, one.judgement, frozenset(names.get((board, *one.setting), ())))
-            for one in several
-        }
-        for board, several in judged.items()
-    }
+    cells: dict[str, dict[tuple[Hashable, ...], Early]] = {}
+    for board, several in judged.items():
+        for standing in several:
+            gone_here = frozenset(names.get((board, *standing.setting), ()))
+            said = Early(standing.contest.names, standing.judgement, gone_here)
+            cells.setdefault(board, {})[standing.setting] = said
     return FirstLook(trials, stopped, cells)

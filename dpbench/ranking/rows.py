@@ -139,14 +139,14 @@ def rows(experiment: str, numbers: pd.DataFrame) -> list[BoardRow]:
     """One row per board and mechanism, the best first."""
     from dpbench.ranking import tables
 
-    costs, share, found = tables.mean_costs(numbers), "precision" in numbers, []
+    costs, share, listed = tables.mean_costs(numbers), "precision" in numbers, []
     for board in present(numbers["board"]):
         splits = tables.shares(numbers, board)
         parts = {} if splits.empty else splits.set_index("who").to_dict("index")
         trials = numbers[numbers["board"] == str(board)].groupby("who")["trials"].agg(["min", "max"])
         for row in tables.ranking(numbers, board).to_dict("records"):
             own, cost = trials.loc[row["who"]].fillna(0), costs.loc[str(board), row["who"]]
-            found.append(
+            listed.append(
                 BoardRow(
                     experiment=experiment,
                     board=board,
@@ -172,7 +172,7 @@ def rows(experiment: str, numbers: pd.DataFrame) -> list[BoardRow]:
                     split={name: part for name, part in parts.get(row["who"], {}).items() if part > 0.0005},
                 )
             )
-    return found
+    return listed
 
 
 def _number(value: Any, missing: float = math.nan) -> float:
@@ -181,7 +181,7 @@ def _number(value: Any, missing: float = math.nan) -> float:
 
 def winners(experiment: str, numbers: pd.DataFrame) -> list[Winner]:
     """Who wins on each board at each ε, among those that were run in all its settings and may be ranked."""
-    share, found = "precision" in numbers, []
+    share, winning = "precision" in numbers, []
     none = 0.0 if share else 1.0
     for board in present(numbers["board"]):
         own = numbers[(numbers["board"] == str(board)) & numbers["regret_at"].notna() & numbers["ratio"].notna()]
@@ -191,7 +191,7 @@ def winners(experiment: str, numbers: pd.DataFrame) -> list[Winner]:
                 continue
             first = whole.loc[whole["regret_at"].idxmin()]
             mine = group[group["who"] == first["who"]]
-            found.append(
+            winning.append(
                 Winner(
                     experiment=experiment,
                     board=board,
@@ -205,21 +205,21 @@ def winners(experiment: str, numbers: pd.DataFrame) -> list[Winner]:
                     share=share,
                 )
             )
-    return found
+    return winning
 
 
 @functools.cache
 def recorded(experiment: str, folder: Path = RECORD) -> pd.DataFrame | None:
     """The numbers of a board on record; None if it is not. UserError if they are no numbers of a board."""
-    found = record.read(experiment, folder)
-    if found is None:
+    kept = record.read(experiment, folder)
+    if kept is None:
         return None
-    numbers = record.read_numbers(found)
+    numbers = record.read_numbers(kept)
     lacking = sorted({*NEEDED, *TEXTS, *NUMBERS} - {*numbers.columns})
     wrong = [name for name in NUMBERS if name in numbers and numbers[name].dtype.kind not in "biuf"]
     if lacking or wrong:
         what = f"it has no column {lacking[0]!r}" if lacking else f"its column {wrong[0]!r} is not of numbers"
-        raise UserError(f"{found.folder / experiment}.csv is no board that `reproduce --record` wrote: {what}")
+        raise UserError(f"{kept.folder / experiment}.csv is no board that `reproduce --record` wrote: {what}")
     return numbers
 
 
@@ -228,4 +228,4 @@ def recorded_winners(folder: Path = RECORD) -> Iterator[Winner]:
     for experiment in BOARDS:
         numbers = recorded(experiment, folder)
         if numbers is not None:
-            yield from (one for one in winners(experiment, numbers) if one.board in PRIVATE)
+            yield from (winner for winner in winners(experiment, numbers) if winner.board in PRIVATE)

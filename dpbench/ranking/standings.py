@@ -96,7 +96,7 @@ def contests(
     groups = sum(map(len, errors.values()))
     heavy = frozenset(name for name, own in errors.items() if not measure.share and tails.heavy(own, groups))
     judged = judge(settings, heavy, level=level, corrected=corrected, early=early)
-    return [replace(one, condensed=texts.get(one.setting, {})) for one in judged]
+    return [replace(standing, condensed=texts.get(standing.setting, {})) for standing in judged]
 
 
 def judge(
@@ -141,14 +141,14 @@ def _after_look(samples: Samples, early: Early, tests: int, level: float, heavy:
     low, high = np.zeros(len(names)), np.full(len(names), np.inf)
     worse = np.zeros((len(names), len(names)), dtype=bool)
     low[going], high[going], worse[np.ix_(going, going)] = inner.low, inner.high, inner.worse
-    place = {name: at for at, name in enumerate(early.names)}
+    position = {name: at for at, name in enumerate(early.names)}
     for at, name in enumerate(names):
         if name not in early.stopped:
             continue
-        before = place[name]
+        before = position[name]
         for rival, other in enumerate(names):
-            if other in place and other not in heavy:
-                worse[at, rival] = early.judgement.worse[before, place[other]]
+            if other in position and other not in heavy:
+                worse[at, rival] = early.judgement.worse[before, position[other]]
         if worse[at].any():
             low[at], high[at] = early.judgement.low[before], early.judgement.high[before]
     return Judgement(low, high, np.asarray(~worse.any(axis=1)), worse)
@@ -197,7 +197,8 @@ def regrets(judged: Sequence[Standing], measure: Measure, *, unit: int = 0, leve
         return pd.DataFrame()
     table = _Table(judged, names, unit)
     low, high = table.interval(level)
-    gone = np.array([all(name in one.stopped for one in judged if name in one.contest.names) for name in names])
+    in_all = [[name in part.stopped for part in judged if name in part.contest.names] for name in names]
+    gone = np.array([all(stopped) for stopped in in_all])
     rank, rank_low, rank_high = (np.where(gone, np.nan, values) for values in table.ranks(level))
     frame = pd.DataFrame(
         {
@@ -231,8 +232,8 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
 def _count(judged: Sequence[Standing], names: Sequence[str], measure: Measure) -> Floats:
     """In how many settings each is competitive."""
     counts = dict.fromkeys(names, 0)
-    for one in judged:
-        for name, high in zip(one.contest.names, one.judgement.high, strict=True):
+    for standing in judged:
+        for name, high in zip(standing.contest.names, standing.judgement.high, strict=True):
             counts[name] += bool(high < measure.limit)
     return np.array([counts[name] for name in names])
 
@@ -243,16 +244,16 @@ class _Table:
     def __init__(self, judged: Sequence[Standing], names: Sequence[str], unit: int) -> None:
         shape = len(judged), len(names)
         self.apart, self.crossed, self.errors, by_mean = (np.full(shape, np.nan) for _ in range(4))
-        place = {name: at for at, name in enumerate(names)}
-        self.several = any(len(one.samples.scores[0]) > 1 for one in judged)
-        for row, one in enumerate(judged):
-            at = [place[name] for name in one.contest.names]
-            self.apart[row, at] = one.contest.centres - one.contest.centres.min()
-            self.crossed[row, at] = _crossed(one.samples)
-            self.errors[row, at] = _errors(one)
-            if one.contest.means is not None:
-                by_mean[row, at] = one.contest.means.centres - one.contest.means.centres.min()
-        units = [one.setting[unit] for one in judged]
+        position = {name: at for at, name in enumerate(names)}
+        self.several = any(len(standing.samples.scores[0]) > 1 for standing in judged)
+        for row, standing in enumerate(judged):
+            at = [position[name] for name in standing.contest.names]
+            self.apart[row, at] = standing.contest.centres - standing.contest.centres.min()
+            self.crossed[row, at] = _crossed(standing.samples)
+            self.errors[row, at] = _errors(standing)
+            if standing.contest.means is not None:
+                by_mean[row, at] = standing.contest.means.centres - standing.contest.means.centres.min()
+        units = [standing.setting[unit] for standing in judged]
         self.units = [np.array([u == own for u in units]) for own in dict.fromkeys(units)]
         self.whole = np.isfinite(self.apart).all(axis=0)
         self.regret = np.nanmean(self.apart, axis=0)
@@ -315,19 +316,19 @@ def _crossed(samples: Samples) -> Floats:
     first, second = samples.half(0), samples.half(1)
     if any(x.size == 0 for own in second.scores for x in own):
         return np.zeros(len(samples.names))
-    one, other = first.centres(), second.centres()
-    return ((other - other[one.argmin()]) + (one - one[other.argmin()])) / 2
+    even, odd = first.centres(), second.centres()
+    return ((odd - odd[even.argmin()]) + (even - even[odd.argmin()])) / 2
 
 
-def _errors(one: Standing) -> Floats:
+def _errors(standing: Standing) -> Floats:
     """The standard error of each mechanism's distance to the best; zero for one that is certainly the best."""
-    variances, centres = one.contest.variances, one.contest.centres
+    variances, centres = standing.contest.variances, standing.contest.centres
     if centres.size == 1:
         return np.zeros(1)
     best = int(centres.argmin())
     beside = int(np.where(np.arange(centres.size) == best, np.inf, centres).argmin())
     rival = np.where(np.arange(centres.size) == best, variances[beside], variances[best])
     errors = np.sqrt(variances + rival)
-    if one.judgement.may_be_best.sum() == 1:
+    if standing.judgement.may_be_best.sum() == 1:
         errors[best] = 0.0
     return errors

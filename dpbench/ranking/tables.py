@@ -95,23 +95,23 @@ def numbers(
         own = table[table["board"] == str(board)]
         for at, (name, measure) in enumerate(measures.items()):
             shown = look if at == 0 else NO_LOOK
-            found = ranked(frame[allowed.ranked], measure, board, by=by, look=shown, condensed=at == 0)
-            if found is None:
+            judged = ranked(frame[allowed.ranked], measure, board, by=by, look=shown, condensed=at == 0)
+            if judged is None:
                 continue
             if at == 0:
-                own = with_standing(own, found, by)
+                own = with_standing(own, judged, by)
             else:
-                regret = found.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"})
+                regret = judged.ranking[["who", "regret"]].rename(columns={"regret": f"regret_{name}"})
                 own = own.merge(regret, on="who", how="left")
         parts.append(own)
-    found_all = allowed.marked(pd.concat(parts, ignore_index=True))
+    whole = allowed.marked(pd.concat(parts, ignore_index=True))
     audited = in_words(findings)
-    found_all = found_all.assign(
-        neighbours=found_all["who"].map(neighbours), audit=[audited.get(m, "") for m in found_all["mechanism"]]
+    whole = whole.assign(
+        neighbours=whole["who"].map(neighbours), audit=[audited.get(m, "") for m in whole["mechanism"]]
     )
-    if "rank" in found_all:
-        found_all = in_order(found_all)
-    return by_board(found_all).reset_index(drop=True)
+    if "rank" in whole:
+        whole = in_order(whole)
+    return by_board(whole).reset_index(drop=True)
 
 
 def by_board(table: pd.DataFrame) -> pd.DataFrame:
@@ -124,23 +124,23 @@ def _findings(run: Run | None) -> Sequence[Finding]:
     return [] if run is None else findings_of(run.results)
 
 
-def with_standing(own: pd.DataFrame, found: Ranked, by: Sequence[str]) -> pd.DataFrame:
+def with_standing(own: pd.DataFrame, judged: Ranked, by: Sequence[str]) -> pd.DataFrame:
     """The rows of one board with each mechanism's standing in the setting, over all settings, and over those of its ε."""
-    overall = found.ranking.rename(columns={"competitive": "times_competitive", "best": "times_best"})
-    own = own.merge(found.standing, on=[*by, "who"], how="left").merge(overall, on="who", how="left")
-    return own.merge(by_budget(found.judged, found.measure, by), on=["epsilon", "who"], how="left")
+    overall = judged.ranking.rename(columns={"competitive": "times_competitive", "best": "times_best"})
+    own = own.merge(judged.standing, on=[*by, "who"], how="left").merge(overall, on="who", how="left")
+    return own.merge(by_budget(judged.judged, judged.measure, by), on=["epsilon", "who"], how="left")
 
 
 def by_budget(judged: Sequence[Standing], measure: Measure, by: Sequence[str]) -> pd.DataFrame:
     """The regret of each mechanism over the settings of one ε, with its interval: `regret_at`, `regret_at_low`,
     `regret_at_high`; `all_at`: whether it was run in all of them."""
     at, parts = list(by).index("epsilon"), []
-    for epsilon in dict.fromkeys(one.setting[at] for one in judged):
-        mine = [one for one in judged if one.setting[at] == epsilon]
+    for epsilon in dict.fromkeys(standing.setting[at] for standing in judged):
+        mine = [standing for standing in judged if standing.setting[at] == epsilon]
         part = regrets(mine, measure)
         part = part[["who", "regret", "regret_low", "regret_high"]].add_suffix("_at").rename(columns={"who_at": "who"})
         part = part.rename(columns={"regret_low_at": "regret_at_low", "regret_high_at": "regret_at_high"})
-        whole = {name: sum(name in one.contest.names for one in mine) == len(mine) for name in part["who"]}
+        whole = {name: sum(name in standing.contest.names for standing in mine) == len(mine) for name in part["who"]}
         parts.append(part.assign(epsilon=epsilon, all_at=part["who"].map(whole)))
     return pd.concat(parts, ignore_index=True)
 
@@ -149,14 +149,14 @@ def costs(frame: pd.DataFrame, run: Run | None, by: Sequence[str]) -> pd.DataFra
     """What a release costs: `seconds`, the median over trials, and `memory`, its peak in bytes, if that was measured (at one ε
     of each dataset). And how many `individuals` the data has, if the run says so."""
     peaks = {} if run is None else stored(run.results)
-    sizes = {} if run is None else {one.id: individuals_in(one.dataset.statistics) or np.nan for one in run.settings}
+    sizes = {} if run is None else {s.id: individuals_in(s.dataset.statistics) or np.nan for s in run.settings}
     seconds = frame[SECONDS] if SECONDS in frame else pd.Series(np.nan, index=frame.index)
     keys = ["board", *by, "who"]
-    one = frame[keys].assign(seconds=seconds, memory=frame[ID].map(peaks).astype(float))
-    one["individuals"] = frame[ID].map(sizes).astype(float)
-    one["memory"] = one.groupby(["board", *by[:1], "who"])["memory"].transform("max")
+    cost = frame[keys].assign(seconds=seconds, memory=frame[ID].map(peaks).astype(float))
+    cost["individuals"] = frame[ID].map(sizes).astype(float)
+    cost["memory"] = cost.groupby(["board", *by[:1], "who"])["memory"].transform("max")
     how = {"seconds": "median", "memory": "max", "individuals": "max"}
-    return one.groupby(keys, sort=False, dropna=False).agg(how).reset_index()
+    return cost.groupby(keys, sort=False, dropna=False).agg(how).reset_index()
 
 
 def with_worlds(trials: pd.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
@@ -191,8 +191,8 @@ def cells(table: pd.DataFrame, board: Board | str, column: str, *, share: bool =
     """The mean ratio of each mechanism for each value of a column, and the share of settings in which it is competitive."""
     own = table[(table["board"] == str(board)) & table["ratio"].notna()]
     own = own.assign(column=own[column], score=own["ratio"] if share else np.log(own["ratio"]))
-    found = own.groupby(["who", "column"], sort=False)[["score", "competitive"]].mean().reset_index()
-    return found.assign(ratio=found["score"] if share else np.exp(found["score"])).drop(columns="score")
+    means = own.groupby(["who", "column"], sort=False)[["score", "competitive"]].mean().reset_index()
+    return means.assign(ratio=means["score"] if share else np.exp(means["score"])).drop(columns="score")
 
 
 def shares(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
@@ -203,8 +203,8 @@ def shares(table: pd.DataFrame, board: Board | str) -> pd.DataFrame:
         return pd.DataFrame()
     total = own[parts].clip(lower=0).sum(axis=1)
     part = own[parts].clip(lower=0).div(total.where(total > 0), axis=0)
-    found = part.assign(who=own["who"]).groupby("who", sort=False).mean().reset_index()
-    return found.rename(columns={name: name.removeprefix(SPLIT) for name in parts})
+    mean = part.assign(who=own["who"]).groupby("who", sort=False).mean().reset_index()
+    return mean.rename(columns={name: name.removeprefix(SPLIT) for name in parts})
 
 
 def covered(table: pd.DataFrame, *, generated: bool = True) -> str:
@@ -254,21 +254,21 @@ TITLES = {"seconds": "seconds per release", "memory": "memory (MB)"}
 def summary(table: pd.DataFrame, means: Mapping[str, str]) -> pd.DataFrame:
     """One row per board and mechanism, for the report. `means`: metrics whose means are shown, and their column titles."""
     shown = ["board", "rank", "who", "mark", "regret", *SUMMARY]
-    one = table.drop_duplicates(["board", "who"])
+    first = table.drop_duplicates(["board", "who"])
     own = [c for c in table.columns if c.startswith("regret_") and c not in SUMMARY and not c.startswith("regret_at")]
-    found = one[[*shown, *own]].rename(columns={**SUMMARY, "who": "mechanism"})
+    rows = first[[*shown, *own]].rename(columns={**SUMMARY, "who": "mechanism"})
     groups = table.groupby(["board", "who"], sort=False)
     fewest, most = groups["trials"].min(), groups["trials"].max()
-    at = [*zip(one["board"], one["who"], strict=True)]
-    found["rank"] = [rank_text(row, fewest[place]) for row, place in zip(one.itertuples(), at, strict=True)]
-    found["trials"] = [count_text(fewest[place], most[place]) for place in at]
+    at = [*zip(first["board"], first["who"], strict=True)]
+    rows["rank"] = [rank_text(row, fewest[key]) for row, key in zip(first.itertuples(), at, strict=True)]
+    rows["trials"] = [count_text(fewest[key], most[key]) for key in at]
     cost = mean_costs(table).loc[at]
-    found[TITLES["seconds"]], found[TITLES["memory"]] = cost["seconds"].to_numpy(), cost["memory"].to_numpy() / 1e6
+    rows[TITLES["seconds"]], rows[TITLES["memory"]] = cost["seconds"].to_numpy(), cost["memory"].to_numpy() / 1e6
     for metric, head in means.items():
         if metric in table:
             mean = groups[metric].mean()
-            found[head] = [mean[place] for place in at]
-    return found.assign(neighbours=one["neighbours"]).reset_index(drop=True)
+            rows[head] = [mean[key] for key in at]
+    return rows.assign(neighbours=first["neighbours"]).reset_index(drop=True)
 
 
 def mean_costs(table: pd.DataFrame) -> pd.DataFrame:
@@ -277,7 +277,7 @@ def mean_costs(table: pd.DataFrame) -> pd.DataFrame:
     positive = table["seconds"].where(table["seconds"] > 0)
     groups = table.assign(seconds=np.log(positive)).groupby(["board", "who"], sort=False)
     return groups.agg(seconds=("seconds", "mean"), memory=("memory", "max")).assign(
-        seconds=lambda found: np.exp(found["seconds"])
+        seconds=lambda logs: np.exp(logs["seconds"])
     )
 
 

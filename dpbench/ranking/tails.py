@@ -32,7 +32,7 @@ def share_probability(trials: int, share: float) -> float:
 
 def heavy(errors: Iterable[Floats], tests: int, level: float = LEVEL) -> bool:
     """Whether any of these groups of trials has a tail that is heavier than exponential; `tests` groups share the level."""
-    return any(tail_probability(one) < level / max(1, tests) for one in errors)
+    return any(tail_probability(group) < level / max(1, tests) for group in errors)
 
 
 def least_detected(trials: int) -> float:

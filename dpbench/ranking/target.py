@@ -70,7 +70,7 @@ def search(target: float, direction: int, quantile: float) -> Search:
     """Bisection on the grid: yields a position, is sent mean and standard error there. Returns the first positions at which
     the mean reaches the target, may reach it, and certainly reaches it. Errors are assumed to fall as ε grows."""
     known: dict[int, tuple[float, float]] = {}
-    found: list[int | None] = []
+    positions: list[int | None] = []
     for shift in (0.0, -1.0, 1.0):
         low, high = LOWEST - 1, HIGHEST + 1  # missed at `low`, reached at `high`
         while high - low > 1:
@@ -83,8 +83,8 @@ def search(target: float, direction: int, quantile: float) -> Search:
                 high = middle
             else:
                 low = middle
-        found.append(high if high <= HIGHEST else None)
-    return found[0], found[1], found[2]
+        positions.append(high if high <= HIGHEST else None)
+    return positions[0], positions[1], positions[2]
 
 
 def smallest(
@@ -161,16 +161,16 @@ def _name(member: Variant) -> str:
     return f"{member.name}({params})" if params else member.name
 
 
-def _reached(dataset: str, member: Variant, found: Sequence[int | None], trials: int) -> ReachedTarget:
-    first, maybe, certain = found
+def _reached(dataset: str, member: Variant, positions: Sequence[int | None], trials: int) -> ReachedTarget:
+    first, maybe, certain = positions
     missed = None if maybe is None else maybe - 1  # the last budget that certainly misses the target
     at, low, high = (None if position is None else 2 ** (position / STEPS) for position in (first, missed, certain))
     board = board_of_mechanism(member.with_bound(1).make(MECHANISMS))
     return ReachedTarget(dataset, _name(member), board, at, low, high, trials)
 
 
-def _order(one: ReachedTarget) -> tuple[str, str, bool, float, str]:
-    return one.dataset, str(one.board), one.epsilon is None, one.epsilon or 0.0, one.mechanism
+def _order(result: ReachedTarget) -> tuple[str, str, bool, float, str]:
+    return result.dataset, str(result.board), result.epsilon is None, result.epsilon or 0.0, result.mechanism
 
 
 def _whole(runs: Sequence[Run]) -> Run:

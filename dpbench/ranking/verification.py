@@ -247,14 +247,14 @@ def installed_code(experiment: str, scale: str) -> str:
 
 def problems(entry: Entry) -> list[str]:
     """What is wrong with an entry today: its class or dpbench has changed since. Reads source files as text only."""
-    found = [f"not private: {entry.audit}"] if entry.violated else []
+    wrong = [f"not private: {entry.audit}"] if entry.violated else []
     if entry.installed != installed_code(entry.experiment, entry.scale):
-        found.append("stale: dpbench computes this board with other code today; enter it again")
+        wrong.append("stale: dpbench computes this board with other code today; enter it again")
     for name, value in entry.code.items():
         file = _source(name)
         if file is not None and code_reader.parse(file.read_bytes(), name.rpartition(".")[0]).digest != value:
-            found.append(f"stale: {name} has changed since; enter it again")
-    return found
+            wrong.append(f"stale: {name} has changed since; enter it again")
+    return wrong
 
 
 def _source(module: str) -> Path | None:

@@ -106,8 +106,8 @@ def _quantiles(what: str, values: np.ndarray) -> dict[str, float]:
 def _found(counts: np.ndarray, sampled: np.ndarray, most: int) -> float:
     """The share of the most frequent columns that are also the most frequent in an average sample of one record per row."""
     most = min(most, counts.size)
-    true, found = (np.argsort(-values, kind="stable")[:most] for values in (counts, sampled))
-    return np.intersect1d(true, found).size / most
+    true, drawn = (np.argsort(-values, kind="stable")[:most] for values in (counts, sampled))
+    return np.intersect1d(true, drawn).size / most
 
 
 def _order(counts: np.ndarray) -> float:

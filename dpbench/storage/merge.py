@@ -48,10 +48,10 @@ def merge(folders: Sequence[Path | str], into: Path | str, *, mixed: bool = Fals
     problems: dict[str, None] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Damaged)
-        found = [[*read_all(folder)] for folder in sources]
+        runs_of = [[*read_all(folder)] for folder in sources]
     problems |= dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, Damaged))
     runs: dict[str, list[Run]] = {}
-    for run in (run for listed in found for run in listed):
+    for run in (run for listed in runs_of for run in listed):
         runs.setdefault(run.path.relative_to(run.results).as_posix(), []).append(run)
     joined = [_joined(alike, mixed) for alike in runs.values()]
     aside = temporary(target.absolute().parent)
@@ -106,12 +106,12 @@ def _joined(runs: Sequence[Run], mixed: bool) -> Run:
 def _copy(sources: Sequence[Path], target: Path, report: Callable[[str], None]) -> int:
     """Copy the trial files of all settings. Returns how many trials the target has."""
     trials, copied = 0, Store(target)
-    found: dict[str, list[Store]] = {}
+    stores_of: dict[str, list[Store]] = {}
     for folder in sources:
         store = Store(folder, report)
         for setting in _settings(folder):
-            found.setdefault(setting, []).append(store)
-    for setting, stores in found.items():
+            stores_of.setdefault(setting, []).append(store)
+    for setting, stores in stores_of.items():
         for store in stores:
             store.read(setting)  # sets aside what has the right checksum and is no trial file
             for file, content in store.whole_files(setting):

@@ -15,53 +15,53 @@ _STRUCT, _STOP = 12, 0
 
 def are_plain_pages(content: bytes, column: Any) -> bool:
     """Whether all pages of a column, by its entry in the footer, are data pages in plain encoding."""
-    place, end = column.data_page_offset, column.data_page_offset + column.total_compressed_size
+    offset, end = column.data_page_offset, column.data_page_offset + column.total_compressed_size
     try:
-        while 0 <= place < end <= len(content):
-            header, place = _struct(content, place)
+        while 0 <= offset < end <= len(content):
+            header, offset = _struct(content, offset)
             page = header.get(DATA_PAGE)
             if header[TYPE] != 0 or not isinstance(page, dict) or page[ENCODING] != 0 or header[SIZE] <= 0:
                 return False
-            place += header[SIZE]
+            offset += header[SIZE]
     except (KeyError, IndexError, TypeError, ValueError):
         return False
-    return bool(place == end)
+    return bool(offset == end)
 
 
-def _struct(content: bytes, place: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+def _struct(content: bytes, offset: int, depth: int = 0) -> tuple[dict[int, Any], int]:
     """The numbers and structs in a struct by field, and where it ends. ValueError for what a page header does not hold."""
     fields: dict[int, Any] = {}
     number = 0
-    while content[place] != _STOP:
-        step, kind = content[place] >> 4, content[place] & 15
-        place += 1
+    while content[offset] != _STOP:
+        step, kind = content[offset] >> 4, content[offset] & 15
+        offset += 1
         if not step or depth > 2:
             raise ValueError("not a page header")
         number += step
         if kind in (1, 2):  # true and false are in the kind itself
             fields[number] = kind == 1
         elif kind in (4, 5, 6):
-            fields[number], place = _whole_number(content, place)
+            fields[number], offset = _whole_number(content, offset)
         elif kind == 8:  # bytes
-            length, place = _varint(content, place)
-            place += length
+            length, offset = _varint(content, offset)
+            offset += length
         elif kind == _STRUCT:
-            fields[number], place = _struct(content, place, depth + 1)
+            fields[number], offset = _struct(content, offset, depth + 1)
         else:
             raise ValueError("not a page header")
-    return fields, place + 1
+    return fields, offset + 1
 
 
-def _whole_number(content: bytes, place: int) -> tuple[int, int]:
-    value, place = _varint(content, place)
-    return (value >> 1) ^ -(value & 1), place
+def _whole_number(content: bytes, offset: int) -> tuple[int, int]:
+    value, offset = _varint(content, offset)
+    return (value >> 1) ^ -(value & 1), offset
 
 
-def _varint(content: bytes, place: int) -> tuple[int, int]:
+def _varint(content: bytes, offset: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
-        value |= (content[place] & 127) << shift
-        place += 1
-        if content[place - 1] < 128:
-            return value, place
+        value |= (content[offset] & 127) << shift
+        offset += 1
+        if content[offset - 1] < 128:
+            return value, offset
     raise ValueError("not a number")

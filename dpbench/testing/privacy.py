@@ -25,8 +25,8 @@ def assert_private(
     not come from `noise`, which only releases can be tested of. Returns what was found.
     """
     __tracebackhide__ = True
-    found = audit(mechanism, epsilon=epsilon, delta=delta, pairs=pairs, seconds=seconds, seed=seed)
+    result = audit(mechanism, epsilon=epsilon, delta=delta, pairs=pairs, seconds=seconds, seed=seed)
     harmless = () if strict else ("inconclusive",)
-    if any(finding.verdict not in ("holds", *harmless) for finding in found):
-        raise AssertionError("not private as stated\n" + "\n".join(f"  {problem}" for problem in found.problems()))
-    return found
+    if any(finding.verdict not in ("holds", *harmless) for finding in result):
+        raise AssertionError("not private as stated\n" + "\n".join(f"  {problem}" for problem in result.problems()))
+    return result

@@ -39,13 +39,13 @@ def draw(numbers: pd.DataFrame) -> Figure:
         shown[f"{style.name(name)} output"] = numbers[column] + marks
     figure = shapes.table(shown)
     captions.tell(figure, "one release, the first trial; a tick (✓) marks a movie among the ten of the raw data")
-    for name, (found, claim) in STATED.items():
+    for name, (printed, claim) in STATED.items():
         if f"{name}_hits" in numbers:
             mean, error = numbers[[f"{name}_hits", f"{name}_hits_se"]].iloc[0]
             spread = f" ± {error:.2f}" if error == error else ""
             captions.tell(
                 figure,
                 f"{style.name(name)} finds {mean:.2f}{spread} of the ten over all trials (mean and standard error); "
-                f"the paper's one run: {found} ({claim})",
+                f"the paper's one run: {printed} ({claim})",
             )
     return figure

@@ -35,5 +35,5 @@ def _saved(numbers: pd.DataFrame) -> list[Stated]:
     """The text says: on Document at ε = 0.1, column sampling saves 56 % of the error without sampling."""
     plain = numbers[(numbers["mechanism.sampling"] == "none") & (numbers["epsilon"] == 0.1)]
     at = {"dataset": "document", "epsilon": 0.1, "mechanism.sampling": "column"}
-    found = plain[plain["dataset"] == "document"]["mae"]
-    return [Stated("gs/column-saves", (1 - 0.56) * value, "56 % less", at) for value in found]
+    errors = plain[plain["dataset"] == "document"]["mae"]
+    return [Stated("gs/column-saves", (1 - 0.56) * value, "56 % less", at) for value in errors]

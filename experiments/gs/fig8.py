@@ -31,8 +31,8 @@ def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     parts = [_curve(study, curve) for curve in CURVES]
     fixed = trials[(trials["mechanism"] == "gs") & (trials["mechanism.w"] != "auto")]
     if len(fixed):
-        found = fixed.assign(w=fixed["mechanism.w"].astype(int)).groupby(["dataset", "w"], sort=False)["metric.l1"]
-        parts.append(found.agg(l1="mean", l1_se="sem").reset_index().assign(curve="released"))
+        released = fixed.assign(w=fixed["mechanism.w"].astype(int)).groupby(["dataset", "w"], sort=False)["metric.l1"]
+        parts.append(released.agg(l1="mean", l1_se="sem").reset_index().assign(curve="released"))
     table = pd.concat(parts, ignore_index=True)
     groups = study.groupby("dataset")
     for name in CHOSEN:

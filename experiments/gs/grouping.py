@@ -42,8 +42,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.set_xticks(range(len(members)), [style.name(member).replace(" ", "\n") for member in members], fontsize=8)
         for i, (user, _) in enumerate(NEIGHBOURS.items()):
             for at, member in enumerate(members):
-                for one in [one for one in STATED if one.fits(mechanism=member, user=user)]:
-                    captions.cross(ax, at + (i - 0.5) * 0.38, 100 * one.value, one, side="above")
+                for stated in [stated for stated in STATED if stated.fits(mechanism=member, user=user)]:
+                    captions.cross(ax, at + (i - 0.5) * 0.38, 100 * stated.value, stated, side="above")
         ax.set_title(f"ε = {style.epsilon_name(epsilon)}")
         ax.set_ylim(-4, 115)  # room for the crosses and their numbers
         ax.axhline(0, color="#444444", linewidth=0.8)
