@@ -2,7 +2,7 @@
 
 The answer comes from the boards on record: the mechanisms that did best on data of a similar shape. It says how much such
 advice has cost on datasets that it had not seen; --held-out says so for every board. For ranges and subsets of a histogram and
-for the K largest columns there is no map of shapes: `compare --record` shows who has the lowest regret there.
+for the K largest columns there is no map of shapes: `compare --record` shows which mechanism has the lowest regret there.
 """
 
 from __future__ import annotations

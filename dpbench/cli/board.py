@@ -1,6 +1,6 @@
 """`board`: the boards of the record with your own mechanisms among them. `add` checks the trials of your class and writes an
-entry, one small text file; `show` and `publish` rank all entries in the folder `board`; `check` tests them and runs no code of
-anybody."""
+entry, one small text file; `show` and `publish` rank all entries in the folder `board`; `check` tests them
+without running any code of their authors."""
 
 from __future__ import annotations
 

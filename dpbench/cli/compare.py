@@ -263,7 +263,9 @@ def _print_coverage(out: Console, comparison: Comparison, numbers: pd.DataFrame)
 
     run = comparison.run
     trials = f"{run.repetitions} trials per setting"
-    out.print(f"Scale {run.scale}, {trials}{f', of which {run.look} decide who stops' if run.stopped else ''}.")
+    out.print(
+        f"Scale {run.scale}, {trials}{f', of which {run.look} decide which mechanisms stop' if run.stopped else ''}."
+    )
     more = " (--data-seeds 3 draws three)" if len(run.data_seeds) == 1 else ""
     about = covered(numbers, generated=bool(run.data_seeds))
     rare = "" if "precision" in numbers else f"; {unseen(numbers)}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SETTING = {"dataset": "dataset", "place": "dataset", "world": "world", "epsilon": "ε", "share": "size", "K": "K"}
 """Columns that make up a setting of a board, and their titles. The size of queries is a part of the domain."""
 ZERO = "zero"
-"""The mechanism that publishes zeros: who is not below its error publishes nothing of value."""
+"""The mechanism that publishes zeros: one whose error is not smaller publishes nothing of value."""
 LEGEND = "best: certainly within a tenth of the best; perhaps: not certainly worse; *: the lowest of its column in its setting"
 SHARE_LEGEND = "best: certainly within 5 points of the best; perhaps: not certainly worse"
 
@@ -100,7 +100,7 @@ def _in_settings(
 
 
 def _zeros(numbers: pd.DataFrame, keys: list[str], metric: str) -> dict[tuple[object, ...], float]:
-    """The error of `zero` in every setting; empty where nobody ran it, or where it publishes nothing that is measured."""
+    """The error of `zero` in every setting; empty where it did not run, or publishes nothing that is measured."""
     zero = numbers[(numbers["mechanism"] == ZERO) & numbers[metric].notna()]
     return {tuple(row[key] for key in keys): float(row[metric]) for _, row in zero.iterrows()}
 

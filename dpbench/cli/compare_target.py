@@ -19,7 +19,7 @@ WARNING = (
 
 
 def main(mechanism: str | None, where: Where, text: str) -> int:
-    """Print the table. Exit status 1 if nobody reaches the target."""
+    """Print the table. Exit status 1 if no mechanism reaches the target."""
     target = Target.parse(text)
     if where.epsilon is not None:
         raise UserError("--epsilon has no effect with --target, which searches for it")

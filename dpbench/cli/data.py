@@ -65,8 +65,8 @@ def main(argv: list[str]) -> int:
     if getattr(args, "name", None) and args.name not in catalogue.options("dataset"):
         raise unknown("dataset", args.name, catalogue.options("dataset"))
     shown = data_calibration.show_calibration
-    doors = {"list": _list, "show": _show, "get": _get, "where": _where, "calibration": shown}
-    return doors[args.what](args, common.console())
+    functions = {"list": _list, "show": _show, "get": _get, "where": _where, "calibration": shown}
+    return functions[args.what](args, common.console())
 
 
 def _list(args: argparse.Namespace, console: Console) -> int:

@@ -1,4 +1,4 @@
-"""Chunks on the cores of this machine, through joblib. Imported by the runner only."""
+"""Chunks on the cores of this machine, through joblib. Imported by `execute` only."""
 
 from __future__ import annotations
 

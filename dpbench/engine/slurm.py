@@ -99,9 +99,8 @@ def with_tls() -> bool:
 
 def _loopback(interfaces: Mapping[str, Sequence[Any]]) -> str | None:
     """The network interface that only this machine reaches."""
-    return next(
-        (name for name, addresses in interfaces.items() if any(a.address == "127.0.0.1" for a in addresses)), None
-    )
+    local = (name for name, addresses in interfaces.items() if any(a.address == "127.0.0.1" for a in addresses))
+    return next(local, None)
 
 
 class Jobs:

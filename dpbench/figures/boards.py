@@ -210,7 +210,7 @@ def _number(value: float, share: bool) -> str:
 
 
 def cost_figure(points: pd.DataFrame, *, title: str, highlight: str = "", share: bool = False) -> Figure:
-    """Error against time: who is on the line is not beaten in both by anybody.
+    """Error against time: no mechanism is better in both than one on the line.
 
     points: one row per mechanism: `who`, `regret`, `seconds`.
     """

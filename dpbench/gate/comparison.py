@@ -1,7 +1,7 @@
 """Compares the utility numbers of two code versions: what got worse, better, changed, is new or is gone.
 
-With the same seed every trial must give the same numbers (`repeated`); with another seed the distributions must be the same
-(`fresh`). In both cases the data and the numbers of every figure must be the same. Works on numbers only; runs nothing.
+With the same seed every trial must give the same numbers (`same_seed`); with another seed the distributions must be the same
+(`new_seed`). In both cases the data and the numbers of every figure must be the same. Works on numbers only; runs nothing.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 If they do, every split of the pooled trials into old and new is equally likely. A cell of twelve trials has 924 splits, too
 few to decide anything; the cells of one mechanism together have enough. The sum of the scores of the new trials over all
 cells is compared with its distribution over the splits by Chernoff's bound, whose moment generating function is exact.
-Therefore a p-value is never too small. Imported by `fresh`.
+Therefore a p-value is never too small. Imported by `new_seed`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ ROUNDS = 11
 AGAIN = 2
 """How often a mechanism that seems slower is measured again before that counts."""
 LIMIT = 1.5
-"""Slower is who takes this many times as long, even if the quartiles of both measurements are taken in its favour."""
+"""A mechanism is slower if it takes this many times as long, even with the quartiles of both measurements in its favour."""
 MOST_CALLS = 1000
 _VALUES = np.random.default_rng(0).random(30_000)
 
@@ -105,7 +105,7 @@ def measure_all(runs: Iterable[Run]) -> Times:
 
 
 def slower(old: Times, new: Times, again: Callable[[tuple[str, str]], ReleaseTime]) -> Times:
-    """Who is slower than in the baseline, each time that it is measured. `again` measures once more."""
+    """The mechanisms that are slower than in the baseline whenever they are measured. `again` measures once more."""
     slow: Times = {}
     for key, now in new.items():
         before = old.get(key)

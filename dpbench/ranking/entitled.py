@@ -1,4 +1,5 @@
-"""Who may be ranked: not a mechanism that violates its guarantee, nor one with failed trials, which may be its worst ones.
+"""Which mechanisms may be ranked: not those that violate their guarantee, nor those with failed trials, which may be their
+worst ones.
 
 Both stay in the tables, marked. Imported by `tables`.
 """
@@ -32,8 +33,8 @@ class Entitled:
     failed: Mapping[Place, str]
 
     def marked(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the column `mark`: the violation first. Who violates its guarantee or has failed trials has no rank;
-        who has failed everywhere has an empty row."""
+        """The table with the column `mark`: the violation first. A mechanism that violates its guarantee or has failed
+        trials has no rank; one that failed everywhere has an empty row."""
         absent = [at for at in self.failed if at not in {*zip(table["board"], table["who"], strict=True)}]
         if absent:
             table = pd.concat([table, pd.DataFrame(absent, columns=["board", "who"])], ignore_index=True)
@@ -51,7 +52,8 @@ class Entitled:
 
 
 def violators(entrants: pd.DataFrame, findings: Sequence[Finding]) -> dict[Place, str]:
-    """Who violates its guarantee by an audit. On the board of those that read the data nobody does: they state no guarantee.
+    """The mechanisms that violate their guarantee by an audit. On the board of those that read the data there are none: they
+    state no guarantee.
     `entrants`: see `places`."""
     violating = violations(findings)
     return {

@@ -161,7 +161,7 @@ class Where:
         uses = [replace(use, name=label_of(use)) for use in self.given or config.datasets]
         if self.bound is not None:
             uses = [replace(use, bound=self.bound) for use in uses]
-        # The first look stops who is out of reach by the board's own metric, and may be good by another one.
+        # The first look stops mechanisms that are out of reach by the board's own metric, and may be good by another one.
         look = 0 if self.metric and self.metric != view_named(experiment).metric else config.look
         return replace(config, datasets=tuple(uses), look=look)
 
@@ -179,7 +179,7 @@ def compare(
     plan = make_plan(joined(where, experiment, variant), say=progress.prepare)
     _require(plan, variant)
     findings = tuple(audited(variant)) if audit and variant else ()
-    if findings:  # boards of this folder mark a violation, also without another audit; a violator stops nobody
+    if findings:  # boards of this folder mark a violation, also without another audit, and no rival stops because of it
         store(where.results, findings, 0, anew=False)
     result = execute_one(plan, progress)
     if result.failed and not result.computed and not result.found:

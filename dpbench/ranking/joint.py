@@ -153,7 +153,7 @@ def joined(
 
 
 def _on_board(numbers: pd.DataFrame, by: Sequence[str], entered: int) -> pd.DataFrame:
-    """Without settings that only entries have: nobody else ran there, and would lose its rank."""
+    """Without settings that only entries have: all other mechanisms did not run there, and would lose their ranks."""
     keys = ["board", *by]
     sizes = numbers.groupby(keys, dropna=False)["who"].transform("nunique")
     most = numbers.groupby("board")["who"].transform("nunique")
@@ -161,7 +161,7 @@ def _on_board(numbers: pd.DataFrame, by: Sequence[str], entered: int) -> pd.Data
 
 
 def _judged(numbers: pd.DataFrame, view: View, by: Sequence[str]) -> pd.DataFrame:
-    """The numbers with ranks and regrets among all of them. Who has a violation or failed trials is not compared."""
+    """The numbers with ranks and regrets among all of them. Mechanisms with a violation or failed trials are not compared."""
     measure = next(iter(view.measures.values()))
     parts = []
     for board, own in numbers.groupby("board", sort=False):

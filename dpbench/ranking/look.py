@@ -1,8 +1,9 @@
-"""The first look at a board: who is certainly out of reach after a few trials stops there.
+"""The first look at a board: mechanisms that are certainly out of reach after a few trials stop there.
 
 A board with a look (`look: 10`) is judged twice, at fixed points: after so many trials of every setting, and at the end. The
 first look has a fifth of the board's error rate, the end has the rest, so that all statements together keep the stated rate.
-Who stopped keeps what the first look said about it; all others are judged by all their trials, whose number was fixed before.
+A mechanism that stopped keeps what the first look said about it. All others are judged by all their trials, whose number was
+fixed before.
 The decision depends on the stored trials below the look only, never on what was computed after it, or in which order.
 Imported by `tables`, which applies it to trials, and `rounds`, which saves the work.
 """
@@ -54,9 +55,10 @@ def look_of(run: Run | None) -> int:
 def first_look(frame: pd.DataFrame, measure: Measure, by: Sequence[str], trials: int) -> FirstLook:
     """The decision after so many trials. `frame`: trials with `board` and `who`, without mechanisms that may not be ranked.
 
-    Out of reach is who is certainly worse than another one by more than the margin of the measure (a tenth, or five points).
+    A mechanism is out of reach if it is certainly worse than another one by more than the margin of the measure (a tenth, or
+    five points).
     A setting of the run stops if it is out of reach in all settings of the board that it takes part in, such as all sizes of
-    queries. Who has a failed or missing trial neither stops nor stops others.
+    queries. A mechanism with a failed or missing trial neither stops nor stops others.
     """
     column = METRIC + measure.metric
     if not trials or column not in frame:

@@ -1,4 +1,4 @@
-"""One board as a figure, with what a reader must know about it in its caption. Imported by `views` and `newcomer`."""
+"""One board as a figure, with what a reader must know about it in its caption. Imported by `views` and `entry`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cost_picture(numbers: pd.DataFrame, board: Board, *, share: bool = False, hi
         figure,
         "regret: as on the board; seconds: the median over trials, as a geometric mean over all settings, on the machine "
         "that ran them; on the line: "
-        "nobody has both a lower regret and a lower time; only mechanisms that ran in every setting",
+        "no mechanism has both a lower regret and a lower time; only mechanisms that ran in every setting",
     )
     return figure
 

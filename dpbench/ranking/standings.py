@@ -133,8 +133,8 @@ def _expected(group: pd.DataFrame, who: str, column: str) -> dict[str, dict[int,
 
 
 def _after_look(samples: Samples, early: Early, tests: int, level: float, heavy: Collection[str]) -> Judgement:
-    """Who goes on is judged by all trials, among those who go on; who stopped, as at the first look. What was said then about
-    a rival that turned out to have heavy tails, or is no longer there, does not count any more."""
+    """Mechanisms that go on are judged by all trials, among themselves; those that stopped, as at the first look. What was said
+    then about a rival that turned out to have heavy tails, or is no longer there, does not count any more."""
     names = samples.names
     going = [at for at, name in enumerate(names) if name not in early.stopped]
     inner = contest(samples.only(going)).judged(tests, level, heavy)

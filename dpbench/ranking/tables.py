@@ -282,7 +282,7 @@ def mean_costs(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_text(row: object, trials: float) -> str:
-    """The rank with its interval; who stopped everywhere says after how many trials of a setting."""
+    """The rank with its interval; of a mechanism that stopped everywhere, after how many trials of a setting."""
     rank, low, high = (getattr(row, name) for name in ("rank", "rank_low", "rank_high"))
     if pd.isna(rank):
         return f"out of reach after {trials:.0f} trials" if getattr(row, "out_of_reach", False) in (True,) else ""

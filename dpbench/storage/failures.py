@@ -1,4 +1,4 @@
-"""The tracebacks in a results folder: one text file per distinct failure, in failures/. Imported by the runner and `run`.
+"""The tracebacks in a results folder: one text file per distinct failure, in failures/. Imported by `execute` and the verb `run`.
 
 The files are for people. Each also lists the trials that failed, so that it is removed when they are finished or no longer
 part of the run, by whichever process.

@@ -1,4 +1,4 @@
-"""Finished trials on disk. Everything else is derived from them. Imported by the runner and by whatever reads results.
+"""Finished trials on disk. Everything else is derived from them. Imported by the engine and by whatever reads results.
 
 A Parquet file holds some consecutive trials of one setting. Its name holds their range and a checksum of the setting's
 id, the range and the bytes; it never changes once it is renamed into place. Reading takes the union by trial number, so

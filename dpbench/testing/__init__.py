@@ -1,6 +1,6 @@
 """Assertions for the tests of your own mechanisms: `assert_private` and `assert_utility`. The pytest plugin is `plugin`.
 
-A door, like the verbs: it may import every package, and none imports it.
+On the same level as the verbs: it may import every package, and none imports it.
 """
 
 import importlib
