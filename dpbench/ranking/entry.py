@@ -127,7 +127,8 @@ class Comparison:
         from dpbench.figures.draw import for_program
         from dpbench.ranking.pictures import picture
 
-        return for_program(picture(self.run, self.numbers(), self.who, self.board, self.metric))
+        view = view_named(self.run.experiment)
+        return for_program(picture(self.run, self.numbers(), self.who, self.board, view, self.metric))
 
 
 @dataclass(frozen=True)

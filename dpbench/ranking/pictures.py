@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,6 +15,9 @@ from dpbench.model.run import Run
 from dpbench.privacy.exchange import exchange
 from dpbench.ranking import tables
 from dpbench.ranking.boards import PRIVATE, Board, present
+
+if TYPE_CHECKING:
+    from dpbench.ranking.views import View
 
 CAPTION = (
     "regret: error divided by the best mechanism's error, as a geometric mean over all settings; after each name: the rank, with "
@@ -106,18 +110,15 @@ def neighbours_line(numbers: pd.DataFrame, board: Board) -> str:
     return f"neighbours: {'; '.join([*relations[:1], *rest])}"
 
 
-def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None, metric: str = "") -> Figure:
+def picture(run: Run, numbers: pd.DataFrame, who: str, board: Board | None, view: View, metric: str = "") -> Figure:
     """The board of a comparison with the newcomer highlighted; without a newcomer, the first board. `metric`: the one that
     ranks, if it is not the board's own."""
     from dpbench.figures.draw import notes
 
-    column = "dataset" if "dataset" in numbers else "place"
-    share = "precision" in numbers
-    own = "precision, points" if share else "absolute error" if column == "place" else "MAE"
-    measured = metric.upper() or own
-    generated = bool(run.data_seeds)
+    measured, share = metric.upper() or view.measured, view.measures[view.metric].share
     with style.paper_style():
         shown = board or present(numbers["board"])[0]
-        figure = board_picture(numbers, shown, column, measured, share=share, highlight=who, generated=generated)
+        options: dict[str, Any] = {"share": share, "highlight": who, "generated": bool(run.data_seeds)}
+        figure = board_picture(numbers, shown, view.by[0], measured, **options)
         captions.note(figure, [*notes(run, marked=False), *captions.told(figure)])
     return figure

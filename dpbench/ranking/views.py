@@ -6,7 +6,7 @@ Imported by them; `rounds` finds the view of an experiment by its script.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpbench.model.finding import Finding
 from dpbench.model.run import Run
 from dpbench.model.world import LABEL
 from dpbench.ranking import tables
-from dpbench.ranking.boards import present
+from dpbench.ranking.boards import Board, present
 from dpbench.ranking.pairwise import Measure
 from dpbench.ranking.pictures import board_picture, cost_picture
 from dpbench.ranking.standings import SETTING
@@ -37,14 +37,21 @@ GROWING = "growing_table"
 
 @dataclass(frozen=True)
 class View:
-    """How the trials of an experiment become boards. A script of a board names its view `BOARD`."""
+    """How the trials of an experiment become boards, their figures and their summary. A script of a board names its view
+    `BOARD`, and takes `numbers`, `figures` and `summary` from it."""
 
     prepare: Callable[[pd.DataFrame], pd.DataFrame]
     """Trials as they are stored to trials with the labels of the board's settings and the metric that decides."""
     measures: Mapping[str, Measure]
+    measured: str
+    """What the figures call the metric that ranks."""
     by: tuple[str, ...] = SETTING
     apart: tuple[str, ...] = ()
     """Parameters of mechanisms that are part of the setting, not of a mechanism's name."""
+    means: Mapping[str, str] = field(default_factory=dict)
+    """Metrics whose means the summary shows, with their heads."""
+    generated: bool = True
+    """Whether some of the data comes from a generator, or may."""
 
     @property
     def metric(self) -> str:
@@ -74,38 +81,34 @@ class View:
     def _prepared(self, trials: pd.DataFrame) -> pd.DataFrame:
         return self.prepare(trials.assign(world=trials[LABEL].fillna("")) if LABEL in trials else trials)
 
+    def summary(self, numbers: pd.DataFrame) -> pd.DataFrame:
+        """One row per board and mechanism."""
+        return tables.summary(numbers, self.means)
 
-def boards(
-    numbers: pd.DataFrame, column: str, measured: str, *, share: bool = False, generated: bool = True
-) -> dict[str, Figure]:
-    """One figure per board, by its slug; the cells of each are mechanisms by the values of a column. And its costs."""
-    shown = present(numbers["board"])
-    return {
-        board.slug: board_picture(numbers, board, column, measured, share=share, generated=generated) for board in shown
-    } | {
-        f"{board.slug}-costs": cost_picture(numbers, board, share=share)
-        for board in shown
-        if numbers.loc[numbers["board"] == str(board), "seconds"].gt(0).any()
-    }
+    def figures(self, numbers: pd.DataFrame) -> dict[str, Figure]:
+        """One figure per board, by its slug, with mechanisms by dataset; its costs; and, of queries, mechanisms by their size."""
+        share = next(iter(self.measures.values())).share
+        shown = present(numbers["board"])
+        figures = {board.slug: self._picture(numbers, board, self.by[0], share=share) for board in shown}
+        for board in shown:
+            if numbers.loc[numbers["board"] == str(board), "seconds"].gt(0).any():
+                figures[f"{board.slug}-costs"] = cost_picture(numbers, board, share=share)
+        if "share" in self.by:
+            sizes = sorted(numbers["share"].unique(), key=lambda size: float(size.rstrip(" %")))
+            about = f"columns: the size of {self.measured.removeprefix('error of ')}, in percent of the domain"
+            for board in shown:
+                figures[f"{board.slug}-sizes"] = self._picture(numbers, board, "share", columns=sizes)
+                captions.tell(figures[f"{board.slug}-sizes"], about)
+        return figures
+
+    def _picture(self, numbers: pd.DataFrame, board: Board, column: str, **more: Any) -> Figure:
+        return board_picture(numbers, board, column, self.measured, generated=self.generated, **more)
 
 
 # Columns.
 
 
-COLUMN_BOARD = View(lambda trials: trials, COLUMNS)
-
-
-def column_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    """One row per board, setting and mechanism, with its standing and its own numbers."""
-    return COLUMN_BOARD.numbers(trials, run)
-
-
-def column_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
-    return boards(numbers, "dataset", "MAE", generated=generated)
-
-
-def column_summary(numbers: pd.DataFrame) -> pd.DataFrame:
-    return tables.summary(numbers, COLUMN_MEANS)
+COLUMN_BOARD = View(lambda trials: trials, COLUMNS, "MAE", means=COLUMN_MEANS)
 
 
 # Queries.
@@ -129,15 +132,9 @@ def _by_size(trials: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-QUERY_BOARD = View(_by_size, {"abs_error": Measure("abs_error")}, QUERIES)
-
-
-def query_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    """One row per board, setting and mechanism, where a setting is a dataset, an ε and a size of the queries.
-
-    The causes of the squared error are those over the queries of all sizes together, so they repeat for each size.
-    """
-    return QUERY_BOARD.numbers(trials, run)
+QUERY_BOARD = View(_by_size, {"abs_error": Measure("abs_error")}, "error of a range", QUERIES)
+"""A setting is a dataset, an ε and a size of the queries. The causes of the squared error are those over the queries of all sizes
+together, so they repeat for each size."""
 
 
 def place(labels: Mapping[str, Any]) -> str:
@@ -152,22 +149,6 @@ def parts_of(labels: Mapping[str, Any], number: int) -> list[str]:
     least, most = float(labels["task.share"]), float(labels["task.upto"])
     sizes = np.geomspace(least, most, int(labels["task.steps"]))
     return [f"{100 * size:.1g} %" if size < 0.1 else f"{100 * size:.0f} %" for size in sizes[sizes.size - number :]]
-
-
-def query_figures(numbers: pd.DataFrame, measured: str, *, generated: bool = True) -> dict[str, Figure]:
-    """The boards by dataset and domain, and also by the size of the queries."""
-    sizes = sorted(numbers["share"].unique(), key=lambda share: float(share.rstrip(" %")))
-    by_size = {
-        f"{board.slug}-sizes": board_picture(numbers, board, "share", measured, columns=sizes, generated=generated)
-        for board in present(numbers["board"])
-    }
-    for figure in by_size.values():
-        captions.tell(figure, f"columns: the size of {measured.removeprefix('error of ')}, in percent of the domain")
-    return boards(numbers, "place", measured, generated=generated) | by_size
-
-
-def query_summary(numbers: pd.DataFrame) -> pd.DataFrame:
-    return tables.summary(numbers, {})
 
 
 # Rankings.
@@ -187,17 +168,7 @@ def _by_length(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 PRECISION = Measure("precision", share=True, counts="K")
-RANKING_BOARD = View(_by_length, {"precision": PRECISION}, RANKINGS, apart=("k",))
-
-
-def ranking_numbers(trials: pd.DataFrame, run: Run | None = None) -> pd.DataFrame:
-    """One row per board, setting and mechanism. A setting is a dataset, an ε and a K; a top-K list counts only for its K."""
-    return RANKING_BOARD.numbers(trials, run)
-
-
-def ranking_figures(numbers: pd.DataFrame, *, generated: bool = True) -> dict[str, Figure]:
-    return boards(numbers, "dataset", "precision, points", share=True, generated=generated)
-
-
-def ranking_summary(numbers: pd.DataFrame) -> pd.DataFrame:
-    return tables.summary(numbers, {"precision": "precision"})
+RANKING_BOARD = View(
+    _by_length, {"precision": PRECISION}, "precision, points", RANKINGS, ("k",), {"precision": "precision"}
+)
+"""A setting is a dataset, an ε and a K; a top-K list counts only for its K."""

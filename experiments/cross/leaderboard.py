@@ -5,10 +5,6 @@ statistics.
 """
 
 from dpbench.ranking.views import COLUMN_BOARD as BOARD
-from dpbench.ranking.views import column_figures as figures
-from dpbench.ranking.views import column_numbers as numbers
-from dpbench.ranking.views import column_summary as summary
-
-__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
 
 WORLDS = True
+numbers, figures, summary = BOARD.numbers, BOARD.figures, BOARD.summary

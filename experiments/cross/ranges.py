@@ -1,14 +1,6 @@
 """cross: ranges of sparse histograms, by dataset, by domain size and by size of the range, in boards by guarantee."""
 
-from functools import partial
-
 from dpbench.ranking.views import QUERY_BOARD as BOARD
-from dpbench.ranking.views import query_figures
-from dpbench.ranking.views import query_numbers as numbers
-from dpbench.ranking.views import query_summary as summary
-
-__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
 
 WORLDS = True
-
-figures = partial(query_figures, measured="error of a range")
+numbers, figures, summary = BOARD.numbers, BOARD.figures, BOARD.summary

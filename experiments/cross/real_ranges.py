@@ -1,14 +1,9 @@
 """cross: ranges of sparse histograms from original files, by dataset and by size of the range, in boards by guarantee."""
 
-from functools import partial
+from dataclasses import replace
 
-from dpbench.ranking.views import QUERY_BOARD as BOARD
-from dpbench.ranking.views import query_figures
-from dpbench.ranking.views import query_numbers as numbers
-from dpbench.ranking.views import query_summary as summary
-
-__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
+from dpbench.ranking.views import QUERY_BOARD
 
 WORLDS = True
-
-figures = partial(query_figures, measured="error of a range", generated=False)
+BOARD = replace(QUERY_BOARD, generated=False)
+numbers, figures, summary = BOARD.numbers, BOARD.figures, BOARD.summary

@@ -3,15 +3,10 @@
 Precision is a share: mechanisms are compared by differences, in percentage points.
 """
 
-from functools import partial
+from dataclasses import replace
 
-from dpbench.ranking.views import RANKING_BOARD as BOARD
-from dpbench.ranking.views import ranking_figures
-from dpbench.ranking.views import ranking_numbers as numbers
-from dpbench.ranking.views import ranking_summary as summary
-
-__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
+from dpbench.ranking.views import RANKING_BOARD
 
 WORLDS = True
-
-figures = partial(ranking_figures, generated=False)
+BOARD = replace(RANKING_BOARD, generated=False)
+numbers, figures, summary = BOARD.numbers, BOARD.figures, BOARD.summary

@@ -4,10 +4,6 @@ Precision is a share: mechanisms are compared by differences, in percentage poin
 """
 
 from dpbench.ranking.views import RANKING_BOARD as BOARD
-from dpbench.ranking.views import ranking_figures as figures
-from dpbench.ranking.views import ranking_numbers as numbers
-from dpbench.ranking.views import ranking_summary as summary
-
-__all__ = ["BOARD", "WORLDS", "figures", "numbers", "summary"]
 
 WORLDS = True
+numbers, figures, summary = BOARD.numbers, BOARD.figures, BOARD.summary

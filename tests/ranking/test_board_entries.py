@@ -142,9 +142,9 @@ def test_the_rank_is_that_of_the_comparison(stranger):
     import dpbench
 
     run = dpbench.load(stranger.folder / "results", stranger_run(stranger))
-    from dpbench.ranking.views import ranking_numbers
+    from dpbench.ranking.views import RANKING_BOARD
 
-    told = ranking_numbers(run.trials(), run).drop_duplicates("who").set_index("who")
+    told = RANKING_BOARD.numbers(run.trials(), run).drop_duplicates("who").set_index("who")
     board = next(one for one in joint_boards([stranger.entry]) if (one.experiment, one.scale) == (BOARD, "smoke"))
     for row in board.rows:
         for name in ("regret", "rank"):

@@ -157,7 +157,7 @@ def test_regrets_of_shares_are_in_points_like_the_cells(numbers):
     """An x-axis from 0 to 1 under cells from 0 to 100 would be two units in one figure."""
     table = numbers.rename(columns={"mae": "precision"}).assign(regret=0.2, regret_low=0.1, regret_high=0.4, ratio=0.2)
     with style.paper_style():
-        figure = views.boards(table, "dataset", "precision, points", share=True)["pure"]
+        figure = views.RANKING_BOARD.figures(table)["pure"]
     figure.canvas.draw()
     shown = {text.get_text() for text in figure.axes[0].get_xticklabels()}
     assert "20" in shown
@@ -245,7 +245,7 @@ def test_boards_of_queries_show_the_split_of_the_error():
         for one in run.settings
         for trial in range(2)
     ]
-    numbers = views.query_numbers(pd.DataFrame(rows), run)
+    numbers = views.QUERY_BOARD.numbers(pd.DataFrame(rows), run)
     assert numbers["share"].value_counts().to_dict() == {"1 %": 2, "10 %": 2}
     assert (numbers["share_noise"] == 30.5).all()
     assert not [name for name in numbers.columns if name.startswith("share_") and name.endswith(("_se", "_p95"))]

@@ -185,7 +185,7 @@ def board_of(tmp_path, *mechanisms, trials=12):
     """The run of some mechanisms on the board of columns, and its numbers."""
     given = {"dataset": {"mine": DATA}, "epsilon": 1.0, "trials": trials, "results": tmp_path, "runner.jobs": 1}
     run = dpbench.run("cross/leaderboard", scale="smoke", mechanism=[*mechanisms], data_seeds=1, **given)
-    return run, views.column_numbers(run.trials(), run)
+    return run, views.COLUMN_BOARD.numbers(run.trials(), run)
 
 
 @pytest.mark.parametrize("how", ["raise", "nan"])
@@ -197,12 +197,12 @@ def test_failed_trials_take_the_rank(tmp_path, how):
     assert 0 < failed < 12
     assert math.isnan(row["rank"])
     assert math.isnan(row["ratio"])
-    shown = views.column_summary(numbers).set_index("mechanism")
+    shown = views.COLUMN_BOARD.summary(numbers).set_index("mechanism")
     assert shown.loc["Sometimes", "rank"] == ""
     assert shown.loc["Sometimes", "mark"] == row["mark"]
     assert shown["rank"].ne("").sum() == 2
     with style.paper_style():
-        figure = views.column_figures(numbers)["pure"]
+        figure = views.COLUMN_BOARD.figures(numbers)["pure"]
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert labels[-1] == f"Sometimes  {failed} of 12 failed"
     style.plt.close(figure)
@@ -249,7 +249,7 @@ def test_a_violator_is_off_the_board_and_says_so_first(tmp_path):
     assert numbers.set_index("who").loc["lpa", "ratio"] == 1
     assert row["mae"] < numbers.set_index("who").loc["lpa", "mae"]
     with style.paper_style():
-        figure = views.column_figures(numbers)["pure"]
+        figure = views.COLUMN_BOARD.figures(numbers)["pure"]
     told = " ".join(captions.told(figure))
     assert "in red: Leaky: violated" in told
     last = figure.axes[0].get_yticklabels()[-1]
@@ -262,7 +262,7 @@ def test_a_violation_is_read_from_the_stored_audit(tmp_path):
     run, _ = board_of(tmp_path, "fpa", "zero", trials=4)
     broken = Finding("zero", "", "replay", "ε", 1.0, 0.0, 2.0, "violated", 3)
     store(tmp_path, [broken, replace(broken, mechanism="fpa")], 0, anew=True)
-    numbers = views.column_numbers(run.trials(), run).set_index("who")
+    numbers = views.COLUMN_BOARD.numbers(run.trials(), run).set_index("who")
     assert numbers.loc["zero", "mark"].startswith("violated: a loss of 2")
     assert (numbers.loc["fpa", "board"], numbers.loc["fpa", "mark"]) == (str(Board.READS), "")
 

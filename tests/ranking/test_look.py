@@ -131,7 +131,7 @@ SETTINGS = {"epsilon": 1.0, "trials": 16, "data_seeds": 1, "look": 6}
 def board_of(results, *mechanisms, **more):
     given = {"dataset": {"mine": DATA}, "results": results, "runner.jobs": 1, **SETTINGS, **more}
     run = dpbench.run("cross/leaderboard", scale="smoke", mechanism=[*mechanisms], **given)
-    return run, views.column_numbers(run.trials(), run)
+    return run, views.COLUMN_BOARD.numbers(run.trials(), run)
 
 
 def test_a_run_saves_the_trials_of_those_out_of_reach(tmp_path):
@@ -144,7 +144,7 @@ def test_a_run_saves_the_trials_of_those_out_of_reach(tmp_path):
     assert not any("not finished" in remark for remark in run.remarks())
     assert table.loc["zero", "stopped"]
     assert not table.loc["zero", "competitive"]
-    shown = views.column_summary(numbers).set_index("mechanism")
+    shown = views.COLUMN_BOARD.summary(numbers).set_index("mechanism")
     assert shown.loc["zero", "rank"] == "out of reach after 6 trials"
     assert shown.loc["zero", "trials"] == "6"
 

@@ -52,12 +52,12 @@ def test_a_board_has_its_costs_and_the_same_trials(tmp_path):
     given = {"dataset": {"mine": DATA}, "trials": 4, "data_seeds": 1, "runner.jobs": 1, "mechanism": ["lpa", "zero"]}
     run = dpbench.run("cross/leaderboard", scale="smoke", results=tmp_path / "a", **given)
     bare = dpbench.run("cross/leaderboard", scale="smoke", results=tmp_path / "b", look=0, **given)
-    numbers = views.column_numbers(run.trials(), run)
+    numbers = views.COLUMN_BOARD.numbers(run.trials(), run)
     assert (numbers["memory"] > 0).all()  # also of the budgets at which nothing was measured
     assert (numbers["seconds"] > 0).all()
     assert run.trials().drop(columns="seconds").equals(bare.trials().drop(columns="seconds"))
-    assert views.column_numbers(bare.trials(), bare)["memory"].isna().all()
-    assert {"seconds per release", "memory (MB)"} <= {*views.column_summary(numbers).columns}
+    assert views.COLUMN_BOARD.numbers(bare.trials(), bare)["memory"].isna().all()
+    assert {"seconds per release", "memory (MB)"} <= {*views.COLUMN_BOARD.summary(numbers).columns}
 
 
 def test_a_damaged_file_is_set_aside(tmp_path):
