@@ -17,6 +17,9 @@ from dpbench.model.finding import Finding
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN = ("mechanism", "parameters", "method", "guarantee", "epsilon", "loss", "verdict", "pair", "step", "reason")
+"""The columns that a notebook shows."""
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -63,20 +66,8 @@ class Audit:
         return f"Audit({'; '.join(map(describe, self.findings))})"
 
     def _repr_html_(self) -> str:
-        shown = [
-            "mechanism",
-            "parameters",
-            "method",
-            "guarantee",
-            "epsilon",
-            "loss",
-            "verdict",
-            "pair",
-            "step",
-            "reason",
-        ]
         table = self.table()
-        text: str = table[[name for name in shown if name in table]].to_html(index=False, border=0, na_rep="")
+        text: str = table[[name for name in SHOWN if name in table]].to_html(index=False, border=0, na_rep="")
         return f"<p>{html.escape('holds' if self else 'does not hold, or nothing can be said')}</p>{text}"
 
 

@@ -297,7 +297,7 @@ def _check_effects(run: RunConfig, origins: Origins) -> None:
         (("paper_trials",), run.scale == "paper", f"at scale={run.scale}: give trials=NUMBER"),
         (("runner", "address"), run.runner.backend == "dask" or run.runner.address is None, "without runner=dask"),
         *(
-            (("dataset", dataset.name, "bound"), bounded, f"without a mechanism that takes it{_taking(run)}")
+            (("dataset", dataset.name, "bound"), bounded, "without a mechanism that takes it")
             for dataset in run.datasets
         ),
         (("case_trials",), cases, "without other readings or worlds: give reading=all or world=all"),
@@ -305,7 +305,7 @@ def _check_effects(run: RunConfig, origins: Origins) -> None:
         (("tracking", "uri"), run.tracking.enabled or run.tracking.uri is None, "with tracking=none"),
     ):
         if not effective and (word := origins.word(*key)):
-            raise UserError(f"{key_of(word)} has no effect {instead}")
+            raise UserError(f"{key_of(word)} has no effect {instead}{_taking(run) if key[-1] == 'bound' else ''}")
 
 
 def _taking(run: RunConfig) -> str:

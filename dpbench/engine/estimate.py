@@ -50,16 +50,13 @@ def _by_record(plan: Plan) -> str:
     wanted = sum(run.repetitions_of(setting) for setting in run.settings)
     time = in_words(taken * min(1.0, wanted / max(1, trials)))
     if record.scale == run.scale:
-        return (
-            f"It will take about {time} on a machine like that of the record ({cores}), where this experiment took "
-            f"{in_words(taken)} at this scale; {OTHER_WORK}."
-        )
-    if record.scale == "paper" and wanted <= trials:
-        return (
-            f"It will take less than about {time} on a machine like that of the record ({cores}), where {trials:,} trials "
-            f"of this experiment took {in_words(taken)} on data of paper size; {OTHER_WORK}."
-        )
-    return ""
+        about, known = "about", f"this experiment took {in_words(taken)} at this scale"
+    elif record.scale == "paper" and wanted <= trials:
+        about = "less than about"
+        known = f"{trials:,} trials of this experiment took {in_words(taken)} on data of paper size"
+    else:
+        return ""
+    return f"It will take {about} {time} on a machine like that of the record ({cores}), where {known}; {OTHER_WORK}."
 
 
 def _stored_times(settings: Iterable[Setting], store: Store) -> tuple[dict[tuple[str, ...], float], int]:

@@ -87,13 +87,6 @@ def execute(plans: Sequence[Plan], progress: Progress | None = None) -> Iterator
         yield from _Execution([*alike], progress).results()
 
 
-def execute_one(plan: Plan, progress: Progress | None = None) -> Result:
-    """The same for a single plan. Failed if finished trials are gone."""
-    (result,) = execute([plan], progress)
-    result.require_done()
-    return result
-
-
 def todo(plan: Plan, done: Callable[[str], set[int]]) -> tuple[list[Chunk], int]:
     """The chunks still to be computed, and how many of the wanted trials are finished. `done`: those of a setting's id."""
     work: list[Chunk] = []

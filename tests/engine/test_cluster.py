@@ -13,10 +13,10 @@ import pytest
 
 from dpbench.config.compose import compose
 from dpbench.config.schema import RunnerConfig
-from dpbench.engine.execute import execute_one
 from dpbench.engine.plan import make_plan
 from dpbench.engine.progress import Progress
 from dpbench.errors import UserError
+from dpbench.ranking.rounds import execute_one
 
 from support.cluster import RUN, Cluster, stored, until, user_folder
 from support.paths import ROOT

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from dpbench.config.compose import compose
-from dpbench.engine.execute import Result, execute, execute_one
+from dpbench.engine.execute import Result, execute
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.model.run import Run
+from dpbench.ranking.rounds import execute_one
 
 # `b` shares settings with `a` and wants more trials of them; `c` has failing trials in common with `b`.
 RUNS = {

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpbench.engine.execute import execute_one
 from dpbench.gate import baselines
 from dpbench.gate.cells import CELLS, EXACT, PAPER
 from dpbench.gate.comparison import compare
@@ -18,6 +17,7 @@ from dpbench.gate.measure import collect
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.paths import BASELINES
 from dpbench.privacy import laplace
+from dpbench.ranking.rounds import execute_one
 
 FEW = ("lpa", "sketch", "laplace_categories")
 

@@ -79,7 +79,7 @@ PARENT = """if True:
     import sys
     from pathlib import Path
     from dpbench.config.compose import compose
-    from dpbench.engine.execute import execute_one
+    from dpbench.ranking.rounds import execute_one
     from dpbench.engine.plan import make_plan
     trials, results = int(sys.argv[1]), Path(sys.argv[2])
     epsilons = [(i + 1) / 10 for i in range(40)]

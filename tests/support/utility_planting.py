@@ -17,13 +17,13 @@ import pytest
 
 from dpbench.config.compose import compose
 from dpbench.engine import worker
-from dpbench.engine.execute import execute_one
 from dpbench.engine.plan import Plan, make_plan
 from dpbench.gate.baselines import ExperimentNumbers, per_cell
 from dpbench.gate.comparison import compare
 from dpbench.gate.entries import UtilityComparison, metrics_of_tasks
 from dpbench.gate.measure import collect
 from dpbench.gate.outcome import failing
+from dpbench.ranking.rounds import execute_one
 
 from support.planting import change_at, less
 
