@@ -28,8 +28,6 @@ ROOMY = 110  # smallest terminal width at which titles fit beside the other colu
 ORIGINAL = (
     "Originals: get = python -m dpbench data get NAME; own = your own files, by dataset.NAME.path=FOLDER; - = none."
 )
-BAR = 24  # characters of a full bar, if there is space
-SHARE = 8  # characters of the share after a bar
 MATCHED = "generator, files' sizes"
 """The form of a dataset that is generated with the sizes of its original files."""
 
@@ -197,7 +195,7 @@ def _show(args: argparse.Namespace, console: Console) -> int:
         console.print(f"There is no data here: give --path FILE or FOLDER{get}")
         return 0
     console.print(_statistics(card, forms))
-    for table in _shapes(forms, console.width):
+    for table in _shapes(forms):
         console.print(table)
     if args.trials > 0:
         kind = next(iter(forms.values())).kind
@@ -266,31 +264,14 @@ def _statistics(card: cards.Card, forms: Mapping[str, Any]) -> Table:
     return _side_by_side("Statistics", columns)
 
 
-def _shapes(forms: Mapping[str, Any], width: int) -> list[Table]:
-    """For each shape a table of statistics and a plot, the forms side by side, within `width` characters."""
+def _shapes(forms: Mapping[str, Any]) -> Iterator[Table]:
+    """A table of quantiles for each shape, the forms side by side."""
     from dpbench.ranking import calibration
 
     shapes = {name: calibration.shapes(data) for name, data in forms.items()}
-    tables = []
     for shape in next(iter(shapes.values())):
-        title = f"{shape[0].upper()}{shape[1:]}"
-        parts = {name: values[shape] for name, values in shapes.items() if shape in values}
-        outlines = {name: calibration.outline(values) for name, values in parts.items()}
-        bars = {name: calibration.histogram(values) for name, values in parts.items()}
-        plot = Table(Column("", justify="right", no_wrap=True), *bars, title=title, box=None, padding=(0, 2))
-        steps = calibration.combined(bars)
-        room = (width - max(map(len, steps), default=0) - 4) // len(bars) - 4 - SHARE  # 4: the space around a column
-        full = max(1, min(BAR, room))
-        most = max((share for h in bars.values() for share in h.values()), default=1.0)
-        for step in steps:
-            plot.add_row(step, *(_bar(h.get(step, 0.0) / most, h.get(step, 0.0), full) for h in bars.values()))
-        tables += [_side_by_side(f"{title}: quantiles of the non-empty ones", outlines), plot]
-    return tables
-
-
-def _bar(length: float, share: float, full: int) -> str:
-    """A bar of this length, relative to `full` characters, and the share it represents."""
-    return f"{'█' * round(full * length) or '▏'} {100 * share:.2g} %" if share else ""
+        outlines = {name: calibration.outline(parts[shape]) for name, parts in shapes.items() if shape in parts}
+        yield _side_by_side(f"{shape[0].upper()}{shape[1:]}: quantiles of the non-empty ones", outlines)
 
 
 def _errors(forms: Mapping[str, Any], measure: tuple[str, str], epsilon: float, trials: int) -> Table:

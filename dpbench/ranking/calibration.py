@@ -7,7 +7,7 @@ the `data` verb; imports the registries, no mechanism by name.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,24 +160,3 @@ def _score(data: Data, release: Any, rng: np.random.Generator) -> tuple[str, flo
         return list(precision.items())[-1]
     task, metric = MEASURES[data.kind]
     return metric, float(TASKS.make(task).score(data, release, rng)[metric])
-
-
-def histogram(values: np.ndarray) -> dict[str, float]:
-    """Histogram for a small plot: the share of the values in each power of two, zeros first."""
-    values = np.asarray(values)
-    shares = {"0": float((values == 0).mean())} if (values == 0).any() else {}
-    filled = values[values > 0]
-    if not filled.size:
-        return shares
-    powers = np.frexp(filled.astype(np.float64))[1] - 1
-    for power in range(int(powers.max()) + 1):
-        low, high = 2**power, 2 ** (power + 1) - 1
-        shares[f"{low:,}" if low == high else f"{low:,} to {high:,}"] = float((powers == power).sum() / values.size)
-    return shares
-
-
-def combined(histograms: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The steps that occur in any of several histograms, in order."""
-    longest = max((list(h) for h in histograms.values()), key=len, default=[])
-    steps = ["0", *(step for step in longest if step != "0")]
-    return [step for step in steps if any(h.get(step) for h in histograms.values())]
