@@ -20,7 +20,7 @@ from dpbench.engine.shards import trials_of
 from dpbench.errors import Failed
 from dpbench.model.run import Run
 from dpbench.model.setting import Setting
-from dpbench.model.trial import Chunk, Failure, Outcome, TrialRow
+from dpbench.model.trial import Chunk, Failure, Outcome
 from dpbench.storage import failures as failure_files
 from dpbench.storage.failures import Problem
 from dpbench.storage.files import sweep
@@ -94,7 +94,10 @@ def todo(plan: Plan, done: Callable[[str], set[int]]) -> tuple[list[Chunk], int]
     for setting, wanted in _wanted(plan).values():
         finished = done(setting.id)
         finished_before += len(finished.intersection(wanted))
-        work += _chunks(setting, plan.run.seed, missing_trials(finished, wanted), plan.chunk(setting))
+        # Cut at multiples of the size of a chunk, which is even, so that pairs stay together.
+        size = plan.chunk(setting)
+        for _, part in itertools.groupby(missing_trials(finished, wanted), key=lambda trial: trial // size):
+            work.append(Chunk(setting, plan.run.seed, tuple(part), session=identity.session()))
     return work, finished_before
 
 
@@ -113,12 +116,6 @@ def _wanted(plan: Plan) -> dict[str, tuple[Setting, range]]:
     """The built settings of a plan or of its shard, each once, and their trials; by id."""
     trials = trials_of(plan, plan.config.runner.part)
     return {setting.id: (setting, trials[setting.key]) for setting in plan.run.settings if setting.id}
-
-
-def _chunks(setting: Setting, seed: int, trials: list[int], size: int) -> Iterator[Chunk]:
-    """The trials cut at multiples of `size`, which is even, so that pairs stay together."""
-    for _, part in itertools.groupby(trials, key=lambda trial: trial // size):
-        yield Chunk(setting, seed, tuple(part), session=identity.session())
 
 
 @dataclass
@@ -235,17 +232,13 @@ def keep(outcome: Outcome, known: set[int], store: Store, result: Result) -> int
             for trial in sorted(fresh)
         )
     # A trial that was stored before and ran again with its partner may now have the values of the pair.
-    rows = [row for row in outcome.rows if row["trial"] in fresh or _has_pair(row)]
+    rows = [row for row in outcome.rows if row["trial"] in fresh or any(row.get(n) is not None for n in PAIR_COLUMNS)]
     if rows:
         store.write(setting.id, rows, json.dumps({"key": setting.key, **setting.labels()}, default=str))
     if failures := [failure for failure in outcome.failures if failure.trial in fresh]:
         result.failures.setdefault(setting.id, []).extend(failures)
     result.computed += sum(row["trial"] in fresh for row in rows)
     return len(fresh)
-
-
-def _has_pair(row: TrialRow) -> bool:
-    return any(row.get(name) is not None for name in PAIR_COLUMNS)
 
 
 def _share(pending: _Pending, computed: Result, chunk: Chunk) -> None:

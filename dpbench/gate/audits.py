@@ -27,10 +27,6 @@ def audit_findings() -> list[Finding]:
     return list(findings_of_all(chosen(MECHANISMS.names()), Options(EPSILONS[0], epsilons=EPSILONS)))
 
 
-def has_verdicts(folder: Path) -> bool:
-    return (folder / FILE).is_file()
-
-
 def write_verdicts(folder: Path, findings: Sequence[Finding]) -> Path:
     rows = ((finding.mechanism, finding.parameters, finding.forms, finding.verdict) for finding in findings)
     return lines.write(folder / FILE, HEAD, rows)

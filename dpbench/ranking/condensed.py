@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpbench.numerics.arrays import Floats
 from dpbench.ranking import tails
@@ -46,8 +45,9 @@ class Spread:
         """Numbers with this mean, this variance and these means of halves."""
         if self.variance == 0:
             return np.full(trials, self.mean)
-        values = np.where(np.arange(trials) % 2 == 0, self.even, self.odd)
-        wave = np.concatenate([_wave((trials + 1) // 2), _wave(trials // 2)])[_interleaved(trials)]
+        values, wave = np.empty(trials), np.empty(trials)
+        values[0::2], values[1::2] = self.even, self.odd
+        wave[0::2], wave[1::2] = _wave((trials + 1) // 2), _wave(trials // 2)
         return _spread(values, wave, self.mean, self.variance)
 
     def around_scores(self, trials: int) -> Floats:
@@ -64,12 +64,6 @@ def _wave(size: int) -> Floats:
     wave = np.where(np.arange(size) % 2 == 0, 1.0, -1.0)
     wave[size - size % 2 :] = 0.0
     return wave
-
-
-def _interleaved(size: int) -> NDArray[np.int64]:
-    """Where each number is if the even ones come first."""
-    at = np.arange(size)
-    return np.where(at % 2 == 0, at // 2, (size + 1) // 2 + at // 2)
 
 
 def _spread(values: Floats, wave: Floats, mean: float, variance: float) -> Floats:

@@ -49,9 +49,9 @@ def take(run: Run, numbers: pd.DataFrame, *, seconds: float | None, memory: int 
         scale=run.scale,
         trials=run.repetitions,
         seed=run.seed,
-        data_seeds=tuple(sorted({s.dataset.seed for s in run.settings if not s.dataset.original})),
+        data_seeds=run.data_seeds,
         settings=len({setting.id for setting in run.settings}),
-        identity=identity_of(run),
+        identity=digest(sorted({setting.id for setting in run.settings})),
         code=code_digest(classes),
         classes=classes,
         origins=tuple(run.origins()),
@@ -71,11 +71,6 @@ def record_audits(folder: Path = RECORD) -> Path:
         if claim.audit is not None:
             replayed(claim.audit)
     return record_answers(folder)
-
-
-def identity_of(run: Run) -> str:
-    """One digest of the ids of all settings."""
-    return digest(sorted({setting.id for setting in run.settings}))
 
 
 def verdicts(run: Run, judge: Judge) -> tuple[RecordedVerdict, ...]:

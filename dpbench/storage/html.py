@@ -21,25 +21,21 @@ def page(run: Run) -> str:
     measured = [name for name in metric_names(trials) if name in summary.columns and name not in PAIRS]
     metrics = [name for name in run.metrics if name in summary.columns] or measured[:2]
     labels = [name for name in dict.fromkeys(n for s in run.settings for n in s.labels()) if name in summary.columns]
-    rows = []
+    rows, caveats = [], run.caveats
     for row in summary.head(MOST).to_dict("records"):
-        cells = [f"{row[name]:.4g}" if isinstance(row[name], float) else str(row[name]) for name in labels]
+        values = [row[name] for name in labels]
+        cells = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
         cells = [
-            f"{cell}{MARK}" if at == "mechanism" and cell in run.caveats else cell
-            for at, cell in zip(labels, cells, strict=True)
+            cell + MARK * (name == "mechanism" and cell in caveats) for name, cell in zip(labels, cells, strict=True)
         ]
         cells += [with_error(row[name], row.get(f"{name}_se")) for name in metrics]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(f"<th>{html.escape(str(name))}</th>" for name in (*labels, *metrics))
     more = f"<p>and {len(summary) - MOST} more: run.summary() has them all</p>" if len(summary) > MOST else ""
-    notes = "".join(f"<br>{_marked_up(note)}" for note in (*run.origins(), *run.remarks()))
+    notes = "<br>".join(html.escape(note) for note in (*run.origins(), *run.remarks()))
+    notes = re.sub(r"`([^`]+)`", r"<code>\1</code>", notes)
     title = html.escape(run.title or run.name)
     return (
         f"<p><b>{title}</b>, scale {html.escape(run.scale)}, {run.describe_trials()}</p>"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}<p>{notes[4:]}</p>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}<p>{notes}</p>"
     )
-
-
-def _marked_up(text: str) -> str:
-    """A sentence as HTML; what stands between backticks is code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

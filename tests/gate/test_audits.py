@@ -8,17 +8,15 @@ from pathlib import Path
 import pytest
 
 from dpbench.errors import UserError
-from dpbench.gate.audits import FILE, fallen, has_verdicts, write_verdicts
+from dpbench.gate.audits import FILE, fallen, write_verdicts
 from dpbench.model.finding import Finding
 
 HELD = Finding("lpa", "bound=3", "replay", "ε", 1.0, 0.0, 1.0, "holds", 66, forms="float, exact")
 
 
 def test_what_falls_is_named(tmp_path: Path) -> None:
-    assert not has_verdicts(tmp_path)
     other = replace(HELD, mechanism="gs")
     write_verdicts(tmp_path, [HELD, other])
-    assert has_verdicts(tmp_path)
     assert fallen(tmp_path, [HELD, other]) == []
     unsure = replace(HELD, verdict="inconclusive", reason="nothing found")
     assert fallen(tmp_path, [unsure, other]) == ["lpa(bound=3): holds in the baseline, now inconclusive: nothing found"]
