@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
@@ -135,3 +136,17 @@ def consistency_figure(numbers: pd.DataFrame) -> Figure:
         return f"{places} places".capitalize() if places else "OnTheMap"
 
     return lines(numbers, panel="places", title=title, share_y=True)
+
+
+def over_best(table: pd.DataFrame, by: str) -> pd.DataFrame:
+    """The absolute error at every θ over that of the best θ, for each value of the column `by`, with its standard error."""
+    best = table.loc[table.groupby(by)["abs_error"].transform("idxmin")].set_index(table.index)
+    over = table["abs_error"] / best["abs_error"]
+    # The errors of two thresholds are independent, so their relative variances add up; the best one over itself is exactly 1.
+    relative = np.hypot(table["abs_error_se"] / table["abs_error"], best["abs_error_se"] / best["abs_error"])
+    return table.assign(over_best=over, over_best_se=over * relative.where(table["theta"] != best["theta"], 0.0))
+
+
+def over_best_figure(numbers: pd.DataFrame) -> Figure:
+    ylabel = "Absolute error over that of the best θ"
+    return lines(numbers, x="theta", value="over_best", xlabel="θ", ylabel=ylabel, logx=False)

@@ -15,20 +15,7 @@ import pytest
 
 from dpbench import Counts, Incidence, Mechanism, Noise
 
-from support.released import Planted, cases, must_be_found, verdicts
-
-Way = Callable[[Incidence, float, np.random.Generator], Any]
-
-
-@dataclass(frozen=True)
-class Own:
-    """A stranger: rows of up to three columns."""
-
-    way: Way
-    bound: int = 3
-
-    def release(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Any:
-        return self.way(data, epsilon, rng)
+from support.released import Own, Planted, Way, cases, must_be_found, verdicts
 
 
 def laplace(data: Incidence, epsilon: float, rng: np.random.Generator, factor: float = 1.0) -> np.ndarray:

@@ -10,12 +10,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dpbench import Incidence
 from dpbench.auditing.judge import EPSILONS, AuditedVariant, Options, findings, with_further
 from dpbench.model.finding import Finding
 
 Plant = Callable[[pytest.MonkeyPatch], Any]
+
+
+Way = Callable[[Incidence, float, np.random.Generator], Any]
+
+
+@dataclass(frozen=True)
+class Own:
+    """A stranger, which knows nothing of `Noise`: rows of up to three columns."""
+
+    way: Way
+    bound: int = 3
+
+    def release(self, data: Incidence, epsilon: float, rng: np.random.Generator) -> Any:
+        return self.way(data, epsilon, rng)
 
 
 @dataclass(frozen=True)
