@@ -58,16 +58,14 @@ def main(argv: list[str]) -> int:
 
 
 def _print_held_out(file: Path | None) -> int:
-    from dpbench.ranking.held_out import costs, held_out
+    from dpbench.ranking.held_out import HEADS, cost_rows, held_out
 
     settings = [*held_out()]
     if file is not None:
         common.write_json(file, json.dumps([dataclasses.asdict(row) for row in settings], ensure_ascii=False, indent=2))
-    heads = ("what is published", "guarantee", "datasets", "settings", "regret", "median", "90 % below", "at most")
-    table = Table(*heads)
-    for row in costs(settings):
-        values = map(row.shown, (row.mean, row.median, row.most_90, row.worst))
-        table.add_row(row.published, str(row.board), str(row.datasets), str(row.settings), *values)
+    table = Table(*HEADS)
+    for cells in cost_rows(settings):
+        table.add_row(*cells)
     out = common.console(stderr=file == common.PRINTED)
     out.print(table)
     out.print(

@@ -19,6 +19,7 @@ from dpbench.ranking.boards import PRIVATE, Board, present
 from dpbench.ranking.rows import BOARDS, recorded
 
 COUNTS = "counts of columns"
+HEADS = ("what is published", "guarantee", "datasets", "settings", "regret", "median", "90 % below", "at most")
 
 
 @dataclass(frozen=True)
@@ -34,27 +35,6 @@ class HeldOut:
     cost: float
     """The error divided by that of the best mechanism there; for a share: how far below the best."""
     share: bool = False
-
-
-@dataclass(frozen=True)
-class AdviceCost:
-    """What the advice of one board costs, over all settings of datasets that it had not seen."""
-
-    published: str
-    board: Board
-    datasets: int
-    settings: int
-    mean: float
-    """Geometric mean of the ratios, or mean of the differences: the regret."""
-    median: float
-    most_90: float
-    """Nine of ten settings are below it."""
-    worst: float
-    share: bool
-
-    def shown(self, value: float) -> str:
-        """A cost as readers see it."""
-        return f"{100 * value:.1f} points" if self.share else f"{value:.2f}" if value < 99.95 else f"{value:.3g}"
 
 
 def held_out(folder: Path = RECORD) -> Iterator[HeldOut]:
@@ -86,24 +66,13 @@ def elsewhere(published: str, numbers: pd.DataFrame, board: Board) -> Iterator[H
             yield HeldOut(published, board, str(dataset), float(epsilon), who, float(ratio), share)
 
 
-def costs(settings: Sequence[HeldOut]) -> list[AdviceCost]:
-    """One row per board and guarantee."""
-    rows = []
+def cost_rows(settings: Sequence[HeldOut]) -> Iterator[tuple[str, ...]]:
+    """What the advice costs, one row per board and guarantee; `HEADS` names the columns. The regret is the geometric mean of the
+    ratios, or the mean of the differences."""
     for published, board in dict.fromkeys((setting.published, setting.board) for setting in settings):
         own = [setting for setting in settings if (setting.published, setting.board) == (published, board)]
         values, share = np.array([setting.cost for setting in own]), own[0].share
         mean = values.mean() if share else np.exp(np.log(values).mean())
-        rows.append(
-            AdviceCost(
-                published=published,
-                board=board,
-                datasets=len({setting.dataset for setting in own}),
-                settings=len(own),
-                mean=float(mean),
-                median=float(np.median(values)),
-                most_90=float(np.quantile(values, 0.9)),
-                worst=float(values.max()),
-                share=share,
-            )
-        )
-    return rows
+        costs = (mean, np.median(values), np.quantile(values, 0.9), values.max())
+        texts = (f"{100 * c:.1f} points" if share else f"{c:.2f}" if c < 99.95 else f"{c:.3g}" for c in costs)
+        yield published, str(board), str(len({setting.dataset for setting in own})), str(len(own)), *texts

@@ -13,7 +13,7 @@ from dpbench.paths import RECORD
 from dpbench.privacy.exchange import exchange
 from dpbench.ranking.advice import FAR, REACH, ZERO, BoardPoint, map_of
 from dpbench.ranking.boards import PRIVATE, Board
-from dpbench.ranking.held_out import COUNTS, HeldOut, costs, held_out
+from dpbench.ranking.held_out import COUNTS, HEADS, HeldOut, cost_rows, held_out
 from dpbench.ranking.rows import BOARDS, recorded_winners
 from dpbench.sources.cards import load
 from dpbench.storage import record
@@ -59,7 +59,14 @@ def advice_page(records: Path = RECORD) -> str:
                 "What the best choice and other choices cost, dataset by dataset, at all ε together:",
                 _shapes(points),
             ]
-    parts += [f"{exchange(1.0)}.", "## The rule", RULE, "## What the advice costs", LEFT_OUT, _costs(seen)]
+    parts += [
+        f"{exchange(1.0)}.",
+        "## The rule",
+        RULE,
+        "## What the advice costs",
+        LEFT_OUT,
+        table(HEADS, [*cost_rows(seen)]),
+    ]
     parts += ["On counts of columns, by dataset:", _by_dataset(seen)]
     parts += [
         "## Ranges, subsets and the K largest",
@@ -163,15 +170,6 @@ def _skew(dataset: str, row: float) -> str:
     facts = load(dataset).original or load(dataset).paper
     largest = facts.get("largest_row", facts.get("largest"))
     return f"{float(largest) / row:.3g}" if largest else "-"
-
-
-def _costs(seen: Sequence[HeldOut]) -> str:
-    heads = ("what is published", "guarantee", "datasets", "settings", "regret", "median", "90 % below", "at most")
-    rows = []
-    for one in costs(seen):
-        values = map(one.shown, (one.mean, one.median, one.most_90, one.worst))
-        rows.append((one.published, str(one.board), str(one.datasets), str(one.settings), *values))
-    return table(heads, rows)
 
 
 def _by_dataset(seen: Iterable[HeldOut]) -> str:
