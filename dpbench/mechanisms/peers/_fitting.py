@@ -21,36 +21,36 @@ SLACK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class NoisyMarginal:
     """A noisy marginal: its values, and their weights, 1/variance."""
 
     values: Floats
     weights: Floats
 
-    def and_also(self, values: Floats, sigma: float) -> Measured:
+    def and_also(self, values: Floats, sigma: float) -> NoisyMarginal:
         """With a further measurement of the same marginal: the mean weighted by 1/variance."""
         weights = self.weights + 1 / sigma**2
-        return Measured(self.values + (values - self.values) / (sigma**2 * weights), weights)
+        return NoisyMarginal(self.values + (values - self.values) / (sigma**2 * weights), weights)
 
-    def merged(self, groups: NDArray[np.intp]) -> Measured:
+    def merged(self, groups: NDArray[np.intp]) -> NoisyMarginal:
         """The sums over groups of values; variances add up."""
         values, variances = (np.bincount(groups, each) for each in (self.values, 1 / self.weights))
-        return Measured(np.asarray(values, dtype=np.float64), np.asarray(1 / variances))
+        return NoisyMarginal(np.asarray(values, dtype=np.float64), np.asarray(1 / variances))
 
 
-def measured(values: Floats, sigma: float) -> Measured:
+def measured(values: Floats, sigma: float) -> NoisyMarginal:
     """A marginal that was measured with noise N(0, σ²) on each value."""
-    return Measured(values, np.full(values.shape, sigma**-2))
+    return NoisyMarginal(values, np.full(values.shape, sigma**-2))
 
 
-def total_of(*marginals: Measured) -> float:
+def total_of(*marginals: NoisyMarginal) -> float:
     """The number of individuals: the sums of all marginals, weighted by 1/variance; at least 0."""
     weights = np.array([1 / (1 / each.weights).sum() for each in marginals])
     sums = np.array([each.values.sum() for each in marginals])
     return max(0.0, float(weights @ sums / weights.sum()))
 
 
-def fit(rows: Measured, columns: Measured, cells: Measured | None = None) -> Floats:
+def fit(rows: NoisyMarginal, columns: NoisyMarginal, cells: NoisyMarginal | None = None) -> Floats:
     """The non-negative table with the estimated total that has the least weighted squared distance from the measurements."""
     if cells is None:
         total = total_of(rows, columns)
@@ -64,7 +64,7 @@ def fit(rows: Measured, columns: Measured, cells: Measured | None = None) -> Flo
     return _least_squares(rows, columns, cells.values, float(cells.weights.flat[0]), total)
 
 
-def project(marginal: Measured, total: float) -> Floats:
+def project(marginal: NoisyMarginal, total: float) -> Floats:
     """The non-negative values with this sum at the least weighted squared distance: max(0, y - μ/w)."""
     order = np.argsort(-marginal.values * marginal.weights, kind="stable")
     values, variances = marginal.values[order], 1 / marginal.weights[order]
@@ -73,7 +73,7 @@ def project(marginal: Measured, total: float) -> Floats:
     return np.asarray(np.maximum(0.0, marginal.values - shift / marginal.weights))
 
 
-def _least_squares(rows: Measured, columns: Measured, table: Floats, weight: float, total: float) -> Floats:
+def _least_squares(rows: NoisyMarginal, columns: NoisyMarginal, table: Floats, weight: float, total: float) -> Floats:
     """X = max(0, Y - a_i - b_j - λ) with a = κ (X 1 - r), b = κ' (Xᵀ 1 - c) and Σ X = total; κ is the weight of a sum relative to
     that of a cell.
 

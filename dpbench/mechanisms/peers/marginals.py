@@ -27,7 +27,7 @@ from dpbench.numerics.gaussian import zcdp_rho
 from dpbench.privacy import Noise
 from dpbench.privacy.exchange import gaussian_rho
 
-Counts = NDArray[np.int64]
+Whole = NDArray[np.int64]
 
 MEAN_NOISE = math.sqrt(2 / math.pi)
 """E|N(0, 1)|."""
@@ -40,6 +40,7 @@ class Marginals(Mechanism):
     """A mechanism that measures marginals of a table of two attributes with Gaussian noise. Not a mechanism itself."""
 
     delta: float = 1e-6
+    """δ: the probability that the noise reveals more than ε."""
 
     kinds, privacy, neighbours = ("contingency",), "(ε, δ)", INDIVIDUAL
     fits = 2**20
@@ -137,7 +138,7 @@ class _Fitted:
     """All measurements so far, and the table that fits them."""
 
     def __init__(self) -> None:
-        self.known: dict[str, fitting.Measured] = {}
+        self.known: dict[str, fitting.NoisyMarginal] = {}
         self._marginals: dict[str, Floats] | None = None
 
     def measure(self, name: str, noisy: Floats, sigma: float) -> None:
@@ -199,7 +200,7 @@ def _groups(kept: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.where(kept, np.cumsum(kept) - 1, kept.sum())
 
 
-def _merged(table: Counts, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Counts:
+def _merged(table: Whole, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Whole:
     """The sums over groups of rows and of columns."""
     merged = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)
     np.add.at(merged, (rows[:, None], columns), table)
@@ -212,7 +213,7 @@ def _spread(table: NDArray[Any], rows: NDArray[np.intp], columns: NDArray[np.int
     return np.asarray(even[rows[:, None], columns])
 
 
-def _table(data: Contingency) -> Counts:
+def _table(data: Contingency) -> Whole:
     full = np.zeros(data.size, dtype=np.int64)
     full[data.cells] = data.counts
     return full.reshape(data.shape)
@@ -222,7 +223,7 @@ def _marginals(table: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {"rows": table.sum(axis=1), "columns": table.sum(axis=0), "cells": table}
 
 
-def _without_noise(exact: dict[str, Counts], cells: bool) -> Floats:
+def _without_noise(exact: dict[str, Whole], cells: bool) -> Floats:
     """The table itself, if its cells were measured; otherwise the product of the sums of its rows and columns."""
     if cells:
         return exact["cells"].astype(np.float64)

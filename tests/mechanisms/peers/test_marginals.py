@@ -48,7 +48,7 @@ def test_fit_is_the_quadratic_programme_of_a_general_solver(seed: int) -> None:
         sigma = float(rng.choice([1.0, 7.0, 60.0]))
         exact = naive.marginal(table, what)
         log.append((what, exact + rng.normal(0, sigma, exact.shape), sigma))
-    known: dict[str, fitting.Measured] = {}
+    known: dict[str, fitting.NoisyMarginal] = {}
     for what, noisy, sigma in log:
         known[what] = known[what].and_also(noisy, sigma) if what in known else fitting.measured(noisy, sigma)
     fitted = fitting.fit(**known)
