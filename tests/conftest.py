@@ -6,7 +6,7 @@ import compileall
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,17 @@ os.environ["DPBENCH_RECORD"] = str(dpbench.paths.RECORD)
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 threadpoolctl.threadpool_limits(1)  # what is loaded already
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """pytest keeps what it makes of the tests' asserts, also where Python may write no bytecode: each process would make it
+    anew, for seven seconds."""
+    given, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        return (yield)
+    finally:
+        sys.dont_write_bytecode = given
 
 
 @pytest.fixture(scope="session", autouse=True)
