@@ -55,6 +55,10 @@ def board(guarantee: str, private: bool) -> Board:
     return Board.PURE if guarantee == "ε" else Board.APPROXIMATE
 
 
+def board_of(setting: Setting) -> Board:
+    return board(setting.guarantee, setting.private)
+
+
 @dataclass(frozen=True)
 class Entrant:
     """A mechanism with its parameters, as it takes part in one setting."""
@@ -74,10 +78,7 @@ def entrants(run: Run) -> dict[EntrantKey, Entrant]:
     """The entrant of every setting of a run."""
     return {
         (setting.id, setting.mechanism.name): Entrant(
-            board(setting.guarantee, setting.private),
-            setting.mechanism.name,
-            _parameters(setting),
-            setting.neighbours or "not stated",
+            board_of(setting), setting.mechanism.name, _parameters(setting), setting.neighbours or "not stated"
         )
         for setting in run.settings
     }
