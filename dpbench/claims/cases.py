@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from dpbench.claims.cells import CellTrials
 from dpbench.config import catalogue
-from dpbench.config.readings import of_experiment
+from dpbench.config.readings import of_experiment, readings
 from dpbench.model.claim import (
     BY_CONSTRUCTION,
     CONTRADICTED,
@@ -66,8 +66,12 @@ class Assumed:
 @functools.cache
 def readings_of(experiment: str) -> PaperReadings:
     """The readings that change something in an experiment."""
+    paper = experiment.partition("/")[0]
     known = experiment in catalogue.options("experiment")
-    return of_experiment(experiment) if known else PaperReadings(experiment.partition("/")[0])
+    return of_experiment(experiment, paper=_paper(paper)) if known else PaperReadings(paper)
+
+
+_paper = functools.cache(readings)
 
 
 @functools.cache

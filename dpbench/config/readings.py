@@ -193,10 +193,10 @@ def _known(what: str, name: object, valid: Iterable[str], place: str) -> None:
 # Readings of a run.
 
 
-def of_experiment(experiment: str, *folders: Path) -> PaperReadings:
+def of_experiment(experiment: str, *folders: Path, paper: PaperReadings | None = None) -> PaperReadings:
     """The readings of the experiment's paper, without those that change nothing of this experiment as it is defined. Its axes are
-    not changed by a reading."""
-    paper = readings(experiment.partition("/")[0], *folders)
+    not changed by a reading. `paper`: the readings of the paper, if they are already read."""
+    paper = paper or readings(experiment.partition("/")[0], *folders)
     axes, documents = catalogue.axes(experiment, *folders), catalogue.chain(experiment, *folders)
     names = dict(zip(ENTRIES, (axes.datasets, axes.mechanisms, axes.tasks), strict=True))
 

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import queue
+import sys
 import threading
 import time
 import warnings
@@ -38,20 +39,19 @@ def outcomes(work: list[Chunk], jobs: int, limits: Limits = Limits()) -> Iterato
     if limits:
         yield from _guarded(work, jobs, limits)
         return
-    import joblib
-
-    backend, given = joblib.parallel.get_active_backend()
-    if (
-        jobs == -1 and given is not None
-    ):  # a surrounding `joblib.parallel_config` counts, unless the run was given a number
-        jobs = joblib.effective_n_jobs(given)
+    own = True
+    if joblib := sys.modules.get("joblib"):  # importing it takes a tenth of a second, which a small plan does not need
+        backend, given = joblib.parallel.get_active_backend()
+        own = "Loky" in type(backend).__name__
+        if jobs == -1 and given is not None:  # a surrounding `joblib.parallel_config` counts, unless a number was given
+            jobs = joblib.effective_n_jobs(given)
     waiting = deque(work)
     try:
         yield from map(run_chunk, work) if jobs == 1 else _here(waiting, HERE)
     finally:
         restore_threads()
     if waiting and jobs != 1:
-        yield from _in_workers(waiting, jobs, own="Loky" in type(backend).__name__)
+        yield from _in_workers(waiting, jobs, own=own)
 
 
 def _here(waiting: deque[Chunk], most: float) -> Iterator[Outcome]:

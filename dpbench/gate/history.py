@@ -24,6 +24,10 @@ from dpbench.gate.speed import Times
 FILE = "history.tsv"
 HEAD = ("commit", "date", "experiment", "mechanism", "metric", "value")
 SPEED = "time of a release"
+MOST_NAMED = 6
+"""Mechanisms with a colour and a name in one panel: those that moved most. The others are grey."""
+MOST_COMMITS = 15
+"""Commits that are named below a panel."""
 MOST_PANELS = 24
 
 
@@ -110,20 +114,25 @@ def trend(history: Iterable[HistoryPoint]) -> Figure:
         for ax in axes.flat[len(shown) :]:
             ax.set_axis_off()
         for ax, ((experiment, metric), curves) in zip(axes.flat, shown, strict=False):
+            looks = style.looks(sorted(curves, key=lambda name: -_moved(curves[name]))[:MOST_NAMED])
             for mechanism, values in curves.items():
                 first = next(iter(values.values())) or 1.0
                 curve = sorted((order[commit], value / first) for commit, value in values.items())
-                ax.plot(*zip(*curve, strict=True), "o-", ms=3, label=mechanism)
+                look = {**looks[mechanism], "ms": 3} if mechanism in looks else {"color": "#CCCCCC", "zorder": 1}
+                told = style.label(mechanism) if mechanism in looks else f"_{mechanism}"
+                ax.plot(*zip(*curve, strict=True), label=told, lw=1, **look)
             ax.set_title(f"{experiment}: {metric}", fontsize=8)
-            ax.set_xticks([*order.values()], [*order], rotation=60, fontsize=6)
+            step = math.ceil(len(order) / MOST_COMMITS)
+            ax.set_xticks([*order.values()][::step], [*order][::step], rotation=60, fontsize=6)
             ax.set_xlim(-0.5, len(order) - 0.5)
             ax.tick_params(axis="y", labelsize=7)
             ax.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0.2)
         for ax in axes[:, 0]:
             ax.set_ylabel("relative to the first", fontsize=8)
         left = len(panels) - len(shown)
-        if left:
-            figure.suptitle(f"{left} more experiments moved less")
+        above = [f"{left} more experiments moved less"] if left else []
+        above += ["grey: mechanisms that moved less"] if any(len(curves) > MOST_NAMED for _, curves in shown) else []
+        figure.suptitle("; ".join(above), fontsize=9)
         figure.tight_layout()
     return figure
 
