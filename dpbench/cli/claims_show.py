@@ -163,7 +163,9 @@ def _tried(v: Verdict) -> str:
     """What a verdict of a single case was tried in; several cases have a table."""
     if len(v.cases) != 1 or v.files or not v.claim.experiment:
         return ""
-    return "only the default reading of the text, and the default stand-in of each dataset"
+    only = ["the default reading of the text"] * bool(v.untried)
+    only += ["the default stand-in of each dataset"] * (v.evidence is Evidence.STAND_IN)
+    return f"only {' and '.join(only)}" if only else "the text leaves nothing open that would change it"
 
 
 def _uncounted(v: Verdict) -> str:
