@@ -35,6 +35,12 @@ def client(database: Path) -> Any:
     return mlflow_client.connect(f"sqlite:///{database}")
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is slow."""
+    monkeypatch.setattr(tracking, "PATIENCE", 240.0)
+
+
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty database: making one takes MLflow seconds."""
@@ -254,12 +260,12 @@ def test_a_new_database_is_made_while_the_trials_run(tmp_path: Path) -> None:
 def test_the_time_that_importing_mlflow_takes_is_not_counted(
     results: Path, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit is zero seconds until it is imported, and a minute afterwards."""
+    """The limit is zero seconds until it is imported, and minutes afterwards."""
     load = mlflow_client.load
 
     def slow() -> None:
         load()
-        monkeypatch.setattr(tracking, "PATIENCE", 60.0)
+        monkeypatch.setattr(tracking, "PATIENCE", 240.0)
 
     monkeypatch.setattr(tracking, "PATIENCE", -1.0)
     monkeypatch.setattr(mlflow_client, "load", slow)
@@ -320,7 +326,7 @@ def test_a_journal_beside_a_database_of_somebody_else_deletes_nothing(
     assert done.returncode == (1 if words[0] == "track" else 0), "a run ends as it would without MLflow"
     for path in (journal, theirs / "mlflow.db"):  # as the message says
         path.rename(tmp_path / path.name)
-    assert "1 settings logged" in dpbench("track", "gs/fig9", "--results", "theirs").stdout or words[0] == "run"
+    assert words[0] == "run" or "1 settings logged" in dpbench("track", "gs/fig9", "--results", "theirs").stdout
 
 
 def linked(path: Path) -> None:

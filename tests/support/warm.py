@@ -19,6 +19,7 @@ ABSENT = ("dpbench.engine.cluster", "dpbench.engine.connect", "dpbench.engine.sl
 
 def load() -> None:
     from dpbench import identity
+    from dpbench.storage import mlflow_client, tracking
 
     for name in LIBRARIES:
         importlib.import_module(name)
@@ -27,6 +28,8 @@ def load() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if module.name not in ABSENT:
                 importlib.import_module(module.name)
+    mlflow_client.load()
+    tracking.PATIENCE = 240.0  # a busy machine is slow
     identity.code_of(files=["**/*.py"])  # the text of our modules, which every plan reads
     gc.collect()
     gc.freeze()
