@@ -14,7 +14,7 @@ from dpbench.privacy.exchange import parse_epsilon, parse_rho
 
 
 @dataclass(frozen=True)
-class Pair:
+class EpsilonDelta:
     """(ε, δ). A mechanism with a pure guarantee keeps its ε for every δ; others get this δ as their parameter."""
 
     epsilon: float
@@ -34,10 +34,10 @@ class Rho:
         return f"ρ={self.rho:.4g}"
 
 
-Budget = float | Pair | Rho
+StatedBudget = float | EpsilonDelta | Rho
 
 
-def parse_budget(value: Any) -> Budget:
+def parse_budget(value: Any) -> StatedBudget:
     """The budget that `0.5`, `ln2`, `[0.5, 1e-6]`, `rho:0.1`, `rho=0.1` or `{rho: 0.1}` means."""
     rho = parse_rho(value.replace(":", "=", 1) if isinstance(value, str) else value)
     if rho is not None:
@@ -48,9 +48,9 @@ def parse_budget(value: Any) -> Budget:
         raise UserError(
             f"epsilon={value!r} is not valid: expected a pair (ε, δ) with δ between 0 and 1, such as [0.5,1e-6]"
         )
-    return Pair(parse_epsilon(value[0]), float(value[1]))
+    return EpsilonDelta(parse_epsilon(value[0]), float(value[1]))
 
 
-def budget_name(budget: Budget) -> str:
+def budget_name(budget: StatedBudget) -> str:
     """As text, where all budgets of a run are listed."""
     return f"{budget:.4g}" if isinstance(budget, float) else str(budget)

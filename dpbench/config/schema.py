@@ -13,7 +13,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.budget import Budget, parse_budget
+from dpbench.config.budget import StatedBudget, parse_budget
 from dpbench.config.dataset_entry import SCALES
 from dpbench.documents import Locate, nowhere
 from dpbench.errors import UserError, nearest, output_folder, placed
@@ -105,7 +105,7 @@ def _is_shard(value: Any) -> bool:
     return match is not None and int(match[1]) <= int(match[2])
 
 
-def _budgets(name: str, value: Any) -> tuple[Budget, ...]:
+def _budgets(name: str, value: Any) -> tuple[StatedBudget, ...]:
     values = value if isinstance(value, list | tuple) else [value]
     if not values:
         raise UserError(f"{name}=[] is not valid: expected at least one positive number, ln2 or ln3")
@@ -220,7 +220,7 @@ class Parts:
     datasets: tuple[Dataset, ...]
     mechanisms: tuple[Variant, ...]
     tasks: tuple[Variant, ...]
-    epsilon: tuple[Budget, ...]
+    epsilon: tuple[StatedBudget, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +239,7 @@ class RunConfig:
 
     scale: str = setting(choice(*SCALES))
     title: str = setting(text)
-    epsilon: tuple[Budget, ...] = setting(_budgets)
+    epsilon: tuple[StatedBudget, ...] = setting(_budgets)
     trials: int = setting(whole(most=MOST_TRIALS))
     paper_trials: int = setting(whole(most=MOST_TRIALS))
     most_trials: Mapping[str, int] = setting(_limits)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dpbench.config.budget import Budget, Pair, Rho
+from dpbench.config.budget import EpsilonDelta, Rho, StatedBudget
 from dpbench.data import Data
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS
@@ -18,20 +18,20 @@ from dpbench.privacy.exchange import epsilon_of_rho, pure_rho
 
 PURE = "ε"
 ROUNDING = 1e-15  # of doubles: 0.2 * 0.2 / 2 is 0.020000000000000004
-Chosen = tuple[Variant, Any]
+Made = tuple[Variant, Any]
 """A mechanism with its parameters, and the object itself."""
 
 
 def spend(
-    budgets: Sequence[Budget], chosen: Chosen, data: Data | None
-) -> tuple[list[tuple[Chosen, dict[float, Budget]]], dict[Budget, str]]:
+    budgets: Sequence[StatedBudget], chosen: Made, data: Data | None
+) -> tuple[list[tuple[Made, dict[float, StatedBudget]]], dict[StatedBudget, str]]:
     """The mechanism with the ε that each budget is for it, once more for every δ that a budget states; and the budgets that it
     cannot use, with the reasons. `data` is None while the dataset is not built."""
-    groups: dict[float | None, tuple[Chosen, dict[float, Budget]]] = {}
-    refused: dict[Budget, str] = {}
+    groups: dict[float | None, tuple[Made, dict[float, StatedBudget]]] = {}
+    refused: dict[StatedBudget, str] = {}
     for budget in budgets:
         try:
-            delta = budget.delta if isinstance(budget, Pair) and _guarantee(chosen[1]) != PURE else None
+            delta = budget.delta if isinstance(budget, EpsilonDelta) and _guarantee(chosen[1]) != PURE else None
             if delta not in groups:
                 groups[delta] = (chosen if delta is None else _with_delta(chosen, delta)), {}
             (_, mechanism), epsilons = groups[delta]
@@ -45,8 +45,8 @@ def _guarantee(mechanism: Any) -> str:
     return str(getattr(mechanism, "privacy", ""))
 
 
-def _epsilon(budget: Pair | Rho, mechanism: Any, data: Data | None) -> float:
-    if isinstance(budget, Pair):
+def _epsilon(budget: EpsilonDelta | Rho, mechanism: Any, data: Data | None) -> float:
+    if isinstance(budget, EpsilonDelta):
         return budget.epsilon
     pure, declared = _guarantee(mechanism) == PURE, getattr(mechanism, "zcdp", None)
     if not pure and callable(declared) and data is None:
@@ -75,7 +75,7 @@ def _promised(rho: float, mechanism: Any) -> str:
     return f"; what has ρ={rho:g} is also ({epsilon:.4g}, {delta:g})-private: give epsilon=[[{epsilon:.4g},{delta:g}]]"
 
 
-def _with_delta(chosen: Chosen, delta: float) -> Chosen:
+def _with_delta(chosen: Made, delta: float) -> Made:
     variant, mechanism = chosen
     if not dataclasses.is_dataclass(mechanism) or "delta" not in {f.name for f in dataclasses.fields(mechanism)}:
         raise UserError("it has no parameter `delta`")

@@ -31,7 +31,7 @@ LEFT |= {UNTESTABLE: ("is not testable", "are not testable")}
 
 
 @dataclass(frozen=True)
-class Answer:
+class PaperAnswer:
     """The result for one paper: what holds whatever one assumes, what depends on what, what cannot be."""
 
     paper: str
@@ -46,17 +46,17 @@ class Answer:
     """Where the verdicts come from: runs at a scale, or the record."""
 
 
-def answers(verdicts: Sequence[Verdict]) -> list[Answer]:
+def answers(verdicts: Sequence[Verdict]) -> list[PaperAnswer]:
     """One answer per paper, in the order of the verdicts."""
     papers = dict.fromkeys(v.claim.paper for v in verdicts)
     return [_answer(paper, [v for v in verdicts if v.claim.paper == paper]) for paper in papers]
 
 
-def _answer(paper: str, verdicts: Sequence[Verdict]) -> Answer:
+def _answer(paper: str, verdicts: Sequence[Verdict]) -> PaperAnswer:
     own = [v for v in verdicts if v.claim.counted and v.claim.basis != ERRATUM]
     kinds = ((REPRODUCED,), tuple(DEPENDS), (CONTRADICTED,))
     holding, depending, failing = (_telling([v for v in own if v.verdict in kind]) for kind in kinds)
-    return Answer(paper, sentences(own), holding, depending, failing, _source(own))
+    return PaperAnswer(paper, sentences(own), holding, depending, failing, _source(own))
 
 
 def whatever(v: Verdict) -> bool:

@@ -22,7 +22,7 @@ from dpbench.model.verdict import Verdict
 from dpbench.paths import EXPERIMENTS
 from dpbench.ranking.boards import PRIVATE
 from dpbench.ranking.rows import BOARDS, NEEDED, winners
-from dpbench.report.answer import Answer, answers
+from dpbench.report.answer import PaperAnswer, answers
 from dpbench.report.experiment import Experiment
 from dpbench.report.gather import Facts
 from dpbench.report.marks import default_caveat
@@ -103,7 +103,7 @@ class PageView:
     # Claims.
 
     @property
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[PaperAnswer]:
         return answers(self.facts.verdicts)
 
     @cached_property

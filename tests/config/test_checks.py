@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpbench.cli import main
-from dpbench.config.budget import Pair, Rho
+from dpbench.config.budget import EpsilonDelta, Rho
 from dpbench.config.compose import compose
 from dpbench.config.overrides import override
 from dpbench.config.schema import _budgets, known_metric
@@ -238,7 +238,7 @@ def test_a_budget_may_be_rho(given):
 
 
 def test_a_budget_may_be_a_pair_and_wrong_ones_say_what_is_expected():
-    assert _budgets("epsilon", [["ln2", 1e-6], 0.5]) == (Pair(math.log(2), 1e-6), 0.5)
+    assert _budgets("epsilon", [["ln2", 1e-6], 0.5]) == (EpsilonDelta(math.log(2), 1e-6), 0.5)
     for pair in ([0.5, 0], [0.5, 1], [0.5, 1e-6, 1], [0.5]):
         with pytest.raises(UserError, match=r"expected a pair \(ε, δ\) with δ between 0 and 1, such as \[0.5,1e-6\]"):
             _budgets("epsilon", [pair])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpbench as package
-from dpbench.config.budget import Pair, Rho
+from dpbench.config.budget import EpsilonDelta, Rho
 from dpbench.engine.budgets import spend
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Run, Variant
@@ -70,13 +70,13 @@ def test_before_the_data_is_built_only_a_pure_guarantee_is_converted() -> None:
 
 
 def test_a_pair_sets_delta_where_there_is_one() -> None:
-    groups, refused = spend([Pair(0.5, 1e-9), 0.5, Pair(1.0, 1e-9)], chosen("gaussian", bound=3), DATA)
+    groups, refused = spend([EpsilonDelta(0.5, 1e-9), 0.5, EpsilonDelta(1.0, 1e-9)], chosen("gaussian", bound=3), DATA)
     assert not refused
     assert [(variant.params.get("delta"), made.delta, [*epsilons]) for (variant, made), epsilons in groups] == [
         (1e-9, 1e-9, [0.5, 1.0]),
         (None, 1e-6, [0.5]),
     ]
-    [((variant, _), epsilons)], _ = spend([Pair(0.5, 1e-9)], chosen("lpa", bound=3), DATA)
+    [((variant, _), epsilons)], _ = spend([EpsilonDelta(0.5, 1e-9)], chosen("lpa", bound=3), DATA)
     assert "delta" not in variant.params
     assert [*epsilons] == [0.5]  # a pure ε holds for every δ
 
@@ -91,10 +91,10 @@ class Plain:
 
 def test_a_foreign_class_is_left_out_with_a_reason() -> None:
     own = Variant("Plain", "Plain", {}, instance=Plain()), Plain()
-    _, refused = spend([Rho(0.5), Pair(0.5, 1e-6), 0.5], own, DATA)
+    _, refused = spend([Rho(0.5), EpsilonDelta(0.5, 1e-6), 0.5], own, DATA)
     assert refused == {
         Rho(0.5): "no ρ of zCDP is known for it",
-        Pair(0.5, 1e-6): "it has no parameter `delta`",
+        EpsilonDelta(0.5, 1e-6): "it has no parameter `delta`",
     }
 
 
