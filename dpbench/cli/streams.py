@@ -12,7 +12,7 @@ import unicodedata
 # Replacements for characters that a terminal does not have: each character, an equals sign, and its replacement.
 REPLACEMENTS = (
     "ε=eps λ=lambda ±=+- ∞=inf ∫=integral ⁻=- ≥=>= ≤=<= ≪=<< ≠=!= ≈=~ →=-> ×=x ·=* •=* …=... █=# ▏=| ━=- ─=- │=| "
-    "–=- —=- −=- ‖=|| ⌊=floor( ⌋=) ⌈=ceil( ⌉=) ⟨=< ⟩=> ∝=~ †=+ ●=* ◐=o ✓=yes ²=^2"
+    "–=- —=- −=- ‖=|| ⌊=floor( ⌋=) ⌈=ceil( ⌉=) ⟨=< ⟩=> ∝=~ ∼=~ †=+ ●=* ◐=o ✓=yes ²=^2"
 )
 PLAIN = {pair[0]: pair[2:] for pair in REPLACEMENTS.split()}
 PLAIN |= {"√": "sqrt ", "’": "'", "‘": "'", "“": '"', "”": '"'}
