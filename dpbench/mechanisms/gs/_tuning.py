@@ -15,10 +15,8 @@ is skipped if a lower bound of its L1 is not below the best L1 so far:
   scale S, where S is the sum of all E. S ~ Gamma(G) is drawn first, as one number. The E are drawn only if w is evaluated,
   as exponentials rescaled to the sum S, which has the same distribution.
 
-Smoothing costs most in the tails of the estimate, noise in its dense middle. So the groups are divided into three parts, each
-with an S of its own, and the larger of its two bounds counts for each part. The tails are evaluated first, because there the
-bounds are the least close.
-
+Smoothing costs most in the tails of the estimate, noise in its dense middle. So there are three parts, each with an S of its own
+and the larger of its two bounds. The tails are evaluated first, because there the bounds are the least close.
 All bounds hold for the noise that w really gets, so w* and L1(w*) have the distribution of the search over every w.
 """
 
@@ -42,10 +40,8 @@ FINE, COARSE = 6, 3
 """Blocks of w/2^FINE to w/2^COARSE values give a bound with one look-up each, larger ones border by border."""
 STRIDE = 4
 """Only every STRIDE-th value is looked at to find where the buckets of values begin."""
-TAIL = 24
-"""The part of the smallest values, and that of the largest, is one TAIL-th of all groups."""
-PARTS = (2, 0, 1)
-"""The order in which the parts are evaluated: the largest values, the smallest ones, and those between."""
+TAIL, PARTS = 24, (2, 0, 1)
+"""One TAIL-th of all groups has the largest values, another the smallest. Evaluated in this order: largest, smallest, others."""
 
 
 def estimated_l1(estimate: np.ndarray, w: int, scale: float, rng: np.random.Generator) -> float:
