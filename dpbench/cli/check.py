@@ -24,7 +24,7 @@ from dpbench.config.catalogue import HERE
 from dpbench.config.overrides import OverrideValue
 from dpbench.engine.progress import display
 from dpbench.errors import UserError, output_file, output_folder, unknown
-from dpbench.gate import audits, baselines, speed
+from dpbench.gate import audits, baselines, history, speed
 from dpbench.gate.baselines import ExperimentNumbers
 from dpbench.gate.cells import EXACT, PAPER
 from dpbench.gate.closeness import TOLERANCE
@@ -65,8 +65,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     common.add_json(parser, "all results")
     times = "also compare the time of a release with speed.tsv of the baselines; with --update, write it"
     add("--speed", action="store_true", help=times)
-    history = "add the numbers of this commit to history.tsv of the baselines, and draw the trend over commits"
-    add("--history", action="store_true", help=history)
+    trend = "add the numbers of this commit to history.tsv of the baselines, and draw the trend over commits"
+    add("--history", action="store_true", help=trend)
     cells = "instead of experiments, compare one cell of paper size per mechanism: a few minutes"
     add("--paper-cells", action="store_true", help=cells)
     folder = "folder of the baselines (default: ./results/baselines, or else dpbench's own)"
@@ -82,6 +82,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
         raise UserError("--update does not go with --fresh: baselines hold the numbers of the experiments' own seed")
     if args.history and args.fresh is not None:
         raise UserError("--history does not go with --fresh: numbers of other noise differ without a reason")
+    if args.history:
+        history.here()  # a folder that is no repository is told before anything is measured
     if args.strict and args.allow_better:
         raise UserError("--strict and --allow-better contradict each other: give one of them")
     if args.paper_cells and (args.experiment or args.config_dir):

@@ -45,7 +45,7 @@ class HistoryPoint:
 
 def points(numbers: Iterable[ExperimentNumbers], times: Times) -> Iterator[HistoryPoint]:
     """What is kept of a check: the first metric of each experiment, by mechanism, and the times if they were measured."""
-    commit, date = _commit()
+    head, date = here()
     for one in numbers:
         cells: dict[str, list[CellNumbers]] = {}
         for cell in one.cells.values():
@@ -54,9 +54,9 @@ def points(numbers: Iterable[ExperimentNumbers], times: Times) -> Iterator[Histo
         for mechanism, mine in cells.items():
             names = [name for name in (*wanted, *mine[0].values) if name in mine[0].values]
             if (value := _mean([cell.values[names[0]] for cell in mine if names[0] in cell.values])) is not None:
-                yield HistoryPoint(commit, date, one.experiment, mechanism, names[0], value)
+                yield HistoryPoint(head, date, one.experiment, mechanism, names[0], value)
     for (experiment, mechanism), released in times.items():
-        yield HistoryPoint(commit, date, experiment, mechanism, SPEED, released.ratio)
+        yield HistoryPoint(head, date, experiment, mechanism, SPEED, released.ratio)
 
 
 def _mean(cells: Iterable[list[float]]) -> float | None:
@@ -68,7 +68,7 @@ def _mean(cells: Iterable[list[float]]) -> float | None:
     return float(np.exp(np.log(means).mean()) if (means > 0).all() else means.mean())
 
 
-def _commit() -> tuple[str, str]:
+def here() -> tuple[str, str]:
     """The commit of the current folder, with a + if files differ from it, and its date."""
 
     def git(*words: str) -> str:

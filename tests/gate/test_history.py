@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dpbench.cli.check import main
 from dpbench.errors import UserError
 from dpbench.gate import history
 from dpbench.gate.baselines import CellNumbers, ExperimentNumbers
@@ -61,6 +62,8 @@ def test_outside_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(UserError, match="--history needs a git repository"):
         list(history.points(numbers(), {}))
+    with pytest.raises(UserError, match="--history needs a git repository"):  # before anything is measured
+        main(["--history"])
 
 
 def test_the_trend() -> None:
