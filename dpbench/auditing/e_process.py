@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 STAKES = (0.015, 0.04, 0.09, 0.18, 0.35, 0.65, 0.98)
 """λ as shares of the largest stake 1/(e^ε + δ), at which wealth could reach 0. The gambler splits the wealth among all."""
+NEAR = (0.1, 0.25, 0.5, 0.7, 0.85, 0.95, 1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3)
+"""The losses that are tested, as multiples of the stated one."""
+STATED = NEAR.index(1)
 CHUNK = 512
 """Draws processed at once."""
 
 
 def grid(epsilon: float) -> NDArray[np.float64]:
     """The losses that are tested, ascending, including the stated one."""
-    near = epsilon * np.array([0.1, 0.25, 0.5, 0.7, 0.85, 0.95, 1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3])
+    near = epsilon * np.array(NEAR)
     far = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9, 10])
     return np.concatenate([near, far[far > near[-1] * 1.1]])
 

@@ -37,12 +37,21 @@ def fit(mechanism: Any, data: Any) -> bool:
 def answers(mechanism: Any, data: Any, epsilon: float) -> dict[str, str]:
     """What the hooks answer that a class outside dpbench defines."""
     given = {"unfit": (data,), "refusal": (data, epsilon)}
-    return {hook: str(getattr(mechanism, hook)(*given[hook])) for hook in ANSWERS if overrides(mechanism, hook)}
+    return {hook: _answer(mechanism, hook, *given[hook]) for hook in ANSWERS if overrides(mechanism, hook)}
+
+
+def _answer(mechanism: Any, hook: str, *given: Any) -> str:
+    try:
+        return str(getattr(mechanism, hook)(*given))
+    except Exception as error:  # whoever asks for a release sees this as well
+        return f"{type(error).__name__}: {error}"
 
 
 def differing(mechanism: Any, before: Any, after: Any, epsilon: float) -> tuple[str, str]:
     """The hook that answers differently on neighbours, and how; empty if none does."""
     one, other = answers(mechanism, before, epsilon), answers(mechanism, after, epsilon)
+    if overrides(mechanism, "zcdp"):  # it decides which ε a budget of zCDP buys
+        one["zcdp"], other["zcdp"] = (_answer(mechanism, "zcdp", data, epsilon) for data in (before, after))
     for hook in one:
         if one[hook] != other[hook]:
             texts = " and ".join(repr(text) if text else "nothing" for text in (one[hook], other[hook]))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dpbench.auditing.features import Matrix, learn_layout
-from dpbench.auditing.observed import Observed, observe
+from dpbench.auditing.foreign import fit
+from dpbench.auditing.observed import Observed, released
 from dpbench.auditing.scores import bin_of, edges_of
 from dpbench.data import Contingency, Data
 
@@ -34,12 +35,12 @@ def tables() -> list[Contingency]:
     ]
 
 
-def differing_forms(released: Any, stepwise: Any, draws: int, seed: int) -> str:
+def differing_forms(shortcut: Any, stepwise: Any, draws: int, seed: int) -> str:
     """What differs between the releases of both forms; empty if nothing was found."""
-    fitting = [data for data in tables() if not released.unfit(data) and not stepwise.unfit(data)]
+    fitting = [data for data in tables() if fit(shortcut, data) and fit(stepwise, data)]
     for number, (data, epsilon) in enumerate(zip(fitting, itertools.cycle(EPSILONS), strict=False)):
         sides = [
-            _drawn(form, data, epsilon, draws, [seed, number, side]) for side, form in enumerate((released, stepwise))
+            _drawn(form, data, epsilon, draws, [seed, number, side]) for side, form in enumerate((shortcut, stepwise))
         ]
         if name := _differing(*sides):
             return f"the form that is released differs from the one in steps: {name}, on a table of {data.size} cells"
@@ -48,7 +49,7 @@ def differing_forms(released: Any, stepwise: Any, draws: int, seed: int) -> str:
 
 def _drawn(mechanism: Any, data: Data, epsilon: float, draws: int, seed: Sequence[int]) -> list[Observed]:
     rng = np.random.default_rng(seed)
-    return [observe(mechanism.release(data, epsilon, rng)) for _ in range(draws)]
+    return [released(mechanism, data, epsilon, rng) for _ in range(draws)]
 
 
 def _differing(one: list[Observed], other: list[Observed]) -> str:

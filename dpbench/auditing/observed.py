@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbench.auditing.foreign import is_foreign
-from dpbench.auditing.published import published
+from dpbench.auditing.published import beyond
+from dpbench.auditing.values import as_bytes, without_addresses
 from dpbench.data import History, Release, TopK
 from dpbench.data.summary import Entries, Projected, Sketched
 from dpbench.errors import UserError
 
 PLACES = 64
 """Most places of a sketch whose estimates are used."""
+NEARLY = 1e-4
+"""How far a number is from a whole one at most, to be nearly whole."""
 LOW_BITS = 8
 """Numbers of a part whose last bits are looked at."""
 DEPTH = 8
@@ -52,7 +55,16 @@ def observe(release: Any) -> Observed:
     found.items["type"] = {kind: 1.0}
     for name, part in [*found.numbers.items()]:
         found.numbers[f"low bits of {name}"] = low_bits(part[:LOW_BITS])
+        found.items[f"whole numbers of {name}"] = nearly_whole(part[:LOW_BITS])
     return found
+
+
+def nearly_whole(numbers: NDArray[np.float64]) -> dict[Hashable, float]:
+    """The places whose numbers are nearly whole, with these whole numbers: exact counts show, however rarely they do."""
+    whole = np.rint(numbers)
+    with np.errstate(invalid="ignore"):
+        at = np.flatnonzero(np.abs(numbers - whole) < NEARLY)
+    return {(place, float(whole[place])): 1.0 for place in at.tolist()}
 
 
 def low_bits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,9 +73,14 @@ def low_bits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     return ((np.abs(mantissa) * 2.0**53).astype(np.int64) & 255).astype(np.float64)
 
 
-def raised(error: Exception) -> Observed:
-    """A release that ended with an error: the error is an output, too."""
-    return Observed(items={"raised": {type(error).__name__: 1.0}})
+def released(mechanism: Any, data: Any, epsilon: float, rng: np.random.Generator) -> Observed:
+    """One release. An error is an output, too: if one neighbour causes it more often, it distinguishes them."""
+    try:
+        release = mechanism.release(data, epsilon, rng)
+    except Exception as error:
+        text = without_addresses(f"{type(error).__name__}: {error}")
+        return Observed(items={"raised": {type(error).__name__: 1.0, text: 1.0}})
+    return observe(release)
 
 
 def _own(release: Release, found: Observed) -> None:
@@ -73,6 +90,7 @@ def _own(release: Release, found: Observed) -> None:
         listed = release.numbers
         cells = release.cells.tolist()
         found.items["cells"] = dict(zip(cells, release.weights.tolist(), strict=True))
+        found.items["order of cells"] = {bool(np.all(np.diff(release.cells) > 0)): 1.0}
         if release.values is not None:
             found.items["values"] = dict(zip(cells, release.values.tolist(), strict=True))
     elif isinstance(release, TopK):
@@ -91,14 +109,18 @@ def _own(release: Release, found: Observed) -> None:
     elif isinstance(release, Projected):
         listed = release.numbers  # of any length, and with new hash functions too
         found.numbers["estimates"] = release.at(np.arange(min(release.places, PLACES)))
-    for name, part in release.parts().items():
+    for name, part in Release.parts(release).items():
         if name not in listed:
             found.numbers[name] = part
+    _in_order(release.chosen, "chosen", found)
     # What a user's own class adds, or an attribute that no field declares, is compared by its bytes.
     known = {each.name for each in dataclasses.fields(_known_base(release))}
     if {*vars(release)} - known:
-        shown = published(release)
-        found.items |= {name: {shown[name].hex()[:12]: 1.0} for name in {*vars(release)} - known if name in shown}
+        found.items |= {
+            name: {as_bytes(value).hex()[:12]: 1.0} for name, value in beyond(release).items() if name not in known
+        }
+    if is_foreign(type(release)):
+        found.items["type"] = {type(release).__qualname__: 1.0}
 
 
 def _known_base(release: Release) -> type[Release]:
@@ -137,13 +159,17 @@ def _take(value: Any, name: str, found: Observed, depth: int) -> None:
 
 def _take_mapping(value: Mapping[Any, Any], name: str, found: Observed, depth: int) -> None:
     """One item per key if all values are numbers; otherwise each value separately. The order of the keys is shown, too."""
-    if len(value) > 1:
-        found.items[f"{name or 'value'} in order"] = {_item(key): float(place) for place, key in enumerate(value)}
+    _in_order(value, name or "value", found)
     if value and all(isinstance(part, Real) for part in value.values()):
         found.items[name or "value"] = {_item(key): float(part) for key, part in value.items()}
         return
     for key, part in value.items():
         _take(part, f"{name}.{key}" if name else str(key), found, depth + 1)
+
+
+def _in_order(value: Mapping[Any, Any], name: str, found: Observed) -> None:
+    if len(value) > 1:
+        found.items[f"{name} in order"] = {_item(key): float(place) for place, key in enumerate(value)}
 
 
 def _take_list(value: Any, name: str, found: Observed, depth: int) -> None:

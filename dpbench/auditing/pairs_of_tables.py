@@ -15,9 +15,11 @@ from dpbench.data import Contingency
 MANY_CELLS = "many cells"
 CROWDED = "many in the other cell"
 EMPTY = "an empty table with many cells"
-ENORMOUS = "a count beyond 32 bits"
+ENORMOUS = "a count beyond 32 bits, and one at the edge of a type of numbers"
+EDGES = (2**15 - 1, 2**16 - 1, 2**24 + 1, 2**31 - 1, 2**32 - 1)
+"""Counts to which a type of numbers does not add one: whole ones of 16 and 32 bits, and the real one of 32 bits."""
 WIDE = 600
-"""Cells of an empty table."""
+"""Cells of an empty table; half as many of another wide one."""
 TREE = 50
 """Smallest number of cells for this shape: from here on a hierarchy has several levels."""
 LARGE = 1600
@@ -46,7 +48,7 @@ def contingency_pair(
 ) -> tuple[Contingency, Contingency, str]:
     sides = tuple(int(side) for side in rng.integers(1, 5, 2)) if rng.random() < 0.3 else (int(rng.integers(1, 14)),)
     if shape == MANY_CELLS:
-        sides = (int(rng.integers(TREE, 2 * TREE)),)
+        sides = (WIDE // 2 if wide else int(rng.integers(TREE, 2 * TREE)),)
     elif shape == EMPTY:
         sides = (WIDE if wide else int(rng.integers(2 * TREE, 4 * TREE)),)
     size = int(np.prod(sides))
@@ -55,8 +57,12 @@ def contingency_pair(
     if bound is not None and bound > 1:
         # Usually an individual is in as many cells as allowed.
         cell = rng.permutation(size)[: bound if wide or rng.random() < 0.6 else int(rng.integers(1, bound + 1))]
-    if shape == ENORMOUS:
+    if shape == MANY_CELLS and wide:
+        counts = np.where(counts > 0, counts + LARGE, 0)
+        counts[cell] = LARGE
+    elif shape == ENORMOUS:
         counts[int(rng.integers(size))] = 2**33 + int(rng.integers(4))
+        counts[cell] = EDGES[int(np.atleast_1d(cell)[0]) % len(EDGES)]
     elif shape in ("the first individual", EMPTY):
         counts[:] = 0
     elif shape == "the first of a cell":

@@ -1,85 +1,65 @@
 """Everything that can be read from a release, bit for bit, so that two releases can be compared. Imported by the audit by replay.
 
-Fields beyond the known ones count, also attributes that no field declares. Arrays are compared with their type and shape,
-containers with the type and order of their items. An object without state that can be read is compared by its type.
+Fields beyond the known ones count, also attributes that no field declares, and how a release is shown and pickled where its class
+is not ours. No method of such a class is believed: which fields are public follows from their declaration. How values become
+bytes is in values.py.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import types
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AnySet
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from dpbench.auditing.foreign import is_foreign
+from dpbench.auditing.values import as_bytes, reduced, without_addresses
 from dpbench.data import Release
 
-DEPTH = 12
-"""Deepest nesting that is followed."""
-HIDDEN = ("_memo",)
-"""Attributes of releases that hold nothing but what was computed from the others."""
+FORM = "form of "
+"""Names of what is left if the numbers agree: types, shapes, orders, and how the release is printed, pickled and shown."""
 
 
 def published(release: Any) -> dict[str, bytes]:
-    """What is published, by name: the parts, and whatever else can be read from the release."""
+    """What is published, by name: the numbers, what else can be read from the release, and last its form."""
     if not isinstance(release, Release):
         shown = {"release": as_bytes(release)}
         if callable(getattr(release, "published", None)):
             shown["published()"] = as_bytes(release.published())
         return shown
-    private = release.private_fields()
-    shown = {name: part.tobytes() for name, part in release.parts().items()}
-    known = {each.name for each in dataclasses.fields(release)}
-    for name in (*known, *vars(release)):
-        if name not in (*release.numbers, "chosen", *private, *HIDDEN) and not _computed(type(release), name):
-            shown[name] = as_bytes(getattr(release, name))
-    return shown
+    found = {name: part.tobytes() for name, part in Release.parts(release).items()}
+    found |= {name: as_bytes(value) for name, value in beyond(release).items()}
+    found |= {f"{FORM}{name}": as_bytes(getattr(release, name)) for name in ("chosen", *type(release).numbers)}
+    found[f"{FORM}the release"] = as_bytes(type(release))
+    if is_foreign(type(release)):
+        found |= {f"{FORM}{name}": as_bytes(value) for name, value in _handed_over(release)}
+    return found
+
+
+def beyond(release: Release) -> dict[str, Any]:
+    """What can be read besides the numbers: fields that are not declared private, and attributes that no field declares."""
+    fields = dataclasses.fields(release)
+    private = {each.name for each in fields if each.metadata.get("private")}
+    names = {**dict.fromkeys(each.name for each in fields), **vars(release)}.keys() - {
+        "chosen",
+        *release.numbers,
+        *private,
+    }
+    return {name: getattr(release, name) for name in sorted(names) if not _computed(type(release), name)}
+
+
+def _handed_over(release: Release) -> Iterator[tuple[str, Any]]:
+    """What is pickled, copied, printed and shown in a notebook, as a study has it and as a secure release has it."""
+    secure = release.publishable()
+    yield "the secure release", vars(secure)
+    for how, each in (("", release), ("the secure ", secure)):
+        yield f"{how}pickle", reduced(each)
+        yield f"{how}print", [without_addresses(text) for text in (repr(each), str(each), f"{each}")]
+        for name in dir(type(each)):
+            if name.startswith("_repr_") and name.endswith("_"):
+                yield f"{how}{name}", without_addresses(str(getattr(each, name)()))
 
 
 def _computed(cls: type, name: str) -> bool:
-    """Whether an attribute is the stored result of a `cached_property`, which is computed from the fields."""
-    return type(getattr(cls, name, None)).__name__ == "cached_property"
-
-
-def as_bytes(value: Any) -> bytes:
-    """A value as bytes: equal values of equal types give equal bytes."""
-    found = hashlib.sha256()
-    for part in _walk(value, 0):
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.digest()
-
-
-def _walk(value: Any, depth: int) -> Iterator[bytes]:
-    yield type(value).__qualname__.encode()
-    if depth > DEPTH:
-        return
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        yield f"{value.dtype} {value.shape}".encode()
-        yield np.ascontiguousarray(value).tobytes()
-    elif isinstance(value, np.generic):
-        yield value.tobytes()
-    elif isinstance(value, str | int | float | complex | bool | None):
-        yield repr(value).encode()
-    elif isinstance(value, bytes | bytearray | memoryview):
-        yield bytes(value)
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _walk(key, depth + 1)
-            yield from _walk(part, depth + 1)
-    elif isinstance(value, AnySet):
-        yield from sorted(as_bytes(part) for part in value)
-    elif isinstance(value, list | tuple | np.ndarray):
-        for part in value:
-            yield from _walk(part, depth + 1)
-    elif isinstance(value, types.FunctionType | types.MethodType | type):
-        yield repr(getattr(value, "__qualname__", "")).encode()
-    elif callable(getattr(value, "to_numpy", None)):  # pandas, polars
-        yield from _walk(value.to_numpy(), depth + 1)
-    else:
-        state = dict(getattr(value, "__dict__", {}))
-        slots = (slot for cls in type(value).__mro__ for slot in getattr(cls, "__slots__", ()))
-        state |= {slot: getattr(value, slot) for slot in slots if hasattr(value, slot)}
-        yield from _walk(state, depth + 1)
+    """Whether an attribute is the stored result of a `cached_property` of ours, which is computed from the fields."""
+    owner = next((base for base in cls.__mro__ if name in vars(base)), None)
+    return owner is not None and not is_foreign(owner) and type(vars(owner)[name]).__name__ == "cached_property"

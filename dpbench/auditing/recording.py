@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.auditing.published import FORM
 from dpbench.errors import UserError
 from dpbench.privacy import Law, Noise, RandomStep
+from dpbench.privacy._words import Seeded, Words
 from dpbench.privacy.choose import ChooseStep
 from dpbench.privacy.draw import DrawStep
 
@@ -24,13 +26,14 @@ from dpbench.privacy.draw import DrawStep
 class Differs(Exception):
     """Something that must be equal on both neighbours is not. `step` names where.
 
-    followed: whether the steps themselves agree, so that the difference is one of a parameter. Otherwise a construction that
-    replay cannot follow may still be private.
+    followed: whether the steps themselves agree, so that the difference is one of a parameter or of the form of the release.
+    Otherwise a construction that replay cannot follow may still be private.
+    published: the name of what differs in the release.
     """
 
-    def __init__(self, step: str, what: str, *, followed: bool = False) -> None:
+    def __init__(self, step: str, what: str, *, followed: bool = False, published: str = "") -> None:
         super().__init__(what)
-        self.step, self.what, self.followed = step, what, followed
+        self.step, self.what, self.followed, self.published = step, what, followed, published
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,7 @@ class RecordingNoise(Noise):
     given: a transcript whose outputs are returned instead of fresh noise. A step that does not agree with it raises
     `Differs`.
     forced: outcomes of `choose`, by the number of the step.
+    secure: look like the system's generator to the code of a class, and draw from the seeded one.
     low: every noisy number is negative, which is possible: what is clamped to zero is then equal, and ties are common.
     newcomers: the numbers of `rows` steps at which the row that the transcript's data lacks is in the sample.
     """
@@ -80,9 +84,10 @@ class RecordingNoise(Noise):
         newcomers: Collection[int] = (),
         low: bool = False,
         form: str = "float",
+        secure: bool = False,
     ) -> None:
         super().__init__(rng, form)
-        self.low = low
+        self.low, self.secure = low, secure
         self.given, self.forced, self.newcomers = given, forced or {}, newcomers
         self.steps: list[Step] = []
 
@@ -101,8 +106,12 @@ class RecordingNoise(Noise):
             output = super().take(step, name)
             if self.low and step.per_value:
                 output = -np.abs(output) - 1
+        # Never a view of more: what is returned is the same however often it is played.
         self.steps.append(replace(asked, output=copy.deepcopy(output)))
-        return output
+        return copy.deepcopy(output)
+
+    def _words(self, name: str) -> Words:
+        return Seeded(self._generator(name))
 
     def _recorded(self, step: Step) -> Any:
         """The output of the same step of the transcript."""
@@ -122,7 +131,7 @@ class RecordingNoise(Noise):
         if step.exact.shape != recorded.exact.shape:
             sizes = f"{recorded.exact.size} and {step.exact.size} values"
             raise Differs(str(step), f"the size of {step} differs: {sizes}")
-        return copy.deepcopy(recorded.output)
+        return recorded.output
 
     def _sampled(self, number: int, recorded: Step, n: int) -> NDArray[np.int64]:
         """The recorded sample, limited to the rows of this data, plus the new row if it is a newcomer."""
@@ -148,4 +157,5 @@ def compare_published(one: Trace, other: Trace) -> None:
     """Raise `Differs` unless both runs published the same, bit for bit."""
     for name in {**one.published, **other.published}:
         if one.published.get(name) != other.published.get(name):
-            raise Differs("published", f"the published {name!r} differs though every step gave the same output")
+            what = f"the published {name!r} differs though every step gave the same output"
+            raise Differs("published", what, followed=name.startswith(FORM), published=name)

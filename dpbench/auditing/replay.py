@@ -27,7 +27,7 @@ from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.pairs import pairs
 from dpbench.auditing.pairs_of_tables import ENORMOUS
 from dpbench.auditing.recording import Differs
-from dpbench.auditing.samplers import wrong_law, wrong_sampler
+from dpbench.auditing.samplers import wrong_law, wrong_parts, wrong_sampler
 from dpbench.auditing.search import climb
 from dpbench.auditing.transcripts import DataRefused, Judged, Notes, judge, record, replay
 from dpbench.identity import parameters
@@ -208,8 +208,12 @@ def _wrong_draws(notes: Notes, noise: str, depth: Depth, seed: int) -> tuple[str
     if step := notes.samplers.wrong():
         return step, f"the draws of {step} do not follow the probabilities it states"
     if depth.law_draws:
-        for name, (recorded, law, laws, stated) in notes.drawn.items():
-            if what := wrong_law(recorded, law, laws, stated, notes.samplers.rng, depth.law_draws):
+        draws = depth.law_draws // max(1, len(notes.drawn) + len(notes.parts))
+        for (name, _), (recorded, law, laws, stated) in notes.drawn.items():
+            if what := wrong_law(recorded, law, laws, stated, notes.samplers.rng, draws):
+                return name, what
+        for (name, _), (recorded, law, chances) in notes.parts.items():
+            if what := wrong_parts(recorded, law, chances, notes.samplers.rng, draws):
                 return name, what
     if depth.draws:
         # Drawing one by one takes long: once, at the stated ε.

@@ -129,7 +129,10 @@ def _one_more(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> Nei
 
 @_shape("one column has nearly all")
 def _crowd(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> NeighbourRows:
-    return [[0]] * CROWD, draw(int(rng.integers(1, most + 1)))
+    new = draw(int(rng.integers(1, most + 1)))
+    # If the new row is counted there, at the edge of whole numbers of 8 bits.
+    rows = (2**7 - 1, 2**8 - 1)[len(new) % 2] if 0 in new else CROWD
+    return [[0]] * rows, new
 
 
 @_shape("the new row tips a tie within all other rows")

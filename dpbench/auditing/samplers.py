@@ -102,3 +102,29 @@ def wrong_law(step: Step, law: Any, laws: Enumerated, stated: NDArray[np.float64
         if not_uniform(of_choice(places, stated, rng))
         else ""
     )
+
+
+def wrong_parts(step: Step, law: Any, chances: NDArray[np.float64], rng: Any, draws: int) -> str:
+    """The same for a distribution of independent parts, each of which has a row of chances, by the frequencies of every part."""
+    from scipy.stats import chi2
+
+    size = len(chances)
+    draws = max(FEWEST, draws // max(1, size))
+    drawn = np.array([np.ravel(law.draw(rng)) for _ in range(draws)]).astype(np.int64)
+    if drawn.shape[1] != size or drawn.min(initial=0) < 0 or drawn.max(initial=0) >= chances.shape[1]:
+        return f"{step} drew an outcome that its distribution does not have"
+    found = np.array([np.bincount(part, minlength=chances.shape[1]) for part in drawn.T])
+    if np.any(found[chances <= 0]):
+        return f"{step} drew an outcome that its distribution does not have"
+    expected = draws * chances
+    common = (
+        expected >= 20
+    )  # the others of a part are counted together, so that the distribution of the statistic is known
+    cells = [*zip(found[common], expected[common], strict=True)]
+    degrees = common.sum(axis=1) - 1
+    rest, due = np.where(common, 0, found).sum(axis=1), np.where(common, 0.0, expected).sum(axis=1)
+    cells += [*zip(rest[due >= 20], due[due >= 20], strict=True)]
+    freedom = int(np.maximum(degrees + (due >= 20), 0).sum())
+    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
+    wrong = freedom > 0 and chi2.sf(statistic, freedom) < ALARM
+    return f"the draws of {step} do not follow the probabilities it states" if wrong else ""

@@ -8,6 +8,7 @@ Imported by the sequential test.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.auditing.e_process import STATED
 from dpbench.auditing.features import FeatureLayout, Matrix, halves, learn_layout
 from dpbench.auditing.observed import Observed
 from dpbench.errors import UserError
@@ -32,6 +34,8 @@ BINS = 16
 """Most intervals of a number whose likelihood ratio is estimated."""
 COLUMNS = 12
 """Columns whose events are examined closely."""
+RARE_COLUMNS = 6
+"""Further columns, with rare events."""
 ENOUGH = 40
 """Draws per side that boosting needs."""
 MOST = 12000
@@ -136,7 +140,12 @@ def _judged(
 def _column_events(sides: list[Matrix], names: list[str], levels: NDArray[np.float64], delta: float) -> Events | None:
     """The one column that shows the largest loss with some certainty: an event of a single number."""
     best, chosen = (-np.inf, -np.inf), None
-    for column in np.argsort(-_apart(*sides), kind="stable")[:COLUMNS].tolist():
+    epsilon = float(levels[STATED])
+    most = [
+        *np.argsort(-_apart(*sides), kind="stable")[:COLUMNS],
+        *np.argsort(-_rare(sides[0], sides[1], epsilon))[:RARE_COLUMNS],
+    ]
+    for column in dict.fromkeys(int(column) for column in most):
         low = min(_least(side[:, column]) for side in sides) - 1.0
 
         def score(matrix: Matrix, column: int = column, low: float = low) -> Floats:
@@ -162,6 +171,16 @@ def _apart(first: Matrix, second: Matrix) -> Floats:
     last = np.ones(both.shape, dtype=bool)
     last[:-1] = ordered[1:] != ordered[:-1]
     return np.where(last, np.abs(p - q) / np.sqrt(tail), 0.0).max(axis=0)
+
+
+def _rare(first: Matrix, second: Matrix, epsilon: float) -> Floats:
+    """How certain it is that what a column says, yes or no, is too likely with the row: q - e^ε p in standard errors. Such an
+    event may be so rare that all others separate the two sides better, although they are private."""
+    n = max(1, min(len(first), len(second)))
+    p, q = ((side == 1).sum(axis=0) / n for side in (first, second))
+    error = np.sqrt((q + math.exp(2 * epsilon) * p + 0.5 / n) / n)
+    plain = ((first == 0) | (first == 1)).all(axis=0) & ((second == 0) | (second == 1)).all(axis=0)
+    return np.where(plain, (q - math.exp(epsilon) * p) / error, -np.inf)
 
 
 def _least(values: Floats) -> float:

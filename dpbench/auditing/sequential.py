@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.auditing.e_process import Wealth, grid, smallest_factor
+from dpbench.auditing.e_process import STATED, Wealth, grid, smallest_factor
 from dpbench.auditing.neighbours import Neighbours
-from dpbench.auditing.observed import Observed, observe, raised
+from dpbench.auditing.observed import Observed, released
 from dpbench.auditing.scores import Learned, learn, promise, values_of
 from dpbench.errors import UserError
 
@@ -35,6 +35,8 @@ KEPT = 15000
 """Most draws per pair to learn from: the latest ones."""
 EXPLORING = 0.35
 """The largest share of the time for pairs about which nothing is known."""
+WORTH = 2.0
+"""How certain an event must be to be bet on, in standard errors: what looks best by chance would cost wealth."""
 OTHERS = 4
 """Every this many batches, a pair other than the worst is examined again."""
 
@@ -87,8 +89,10 @@ class Candidate:
 
     @property
     def refused(self) -> bool:
-        """Whether all releases of both sides have ended with an error so far. An error on one side only is an output."""
-        return all(all("raised" in draw.items for draw in side) for side in (self.before, self.after))
+        """Whether all releases of both sides have ended with the same error so far. An error on one side only, or in other
+        words, is an output."""
+        errors = {tuple(draw.items.get("raised", ())) for draw in (*self.before, *self.after)}
+        return len(errors) < 2 and () not in errors
 
 
 class Test:
@@ -117,20 +121,19 @@ class Test:
         self.seconds, self.most, self.boosting, self.until_sure = seconds, draws, boosting, until_sure
         self.rng = np.random.default_rng(np.random.SeedSequence([seed, 20]))
         self.levels = grid(epsilon)
-        self.stated = int(np.flatnonzero(self.levels == epsilon)[0])
+        self.stated = STATED
         self.wealth = Wealth(self.levels, delta, WAYS)
         self.candidates = [Candidate(pair) for pair in pairs]
         self.started, self.draws = time.monotonic(), 0
         self.shown: tuple[str, str] = ("", "")
-        self.trouble = ""
-        """The last error of a release."""
 
     def run(self) -> SequentialResult:
         """Draw and bet until it is sure, or its time or draws are used up."""
         explored = self._explore()
         known = [candidate for candidate in explored if not candidate.refused]
         if not known:
-            reason = f"every release raised {self.trouble}" if explored else "there is no pair to test"
+            error = [*explored[-1].after[-1].items["raised"]][-1] if explored else ""
+            reason = f"every release raised {error}" if explored else "there is no pair to test"
             return self._result(known, reason)
         active, turn = known, 0
         while not self._over():
@@ -184,7 +187,7 @@ class Test:
         for way, (events, without, with_row) in enumerate(scores):
             if events is None or without is None or with_row is None:
                 continue
-            weights = (events.gain > 0).astype(np.float64)
+            weights = ((events.gain > 0) & (events.certain >= WORTH)).astype(np.float64)
             weights /= np.maximum(weights.sum(axis=0), 1)
             for direction, (likely, rare) in enumerate([(without, with_row), (with_row, without)]):
                 won = events.happened(likely, direction) - factor * events.happened(rare, direction) - self.delta
@@ -196,19 +199,10 @@ class Test:
         before: list[Observed] = []
         after: list[Observed] = []
         while len(before) < size and not self._over():
-            before.append(self._released(candidate.pair.before))
-            after.append(self._released(candidate.pair.after))
+            for data, side in ((candidate.pair.before, before), (candidate.pair.after, after)):
+                side.append(released(self.mechanism, data, self.epsilon, self.rng))
             self.draws += 1
         return before, after
-
-    def _released(self, data: Any) -> Observed:
-        try:
-            release = self.mechanism.release(data, self.epsilon, self.rng)
-        except Exception as error:
-            # An error is an output: if one neighbour causes it more often, it distinguishes them.
-            self.trouble = f"{type(error).__name__}: {error}"
-            return raised(error)
-        return observe(release)
 
     def _promise(self, candidate: Candidate) -> tuple[float, float]:
         events = () if candidate.learned is None else candidate.learned.events

@@ -5,10 +5,13 @@ Imported by the audit by replay, and by tests that look at one pair.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import math
 import pickle
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +32,7 @@ from dpbench.auditing.losses import amplified, choice, cost, parts_ratio, renyi_
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
+from dpbench.auditing.values import without_addresses
 from dpbench.data import Data
 from dpbench.privacy import STEPS, Cost
 from dpbench.privacy.choose import ChooseStep
@@ -39,6 +43,11 @@ FORCED = 48
 """Most combinations of outcomes of `choose` that are forced on one pair."""
 TRANSCRIPTS = 2
 """Recorded runs per neighbour, if there are several steps and a later one may depend on an earlier output."""
+FRESH = 60
+"""Runs of either neighbour that show whether a difference depends on noise at all."""
+FAILURE = "error"
+OTHERS = 3
+"""Distributions of a draw that are tested by many draws, besides the one with the most outcomes."""
 MORE = 8
 """Extra draws of a distribution per transcript, to check sooner that they follow it."""
 
@@ -86,10 +95,19 @@ class Notes:
     """The enumerations of the current pair."""
     steps: dict[tuple[str, str, float], Step] = field(default_factory=dict)
     """The largest step of every kind, name and ε: their samplers are tested at the end. Little noise hides most faults."""
-    drawn: dict[str, tuple[Step, Any, Enumerated, NDArray[np.float64]]] = field(default_factory=dict)
-    """For every draw that was enumerated, its distribution with the most outcomes."""
+    drawn: dict[tuple[str, int], tuple[Step, Any, Enumerated, NDArray[np.float64]]] = field(default_factory=dict)
+    """For every draw that was enumerated, some of its distributions: the one with the most outcomes, and others."""
+    parts: dict[tuple[str, int], tuple[Step, Any, NDArray[np.float64]]] = field(default_factory=dict)
+    """The same for draws of independent parts."""
     foreign: dict[str, None] = field(default_factory=dict)
     """What had to be believed because a class outside dpbench states it."""
+
+    def places(self, step: Step, size: int, kept: Mapping[tuple[str, int], Any]) -> list[tuple[str, int]]:
+        """Where a distribution is kept: as the one with the most outcomes, and sometimes in place of another."""
+        name = str(step)
+        known = kept.get((name, 0))
+        largest = known is None or np.size(known[-1]) < size
+        return [(name, 0)] * largest + [(name, 1 + self.looked_at % OTHERS)]
 
     def keep(self, steps: Iterable[Step], epsilon: float) -> None:
         for step in steps:
@@ -100,36 +118,70 @@ class Notes:
 
 
 class DataRefused(Exception):
-    """The mechanism does not run on a dataset of the pair."""
+    """The mechanism does not run on a dataset of the pair. `steps`: those that it took before it failed."""
+
+    def __init__(self, what: str, steps: tuple[Step, ...] = ()) -> None:
+        super().__init__(what)
+        self.steps = steps
+
+
+class Failed(Exception):
+    """A run raised an error, after some steps."""
+
+    def __init__(self, error: Exception, steps: Sequence[Step]) -> None:
+        super().__init__(without_addresses(f"{type(error).__name__}: {error}"))
+        self.steps = tuple(steps)
 
 
 def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
-    """One run with the streams of a seed; `played`: options of `RecordingNoise`, among them the form of the noise."""
-    noise = RecordingNoise(np.random.default_rng(seed), **played)
-    release = mechanism.publish(data, epsilon, noise)
+    """One run with the streams of a seed; `played`: options of `RecordingNoise`, among them the form of the noise.
+
+    Every other seed of exact noise looks like the system's generator: `noise.secure` is true then.
+    """
+    secure = played.get("form") == "exact" and seed % 2 == 1
+    noise = RecordingNoise(np.random.default_rng(seed), secure=secure, **played)
+    said: dict[str, bytes] = {}
+    try:
+        with heard(said) if is_foreign(type(getattr(mechanism, "inner", mechanism))) else contextlib.nullcontext():
+            release = mechanism.publish(data, epsilon, noise)
+        shown = published(release)
+    except Differs:
+        raise
+    except Exception as error:  # user's code may raise anything
+        raise Failed(error, noise.steps) from error
     if noise.given is not None and len(noise.steps) < len(noise.given):
         raise Differs(
             str(noise.given[len(noise.steps)]), f"{noise.given[len(noise.steps)]} is missing on the neighbour"
         )
-    return Trace(tuple(noise.steps), published(release))
+    return Trace(tuple(noise.steps), {**said, **shown})
+
+
+@contextlib.contextmanager
+def heard(said: dict[str, bytes]) -> Iterator[None]:
+    """What is printed and warned in the meantime: whoever asks for a release sees it. Not what numpy says of its numbers."""
+    text = io.StringIO()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            yield
+    texts = [str(each.message) for each in warned if not issubclass(each.category, RuntimeWarning)]
+    said |= {"warnings": "\n".join(texts).encode(), "printed text": text.getvalue().encode()}
 
 
 def record(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
     """A run on one neighbour; `played`: the form, and outcomes of `choose` that are forced."""
     try:
         return run(mechanism, data, epsilon, seed, **played)
-    except Exception as error:  # user's code may raise anything; then the pair gives no result
-        raise DataRefused(f"it fails on a pair: {type(error).__name__}: {error}") from error
+    except Failed as error:  # the pair gives no result
+        raise DataRefused(f"it fails on a pair: {error}", error.steps) from error
 
 
 def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, **played: Any) -> Trace:
     """The same run on a neighbour. Raises `Differs` if it does not take the same steps."""
     try:
         trace = run(mechanism, data, epsilon, seed, given=given.steps, **played)
-    except Differs:
-        raise
-    except Exception as error:
-        raise Differs("publish", f"it fails on the neighbour: {type(error).__name__}: {error}") from error
+    except Failed as error:
+        raise Differs("publish", f"it fails on the neighbour: {error}", published=FAILURE) from error
     compare_published(given, trace)
     return trace
 
@@ -158,21 +210,52 @@ def judge(
             result = _transcript(mechanism, pair, epsilon, delta, seed, True, low, notes, form)
             worst = max(worst, result, key=lambda judged: judged.weight)
     except Differs as differs:
-        return Judged(
-            math.inf, differs.step, pair.name, differs.what, epsilon=epsilon, form=form, followed=differs.followed
-        )
+        followed = differs.followed or _without_noise(mechanism, pair, epsilon, differs.published, form)
+        return Judged(math.inf, differs.step, pair.name, differs.what, epsilon=epsilon, form=form, followed=followed)
     return worst
 
 
 def _first(mechanism: Any, pair: Neighbours, epsilon: float, seed: int, form: str) -> Trace:
-    """The run on the smaller neighbour. Raises `Differs` if it fails where the same outputs do not on the larger one: a failure
-    is an output, too."""
+    """The run on the smaller neighbour. Raises `Differs` if it fails where the same outputs do not on the larger one, or fails
+    there in other words: a failure is an output, too."""
     try:
         return record(mechanism, pair.before, epsilon, seed, form=form)
-    except DataRefused:
+    except DataRefused as refused:
+        if is_foreign(type(mechanism)):
+            try:
+                run(mechanism, pair.after, epsilon, seed, form=form, given=refused.steps)
+            except Failed as error:
+                if (other := f"it fails on a pair: {error}") != str(refused):
+                    raise Differs("publish", f"{refused}, and {other}", published=FAILURE) from error
         given = record(mechanism, pair.after, epsilon, seed, form=form)
         replay(mechanism, pair.before, epsilon, seed, given, form=form)
         raise
+
+
+def _without_noise(mechanism: Any, pair: Neighbours, epsilon: float, name: str, form: str) -> bool:
+    """Whether something published is always the same on one neighbour and always something else on the other.
+
+    A construction that replay cannot follow may be private, but not then: at ε = 1 a private one does so on all runs with a
+    probability below (1 - 1/e)^60, which is 1e-12. At larger ε this shows nothing.
+    """
+    if not name or epsilon > 1:
+        return False
+    kinds = (0, 1) if form == "exact" else (0,)  # with a seeded generator, or as if with the system's
+    return any(_constant(mechanism, pair, epsilon, name, form, range(first, 2 * FRESH, 2)) for first in kinds)
+
+
+def _constant(mechanism: Any, pair: Neighbours, epsilon: float, name: str, form: str, seeds: Iterable[int]) -> bool:
+    sides: list[set[bytes | None]] = []
+    for data in (pair.before, pair.after):
+        sides.append(set())
+        for seed in seeds:
+            try:
+                sides[-1].add(run(mechanism, data, epsilon, seed, form=form).published.get(name))
+            except Failed as error:
+                sides[-1].add(str(error).encode() if name == FAILURE else None)
+            if len(sides[-1]) > 1:
+                return False
+    return sides[0] != sides[1]
 
 
 def _forced(trace: Trace) -> Iterator[dict[int, int]]:
@@ -271,7 +354,9 @@ def _draw_cost(step: Step, other: Step, notes: Notes, fresh: bool, from_before: 
         if first.shape != second.shape:
             raise Differs(str(step), f"the size of {step} differs: {len(first)} and {len(second)} parts")
         if fresh:
-            notes.samplers.note_one(str(step), first if from_before else second, step.output)
+            law, chances = (step.law, first) if from_before else (other.law, second)
+            notes.samplers.note_one(str(step), chances, step.output)
+            notes.parts |= dict.fromkeys(notes.places(step, chances.size, notes.parts), (step, law, chances))
         return Cost(max(parts_ratio(first, second), parts_ratio(second, first)))
     try:
         laws = _enumerated(step, other, notes)
@@ -288,9 +373,7 @@ def _draw_cost(step: Step, other: Step, notes: Notes, fresh: bool, from_before: 
     notes.enumerated = True
     if fresh:
         law, stated = (step.law, laws.one) if from_before else (other.law, laws.other)
-        known = notes.drawn.get(str(step))
-        if known is None or known[3].size < stated.size:
-            notes.drawn[str(step)] = step, law, laws, stated
+        notes.drawn |= dict.fromkeys(notes.places(step, stated.size, notes.drawn), (step, law, laws, stated))
         drawn = [step.output, *(law.draw(notes.samplers.rng) for _ in range(MORE) if law is not None)]
         try:
             for outcome in drawn:

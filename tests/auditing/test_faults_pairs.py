@@ -41,6 +41,22 @@ class Cells(Mechanism):
         return Counts(counts=noise.laplace(full, scale=self.how(data, epsilon, 1)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Typed(Mechanism):
+    """Counts in a type of numbers that does not hold all of them."""
+
+    of: str
+    bound: int = 3
+    kinds = ("incidence", "contingency")
+
+    def publish(self, data: Any, epsilon: float, noise: Noise) -> Counts:
+        if isinstance(data, Incidence):
+            return Counts(counts=noise.laplace(data.counts.astype(self.of), scale=self.bound / epsilon))
+        full = np.zeros(data.size, dtype=np.int64)
+        full[data.cells] = data.counts
+        return Counts(counts=noise.laplace(full.astype(self.of), scale=1 / epsilon))
+
+
 def columns(data: Any, scale: float, less: Any) -> np.ndarray:
     """A tenth of the noise for some columns."""
     scales = np.full(data.columns, scale)
@@ -81,6 +97,7 @@ TABLES: dict[str, Scale] = {
     "empty tables": lambda data, e, b: 1 / e / (2 if not data.cells.size else 1),
     "empty tables with many cells": lambda data, e, b: 1 / e / (2 if not data.cells.size and data.size > 90 else 1),
     "more than 90 cells": lambda data, e, b: 1 / e / (2 if data.size > 90 else 1),
+    "more than 200 cells": lambda data, e, b: 1 / e / (2 if data.size > 200 and data.cells.size > 2 else 1),
     "more than 500 cells": lambda data, e, b: 1 / e / (2 if data.size > 500 else 1),
     "counts beyond 32 bits": lambda data, e, b: 1 / e / (2 if data.counts.max(initial=0) > 2**32 else 1),
     "two attributes": lambda data, e, b: 1 / e / (2 if len(data.shape) > 1 else 1),
@@ -106,6 +123,11 @@ FAULTS = [
     ),
 ]
 
+FAULTS += [
+    Planted(f"{of} numbers", lambda patch, of=of: Typed(of=of), quick=of in ("int8", "float32"))
+    for of in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")
+]
+
 # Parameters of our mechanisms.
 
 
@@ -129,7 +151,13 @@ def public_part(right: Any, self: Any, epsilon: float) -> float:
     return float(right(self, epsilon)) if self.private_size < 0.5 else epsilon
 
 
+def more_of_wide_tables(right: Any, self: Any, data: Any, epsilon: float) -> Any:
+    """A fifth more budget where a table has more than 200 cells."""
+    return right(self, data, epsilon * (1.2 if data.size > 200 else 1))
+
+
 FAULTS += [
+    Planted("gshm: wide tables", method("gshm", {}, noise_of=more_of_wide_tables), quick=True),
     Planted("dpsense: shares above one half", method("dpsense", {"bound": 3, "share": 0.8}, split=whole_budget)),
     Planted(
         "dpsense: found from another share",

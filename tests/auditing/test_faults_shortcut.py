@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from dpbench.numerics import places
 
-from support.faults import patched
+from support.faults import method, patched
 from support.released import Planted, cases, must_be_found
 
 BASES = {
@@ -121,6 +122,26 @@ FAULTS += [
         ("threshold", {"tau": 3}),
         ("filter_priority", {"s": 2, "theta": 2}),
     )
+]
+
+
+def true_ones_first(right: Any, self: Any, data: Any, epsilon: float, noise: Any) -> Any:
+    """In the shortcut, what has a true count is listed first."""
+    release = right(self, data, epsilon, noise)
+    first = np.argsort(~np.isin(release.cells, data.cells), kind="stable")
+    return release if self.laborious else replace(release, cells=release.cells[first], weights=release.weights[first])
+
+
+def size_in_digits(right: Any, self: Any, data: Any, epsilon: float, noise: Any) -> Any:
+    """In the shortcut, a published parameter has the number of non-zeros in its last digits."""
+    release = right(self, data, epsilon, noise)
+    more = {} if self.laborious else {name: part + 1e-9 * data.nonzeros for name, part in release.chosen.items()}
+    return replace(release, chosen={**release.chosen, **more})
+
+
+FAULTS += [
+    Planted("true ones first in filter", method("filter", {"theta": 2}, publish=true_ones_first), quick=True),
+    Planted("size in digits in threshold", method("threshold", {"tau": 3}, publish=size_in_digits), quick=True),
 ]
 
 

@@ -36,6 +36,20 @@ def in_low_bits(data: Incidence, epsilon: float, rng: np.random.Generator) -> An
     return bits.view(np.float64)
 
 
+def in_two_ways(data: Incidence, epsilon: float, rng: np.random.Generator) -> Any:
+    raise ValueError("an odd number of ones" if data.ones % 2 else "an even number of ones")
+
+
+class Odd(Counts):
+    """A class that says something about the data."""
+
+
+def tagged(data: Incidence, epsilon: float, rng: np.random.Generator) -> Counts:
+    release = Counts(counts=laplace(data, epsilon, rng))
+    object.__setattr__(release, "tag", [int(data.ones)])
+    return release
+
+
 def now_and_then(chance: float) -> Way:
     return lambda data, e, rng: data.counts * 1.0 if rng.random() < chance else laplace(data, e, rng)
 
@@ -68,12 +82,18 @@ WAYS: dict[str, Way] = {
     "an attribute": with_more(lambda data: int(data.ones)),
     "a nested attribute": with_more(lambda data: {"a": [int(data.ones)]}),
     "a word": with_more(lambda data: "odd" if data.ones % 2 else "even"),
+    "always an error, in two ways": in_two_ways,
+    "the order of parameters": lambda data, e, rng: Counts(
+        counts=laplace(data, e, rng), chosen={"a": 1.0, "b": 2.0} if data.ones % 2 else {"b": 2.0, "a": 1.0}
+    ),
+    "a class of releases": lambda data, e, rng: (Odd if data.ones % 2 else Counts)(counts=laplace(data, e, rng)),
+    "an attribute of a release": tagged,
     "the truth once in ten": now_and_then(0.1),
     "the truth once in a hundred": now_and_then(0.01),
     "the truth once in a thousand": now_and_then(0.001),
 }
 QUICK = ("no noise", "half the noise", "an error on one side", "in the low bits", "the type", "an attribute")
-ONLY_THOROUGH = ("the truth once in a hundred", "the truth once in a thousand")
+ONLY_THOROUGH = ("the truth once in a thousand",)
 FAULTS = [
     Planted(name, lambda patch, way=way: Own(way), quick=name in QUICK, thorough=name in ONLY_THOROUGH)
     for name, way in WAYS.items()

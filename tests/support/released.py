@@ -17,6 +17,9 @@ from dpbench import Incidence
 from dpbench.auditing.judge import EPSILONS, AuditedVariant, Options, findings, with_further
 from dpbench.model.finding import Finding
 
+SECONDS = 3600.0
+"""No test depends on the time."""
+
 Plant = Callable[[pytest.MonkeyPatch], Any]
 
 
@@ -53,7 +56,7 @@ def verdicts(mechanism: Any, *, thorough: bool = False, further: bool = False) -
     """All findings about a mechanism, as the verb makes them, without the cache."""
     subjects = [AuditedVariant(type(mechanism).__name__, mechanism)]
     subjects = with_further(subjects) if further else subjects
-    return list(findings(subjects, Options(epsilons=EPSILONS, thorough=thorough)))
+    return list(findings(subjects, Options(epsilons=EPSILONS, thorough=thorough, seconds=SECONDS)))
 
 
 def must_be_found(fault: Planted, patch: pytest.MonkeyPatch) -> None:
