@@ -25,6 +25,8 @@ SINGLE = 500
 BINS = 64
 ALARM = 1e-9
 """The probability of a false alarm, per test."""
+LEAST = 20
+"""Outcomes that are expected less often are counted together."""
 FEWEST = 200
 """Fewer numbers show nothing."""
 
@@ -117,14 +119,17 @@ def wrong_parts(step: Step, law: Any, chances: NDArray[np.float64], rng: Any, dr
     if np.any(found[chances <= 0]):
         return f"{step} drew an outcome that its distribution does not have"
     expected = draws * chances
-    common = (
-        expected >= 20
-    )  # the others of a part are counted together, so that the distribution of the statistic is known
-    cells = [*zip(found[common], expected[common], strict=True)]
-    degrees = common.sum(axis=1) - 1
+    common = expected >= LEAST
+    # Rare outcomes are counted together, those of parts with a single common outcome over all parts: then the distribution of
+    # the statistic is known.
     rest, due = np.where(common, 0, found).sum(axis=1), np.where(common, 0.0, expected).sum(axis=1)
-    cells += [*zip(rest[due >= 20], due[due >= 20], strict=True)]
-    freedom = int(np.maximum(degrees + (due >= 20), 0).sum())
+    whole = (due >= LEAST) | (common.sum(axis=1) > 1)
+    cells = [*zip(found[common & whole[:, None]], expected[common & whole[:, None]], strict=True)]
+    cells += [*zip(rest[due >= LEAST], due[due >= LEAST], strict=True)]
+    freedom = len(cells) - int(whole.sum())
+    if (left := float(due[~whole].sum())) >= LEAST:
+        cells.append((rest[~whole].sum(), left))
+        freedom += 1
     statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
     wrong = freedom > 0 and chi2.sf(statistic, freedom) < ALARM
     return f"the draws of {step} do not follow the probabilities it states" if wrong else ""

@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import dpbench
+from dpbench.auditing import sequential
 from dpbench.auditing.e_process import STAKES, Wealth, grid
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.replay import fitting_pairs
@@ -53,8 +54,9 @@ def test_false_alarms(mechanism: Any) -> None:
     assert alarms(Test, mechanism, boosting=False, draws=300) <= MOST_ALARMS
 
 
-def test_false_alarms_are_seen_when_scores_are_learned_on_the_same_draws() -> None:
-    """The test above can fail."""
+def test_false_alarms_are_seen_when_scores_are_learned_on_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail. A cheat bets on everything that looks good."""
+    monkeypatch.setattr(sequential, "WORTH", -math.inf)
     assert alarms(Cheating, Laplace(), boosting=False, draws=2000, seeds=15) > 2 * int(binom.ppf(0.999, 15, ALPHA))
 
 
