@@ -20,7 +20,8 @@ from dpbench.auditing.losses import gaussian_delta
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.published import published
 from dpbench.auditing.recording import Differs, RecordingNoise, Step
-from dpbench.auditing.transcripts import DataRefused, Judged, Notes, record
+from dpbench.auditing.runs import DataRefused, record
+from dpbench.auditing.transcripts import Judged, Notes
 from dpbench.data import Data
 from dpbench.mechanisms.histograms.stable import Stable
 

@@ -27,9 +27,10 @@ from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.pairs import pairs
 from dpbench.auditing.pairs_of_tables import ENORMOUS
 from dpbench.auditing.recording import Differs
+from dpbench.auditing.runs import DataRefused, record, replay
 from dpbench.auditing.samplers import wrong_law, wrong_parts, wrong_sampler
 from dpbench.auditing.search import climb
-from dpbench.auditing.transcripts import DataRefused, Judged, Notes, judge, record, replay
+from dpbench.auditing.transcripts import Judged, Notes, judge
 from dpbench.identity import parameters
 from dpbench.mechanisms.base import Bounded, Mechanism
 from dpbench.mechanisms.histograms.base import INDIVIDUAL as CELLS

@@ -130,7 +130,7 @@ def _one_more(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> Nei
 @_shape("one column has nearly all")
 def _crowd(rng: np.random.Generator, draw: DrawRow, d: int, most: int) -> NeighbourRows:
     new = draw(int(rng.integers(1, most + 1)))
-    # If the new row is counted there, at the edge of whole numbers of 8 bits; with long rows, where a choice of their limit turns.
+    # If the new row is counted, at the edge of whole numbers of 8 bits; with long rows, where a choice of their limit turns.
     rows = (2**7 - 1, 2**8 - 1)[len(new) % 2] if 0 in new and most < CROWD else CROWD
     return [[0]] * rows, new
 

@@ -17,7 +17,7 @@ from dpbench.auditing.losses import cost
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.recording import Differs, Step, Trace
 from dpbench.auditing.replay import fitting_pairs
-from dpbench.auditing.transcripts import DataRefused, record, replay
+from dpbench.auditing.runs import DataRefused, record, replay
 from dpbench.errors import unknown
 from dpbench.mechanisms.base import Mechanism
 from dpbench.model.claim import Quantity

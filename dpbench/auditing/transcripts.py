@@ -5,13 +5,10 @@ Imported by the audit by replay, and by tests that look at one pair.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import itertools
 import math
 import pickle
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +27,8 @@ from dpbench.auditing.enumeration import (
 from dpbench.auditing.foreign import is_foreign
 from dpbench.auditing.losses import amplified, choice, cost, parts_ratio, renyi_total, total
 from dpbench.auditing.neighbours import Neighbours
-from dpbench.auditing.published import published
-from dpbench.auditing.recording import Differs, RecordingNoise, Step, Trace, compare_published
-from dpbench.auditing.values import without_addresses
+from dpbench.auditing.recording import Differs, Step, Trace
+from dpbench.auditing.runs import FAILURE, DataRefused, Failed, record, replay, run
 from dpbench.data import Data
 from dpbench.privacy import STEPS, Cost
 from dpbench.privacy.choose import ChooseStep
@@ -45,7 +41,6 @@ TRANSCRIPTS = 2
 """Recorded runs per neighbour, if there are several steps and a later one may depend on an earlier output."""
 FRESH = 60
 """Runs of either neighbour that show whether a difference depends on noise at all."""
-FAILURE = "error"
 OTHERS = 3
 """Distributions of a draw that are tested by many draws, besides the one with the most outcomes."""
 MORE = 8
@@ -115,75 +110,6 @@ class Notes:
             known = self.steps.get(key)
             if known is None or np.size(known.exact) < np.size(step.exact):
                 self.steps[key] = step
-
-
-class DataRefused(Exception):
-    """The mechanism does not run on a dataset of the pair. `steps`: those that it took before it failed."""
-
-    def __init__(self, what: str, steps: tuple[Step, ...] = ()) -> None:
-        super().__init__(what)
-        self.steps = steps
-
-
-class Failed(Exception):
-    """A run raised an error, after some steps."""
-
-    def __init__(self, error: Exception, steps: Sequence[Step]) -> None:
-        super().__init__(without_addresses(f"{type(error).__name__}: {error}"))
-        self.steps = tuple(steps)
-
-
-def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
-    """One run with the streams of a seed; `played`: options of `RecordingNoise`, among them the form of the noise.
-
-    Every other seed of exact noise looks like the system's generator: `noise.secure` is true then.
-    """
-    secure = played.get("form") == "exact" and seed % 2 == 1
-    noise = RecordingNoise(np.random.default_rng(seed), secure=secure, **played)
-    said: dict[str, bytes] = {}
-    try:
-        with heard(said) if is_foreign(type(getattr(mechanism, "inner", mechanism))) else contextlib.nullcontext():
-            release = mechanism.publish(data, epsilon, noise)
-        shown = published(release)
-    except Differs:
-        raise
-    except Exception as error:  # user's code may raise anything
-        raise Failed(error, noise.steps) from error
-    if noise.given is not None and len(noise.steps) < len(noise.given):
-        raise Differs(
-            str(noise.given[len(noise.steps)]), f"{noise.given[len(noise.steps)]} is missing on the neighbour"
-        )
-    return Trace(tuple(noise.steps), {**said, **shown})
-
-
-@contextlib.contextmanager
-def heard(said: dict[str, bytes]) -> Iterator[None]:
-    """What is printed and warned in the meantime: whoever asks for a release sees it. Not what numpy says of its numbers."""
-    text = io.StringIO()
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
-            yield
-    texts = [str(each.message) for each in warned if not issubclass(each.category, RuntimeWarning)]
-    said |= {"warnings": "\n".join(texts).encode(), "printed text": text.getvalue().encode()}
-
-
-def record(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) -> Trace:
-    """A run on one neighbour; `played`: the form, and outcomes of `choose` that are forced."""
-    try:
-        return run(mechanism, data, epsilon, seed, **played)
-    except Failed as error:  # the pair gives no result
-        raise DataRefused(f"it fails on a pair: {error}", error.steps) from error
-
-
-def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, **played: Any) -> Trace:
-    """The same run on a neighbour. Raises `Differs` if it does not take the same steps."""
-    try:
-        trace = run(mechanism, data, epsilon, seed, given=given.steps, **played)
-    except Failed as error:
-        raise Differs("publish", f"it fails on the neighbour: {error}", published=FAILURE) from error
-    compare_published(given, trace)
-    return trace
 
 
 def judge(
