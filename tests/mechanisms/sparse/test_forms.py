@@ -16,7 +16,7 @@ import pytest
 
 import dpbench
 from dpbench import Contingency
-from dpbench.auditing.published import as_bytes
+from dpbench.auditing.values import as_bytes
 from dpbench.auditing.recording import RecordingNoise
 
 EPSILON = 3.0
