@@ -16,8 +16,8 @@ import pytest
 
 import dpbench
 from dpbench import Contingency
-from dpbench.auditing.values import as_bytes
 from dpbench.auditing.recording import RecordingNoise
+from dpbench.auditing.values import as_bytes
 
 EPSILON = 3.0
 REACH = 6
