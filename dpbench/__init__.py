@@ -12,7 +12,7 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and sys.path[:1] == [os.ge
     if os.path.dirname(__path__[0]) == os.getcwd():
         sys.path.append(os.getcwd())
 
-from dpbench import code_reader  # noqa: F401 (notes when modules are loaded, so it comes first)
+from dpbench import code_reader  # noqa: F401 (notes the files of modules before they are loaded, so it comes first)
 from dpbench.data import Catalogue, Contingency, Counts, Data, History, Incidence, Records, Release, Summary, TopK
 from dpbench.mechanisms import Bounded, Mechanism, mechanism
 from dpbench.privacy import Noise

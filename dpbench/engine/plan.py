@@ -61,6 +61,7 @@ class Plan:
 def make_plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> Plan:
     """The plan of a run, its datasets built. A dry run builds nothing and plans unbuilt datasets by their kind only."""
     began = time.perf_counter()
+    identity.begin_plan()
     settings: dict[tuple[str, str, str], Setting] = {}  # readings share most of their settings
     left_out: dict[tuple[str, str], None] = dict.fromkeys(config.left_out)
     unbuilt, chunks, own = [], {"": 20}, 0

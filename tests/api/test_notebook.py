@@ -64,13 +64,21 @@ assert abs(other["Doubled"] / then["Doubled"] - 10) < 1e-9, (other, then)
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("notebook")
+
+
+@pytest.fixture(scope="module")
+def cells(folder: Path) -> list[Any]:
     """The cells after they were run."""
+    return run_all(folder, CELLS)
+
+
+def run_all(folder: Path, sources: list[str]) -> list[Any]:
     from nbformat import v4
 
-    book = v4.new_notebook(cells=[v4.new_code_cell(source.strip()) for source in CELLS])
+    book = v4.new_notebook(cells=[v4.new_code_cell(source.strip()) for source in sources])
     client = nbclient.NotebookClient(book, timeout=300, kernel_name="python3")
-    folder = tmp_path_factory.mktemp("notebook")
     with client.setup_kernel(cwd=str(folder), env=os.environ | {"PYTHONPATH": str(ROOT)}):
         for place, cell in enumerate(book.cells):
             client.execute_cell(cell, place)
@@ -101,3 +109,12 @@ def test_progress_and_tables_look_right(cells: list[Any], tmp_path: Path) -> Non
 def test_one_figure_and_a_short_repr(cells: list[Any]) -> None:
     assert len(outputs(cells[5], "image/png")) == 1, "a figure is shown once"
     assert outputs(cells[6], "text/plain") == ["Incidence(30 rows x 7 columns, 200 ones, largest row 7)"]
+
+
+def test_a_notebook_that_is_run_again_computes_nothing(cells: list[Any], folder: Path) -> None:
+    """A new kernel, the same cells and one with a comment; another value of a global is computed."""
+    trials = set((folder / "results/trials").rglob("*.parquet"))
+    run_all(folder, [CELLS[0], "# words\n" + CELLS[1], *CELLS[2:5]])
+    assert set((folder / "results/trials").rglob("*.parquet")) == trials
+    run_all(folder, [CELLS[0].replace("SHARE = 2.0", "SHARE = 3.0"), *CELLS[1:3]])
+    assert set((folder / "results/trials").rglob("*.parquet")) > trials
