@@ -31,7 +31,7 @@ class DataRefused(Exception):
         self.steps = steps
 
 
-class Failed(Exception):
+class RunFailed(Exception):
     """A run raised an error, after some steps."""
 
     def __init__(self, error: Exception, steps: Sequence[Step]) -> None:
@@ -54,7 +54,7 @@ def run(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any) ->
     except Differs:
         raise
     except Exception as error:  # user's code may raise anything
-        raise Failed(error, noise.steps) from error
+        raise RunFailed(error, noise.steps) from error
     if noise.given is not None and len(noise.steps) < len(noise.given):
         raise Differs(
             str(noise.given[len(noise.steps)]), f"{noise.given[len(noise.steps)]} is missing on the neighbour"
@@ -78,7 +78,7 @@ def record(mechanism: Any, data: Data, epsilon: float, seed: int, **played: Any)
     """A run on one neighbour; `played`: the form, and outcomes of `choose` that are forced."""
     try:
         return run(mechanism, data, epsilon, seed, **played)
-    except Failed as error:  # the pair gives no result
+    except RunFailed as error:  # the pair gives no result
         raise DataRefused(f"it fails on a pair: {error}", error.steps) from error
 
 
@@ -86,7 +86,7 @@ def replay(mechanism: Any, data: Data, epsilon: float, seed: int, given: Trace, 
     """The same run on a neighbour. Raises `Differs` if it does not take the same steps."""
     try:
         trace = run(mechanism, data, epsilon, seed, given=given.steps, **played)
-    except Failed as error:
+    except RunFailed as error:
         raise Differs("publish", f"it fails on the neighbour: {error}", published=FAILURE) from error
     compare_published(given, trace)
     return trace

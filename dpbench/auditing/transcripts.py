@@ -28,7 +28,7 @@ from dpbench.auditing.foreign import is_foreign
 from dpbench.auditing.losses import amplified, choice, cost, parts_ratio, renyi_total, total
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.recording import Differs, Step, Trace
-from dpbench.auditing.runs import FAILURE, DataRefused, Failed, record, replay, run
+from dpbench.auditing.runs import FAILURE, DataRefused, RunFailed, record, replay, run
 from dpbench.data import Data
 from dpbench.privacy import STEPS, Cost
 from dpbench.privacy.choose import ChooseStep
@@ -150,7 +150,9 @@ def _first(mechanism: Any, pair: Neighbours, epsilon: float, seed: int, form: st
         if is_foreign(type(mechanism)):
             try:
                 run(mechanism, pair.after, epsilon, seed, form=form, given=refused.steps)
-            except Failed as error:
+            except Differs:  # it goes on there: told below, by the neighbour that fails
+                pass
+            except RunFailed as error:
                 if (other := f"it fails on a pair: {error}") != str(refused):
                     raise Differs("publish", f"{refused}, and {other}", published=FAILURE) from error
         given = record(mechanism, pair.after, epsilon, seed, form=form)
@@ -177,7 +179,7 @@ def _constant(mechanism: Any, pair: Neighbours, epsilon: float, name: str, form:
         for seed in seeds:
             try:
                 sides[-1].add(run(mechanism, data, epsilon, seed, form=form).published.get(name))
-            except Failed as error:
+            except RunFailed as error:
                 sides[-1].add(str(error).encode() if name == FAILURE else None)
             if len(sides[-1]) > 1:
                 return False

@@ -39,7 +39,7 @@ def test_times_are_never_compared(committed: dict[str, ExperimentNumbers]) -> No
 
 def test_the_committed_baselines_are_small() -> None:
     """They grow with every experiment, but cloning the repository must stay quick."""
-    assert sum(path.stat().st_size for path in BASELINES.glob("**/*")) < 10_000_000
+    assert sum(path.stat().st_size for path in BASELINES.glob("**/*")) < 11_000_000
 
 
 def test_every_number_of_the_baselines_is_declared_by_its_task(committed: dict[str, ExperimentNumbers]) -> None:

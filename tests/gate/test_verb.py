@@ -290,7 +290,7 @@ def test_speed_and_history(home: Path, capsys: pytest.CaptureFixture[str], monke
     assert "slower: mine/sweep noisy (noisy on small" in (shown := capsys.readouterr().out)
     assert "1.55 times as long as in the baseline" in shown
     assert check("--fresh", "1", "--history") == 2
-    monkeypatch.setattr("dpbench.gate.history._commit", lambda: ("abc1234", "2026-01-01"))
+    monkeypatch.setattr("dpbench.gate.history.here", lambda: ("abc1234", "2026-01-01"))
     assert check("--history") == 0
     assert (home / "base/history.tsv").read_text().count("abc1234") == 2
     assert (home / "results/figures/history.png").is_file()
