@@ -60,10 +60,7 @@ def _epsilon(budget: EpsilonDelta | Rho, mechanism: Any, data: Data | None) -> f
         raise UserError(f"no ρ of zCDP is known for it{_promised(budget.rho, mechanism)}")
     # ρ = 0.02 is ε = 0.2 for a pure guarantee, not 0.19999999999999998: then its trials are those of epsilon=0.2.
     short, most = float(f"{epsilon:.12g}"), budget.rho * (1 + ROUNDING)
-    epsilon = short if cost(short) <= most else epsilon
-    if cost(epsilon) > most:
-        raise UserError(f"no ε of it costs so little: at its δ it costs at least ρ={cost(epsilon):.3g}")
-    return epsilon
+    return short if cost(short) <= most else epsilon
 
 
 def _promised(rho: float, mechanism: Any) -> str:
@@ -71,7 +68,10 @@ def _promised(rho: float, mechanism: Any) -> str:
     delta = getattr(mechanism, "delta", None)
     if not isinstance(delta, float) or not 0 < delta < 1:
         return ""
-    epsilon = epsilon_of_rho(rho, lambda value: zcdp_rho(value, delta))
+    try:
+        epsilon = epsilon_of_rho(rho, lambda value: zcdp_rho(value, delta))
+    except UserError:  # so small a ρ needs a smaller δ
+        return ""
     return f"; what has ρ={rho:g} is also ({epsilon:.4g}, {delta:g})-private: give epsilon=[[{epsilon:.4g},{delta:g}]]"
 
 

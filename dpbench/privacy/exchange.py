@@ -62,14 +62,18 @@ def parse_rho(value: object) -> float | None:
 
 
 def epsilon_of_rho(rho: float, cost: Callable[[float], float]) -> float:
-    """The largest ε whose cost in ρ is at most `rho`; nan if the cost is not known. The cost grows with ε."""
+    """The largest ε whose cost in ρ is at most `rho`; nan if the cost is not known. The cost grows with ε, from more than zero
+    if δ alone costs something."""
     low, high = -60.0, 60.0  # powers of e
     if math.isnan(cost(1.0)):
         return math.nan
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if cost(math.exp(middle)) <= rho else (low, middle)
-    return math.exp(low)
+    epsilon = math.exp(low)
+    if (least := cost(epsilon)) > rho:
+        raise UserError(f"rho={rho:g} is too small: no ε costs so little, because its δ costs at least ρ={least:.3g}")
+    return epsilon
 
 
 def pure_rho(epsilon: float) -> float:

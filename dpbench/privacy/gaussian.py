@@ -99,9 +99,6 @@ def discrete_gaussian(size: int, sigma: Fraction, words: Words) -> NDArray[np.in
     out = np.zeros(size, dtype=np.int64)
     if sigma == 0:
         return out
-    if sigma > LARGEST_SIGMA:
-        # Beyond, draws leave the integers that doubles represent: at 2^63 the spread is 0.58 of what it should be.
-        raise UserError(f"sigma={float(sigma):.4g} is too large for exact noise: expected at most {LARGEST_SIGMA:.4g}")
     t = math.floor(sigma) + 1
     places = np.arange(size)
     while places.size:
@@ -112,8 +109,6 @@ def discrete_gaussian(size: int, sigma: Fraction, words: Words) -> NDArray[np.in
     return out
 
 
-LARGEST_SIGMA = 2**46
-"""The largest σ: a hundred of them are still below 2^53."""
 UNSURE = 2.0**-44
 """Far above the error of exp(-γ) in doubles, if γ is off by a few units in its last place."""
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 import dpbench
 from dpbench import Incidence
+from dpbench.errors import UserError
 from dpbench.numerics.gaussian import zcdp_rho
 from dpbench.privacy import Noise
 from dpbench.privacy.discrete_gaussian import DiscreteGaussianStep
@@ -59,3 +60,13 @@ def test_a_budget_in_rho_is_spent_exactly() -> None:
     assert np.array_equal(release.counts, np.rint(release.counts))
     spent = mechanism.release(data, 0.5, 7).chosen["sigma"]
     assert 3 / (2 * spent**2) == pytest.approx(zcdp_rho(0.5, 1e-6), rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["float", "exact"])
+def test_noise_beyond_what_is_exact_is_refused_in_both_forms(form: str) -> None:
+    """At the limit the spread is right; the standard error of 4000 draws is 1.1 %, so a false alarm is below 1e-5."""
+    noise = Noise(np.random.default_rng(5), form)
+    assert abs(noise.discrete_gaussian(np.zeros(4000), sigma=2.0**46).std() / 2.0**46 - 1) < 0.05
+    for sigma in (2.0**46 * (1 + 1e-15), 2.0**63, math.inf):
+        with pytest.raises(UserError, match=r"is too large for whole noise: expected at most 7\.037e\+13"):
+            noise.discrete_gaussian(np.zeros(3), sigma=sigma)

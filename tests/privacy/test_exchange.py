@@ -57,6 +57,15 @@ def test_rho() -> None:
         parse_rho("rho=-1")
 
 
+@pytest.mark.parametrize("name", ["gaussian", "discrete_gaussian"])
+def test_a_rho_that_delta_alone_exceeds_is_refused(name: str) -> None:
+    """At δ = 0.01 the loss of no ε is below ρ = 1e-4; at 1e-6 there is one, and it is spent."""
+    with pytest.raises(UserError, match=r"rho=0\.0001 is too small: .* its δ costs at least ρ=0\.000"):
+        package.mechanism(name, bound=3, delta=0.01).release(DATA, epsilon="rho=1e-4", rng=7)
+    sigma = package.mechanism(name, bound=3).release(DATA, epsilon="rho=1e-4", rng=7).chosen["sigma"]
+    assert 3 / (2 * sigma**2) == pytest.approx(1e-4, rel=1e-6)
+
+
 def test_a_release_takes_all_three_currencies() -> None:
     lpa, gaussian = package.mechanism("lpa", bound=3), package.mechanism("gaussian", bound=3)
     assert lpa.release(DATA, epsilon="rho=0.125", rng=7).chosen["scale"] == pytest.approx(3 / 0.5)
