@@ -8,15 +8,11 @@ from dpbench.figures import queries, style
 
 def numbers(trials: pd.DataFrame) -> pd.DataFrame:
     """The other mechanisms have no rows: their single number is repeated for each number of rows."""
-    keys = ["mechanism", "mechanism.ratio", "mechanism.rows"]
-    table = queries.by_setting(trials, keys).rename(columns={"mechanism.rows": "rows", "mechanism.ratio": "ratio"})
+    table = queries.by_setting(trials, ["mechanism", "mechanism.rows"]).rename(columns={"mechanism.rows": "rows"})
     rows = table["rows"].dropna().unique()
     levels = table[table["rows"].isna()].drop(columns="rows").merge(pd.DataFrame({"rows": rows}), how="cross")
     table = pd.concat([table[table["rows"].notna()], levels], ignore_index=True)
-    buckets = (
-        table["ratio"].map(lambda r: ", n buckets" if r == 1 else f", {r:g} n buckets", na_action="ignore").fillna("")
-    )
-    return table.assign(series=table["mechanism"].map(style.name) + buckets)
+    return table.assign(series=table["mechanism"].map(style.name))
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -34,7 +34,7 @@ SERIES = {
     "map_subset": {*RANGES, "Synthesizer"},
     "map_dyadic": TREES,
     "map_consistency": CHECKED,
-    "sketch": {*RANGES, "Sketch, n buckets", "Sketch, 4 n buckets", "Sketch, 16 n buckets"},
+    "sketch": {*RANGES, "Sketch"},
     "table1": set(),
     "haar": {
         f"{name}, {transform}"
