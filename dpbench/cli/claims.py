@@ -6,7 +6,6 @@ error: the exit status is 0 whatever the verdicts.
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,13 +20,12 @@ from dpbench.claims.ledger import ledger
 from dpbench.claims.original_files import runs_on_files
 from dpbench.claims.verdicts import tally
 from dpbench.cli import common
-from dpbench.cli.claims_show import NARROW, WIDTH, as_json, followed, line, listing, table
+from dpbench.cli.claims_show import WIDTH, as_json, followed, line
 from dpbench.config import catalogue
 from dpbench.config.schema import SCALES
 from dpbench.errors import UserError, nearest, output_folder, unknown
 from dpbench.model.claim import VERDICTS, Claim
 from dpbench.model.verdict import Case, Evidence, Group, Verdict
-from dpbench.storage.commands import RESULTS
 
 UNCOUNTED = "repeated claims, and notes and hypotheses of ours"
 MOST_NAMED = 6
@@ -35,48 +33,30 @@ MOST_NAMED = 6
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m dpbench claims", description=__doc__)
-    parser.add_argument(
-        "name",
-        nargs="*",
-        help="papers (gs, sparse, analytics, sensitivity, epicrec) or claims (gs/lemma-1); default: all",
-    )
-    parser.add_argument("--paper", action="append", default=[], help="only claims of this paper; may be repeated")
-    parser.add_argument(
-        "--verdict",
-        action="append",
-        default=[],
-        help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated",
-    )
-    parser.add_argument(
-        "--id",
-        action="append",
-        default=[],
-        metavar="CLAIM",
-        help="only this claim, with all that is needed to follow its verdict; may be repeated",
-    )
-    parser.add_argument(
-        "--evidence",
-        action="append",
-        default=[],
-        help=f"only claims whose verdict rests on this: {', '.join(Evidence)}; may be repeated",
-    )
-    parser.add_argument("--reading", help="only claims that were judged in this reading, with what came out in it")
-    parser.add_argument("--world", help="only claims that were judged in this world, with what came out in it")
-    parser.add_argument("--find", metavar="WORD", help="only claims with this word in their name, text, place or note")
-    parser.add_argument("--verbose", action="store_true", help="all details of every claim")
+    parser = common.parser_of("claims", __doc__)
+    add = parser.add_argument
+    names = "papers (gs, sparse, analytics, sensitivity, epicrec) or claims (gs/lemma-1); default: all"
+    add("name", nargs="*", help=names)
+    for option, text in (
+        ("--paper", "only claims of this paper"),
+        ("--verdict", f"only claims with this verdict: {', '.join(VERDICTS)}"),
+        ("--id", "only this claim, with all that is needed to follow its verdict"),
+        ("--evidence", f"only claims whose verdict rests on this: {', '.join(Evidence)}"),
+    ):
+        add(option, action="append", default=[], help=f"{text}; may be repeated")
+    add("--reading", help="only claims that were judged in this reading, with what came out in it")
+    add("--world", help="only claims that were judged in this world, with what came out in it")
+    add("--find", metavar="WORD", help="only claims with this word in their name, text, place or note")
+    add("--verbose", action="store_true", help="all details of every claim")
     common.add_json(parser, "claims and verdicts")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs (default: results)")
-    parser.add_argument(
-        "--scale", choices=SCALES, help="use the runs of this scale (default: each experiment's latest run)"
+    common.add_results(parser)
+    add("--scale", choices=SCALES, help="use the runs of this scale (default: each experiment's latest run)")
+    missing = (
+        "first run what is missing, at --scale (default: laptop), and on the original files that are here; audit anew "
+        "where the code has changed since the record was made"
     )
-    parser.add_argument(
-        "--run",
-        action="store_true",
-        help="first run what is missing, at --scale (default: laptop), and on the original files that are here; audit anew "
-        "where the code has changed since the record was made",
-    )
-    parser.add_argument("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
+    add("--run", action="store_true", help=missing)
+    add("--jobs", type=int, default=-1, help="worker processes of --run (default: one per core)")
     args = parser.parse_args(argv)
     wanted = [_word("verdict", name, VERDICTS) for name in args.verdict]
     evidence = [_word("evidence", name, [*map(str, Evidence)]) for name in args.evidence]
@@ -174,11 +154,12 @@ def _print_claims(console: Console, verdicts: list[Verdict], named: bool, detail
     for paper in dict.fromkeys(v.claim.paper for v in verdicts):
         for title, counted in ((f"Claims of {paper}", True), (f"Not counted, of {paper}: {UNCOUNTED}", False)):
             mine = [v for v in verdicts if v.claim.paper == paper and v.claim.counted == counted]
-            if mine and detailed:
-                console.print((table if console.width >= NARROW else listing)(title, mine))
-            elif mine:
+            if mine:
                 console.print(title, style="bold italic")
-                for verdict in mine:
+            for verdict in mine:
+                if detailed:
+                    console.print(followed(verdict))
+                else:
                     console.print(line(verdict, console.width), highlight=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""How `claims` shows verdicts: one line each, a table or a list with all details, or JSON. Imported by the verb only."""
+"""How `claims` shows verdicts: one line each, all details, or JSON. Imported by the verb only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -28,7 +27,6 @@ from dpbench.model.reading import JOINED
 from dpbench.model.verdict import Evidence, Verdict
 
 WIDTH = 170  # characters per line of output into a pipe
-NARROW = 130  # below this width a table would break every word: claims are listed one after the other
 COLOURS = {
     REPRODUCED: "green",
     CONTRADICTED: "red",
@@ -59,30 +57,6 @@ def line(v: Verdict, width: int) -> Text:
     return Text.assemble(word, (f" {v.evidence or '':<{LONGEST}}", "dim"), f" {name:<{NAMES}} ", about)
 
 
-def table(title: str, verdicts: list[Verdict]) -> Table:
-    found = Table(title=title, show_lines=True, expand=True)
-    widths = {"claim": 9, "verdict": 2, "measured": 4, "95 % interval": 3, "paper": 3}
-    for head, share in widths.items():
-        found.add_column(head, overflow="fold", ratio=share, min_width=len(UNTESTABLE))
-    for v in verdicts:
-        measured = Text("\n").join(filter(None, (Text(v.measured), Text(v.where, "dim"))))
-        found.add_row(_about(v), Text(v.verdict, COLOURS[v.verdict]), measured, v.interval, escape(v.claim.expect))
-    return found
-
-
-def listing(title: str, verdicts: list[Verdict]) -> Group:
-    """The same for a narrow screen: one paragraph per claim."""
-    parts: list[Text | Padding] = [Text(title, "bold italic")]
-    for v in verdicts:
-        interval = f"95 % interval {v.interval}" if v.interval else ""
-        numbers = filter(None, (f"measured {v.measured}" if v.decider else "", v.where, interval))
-        paper = f"paper {v.claim.expect}" if v.claim.expect else ""
-        last = Text("; ".join(filter(None, (", ".join(numbers), paper))))
-        about = _about(v)
-        parts += [Text(v.verdict, COLOURS[v.verdict]), Padding(Text("\n").join([about, last]), (0, 0, 1, 2))]
-    return Group(*parts)
-
-
 def followed(v: Verdict) -> Group:
     """One claim for a reader who has only the paper: what it says and where, what was tried, what came out, how to repeat it."""
     claim = v.claim
@@ -90,7 +64,8 @@ def followed(v: Verdict) -> Group:
     needs = f"needs about {v.needs:,} trials" if v.verdict == OPEN and v.needs else ""
     interval = f"95 % interval {v.interval}" if v.interval else ""
     trials = f"{v.trials} trials" if v.trials > 1 else ""
-    borders = _borders(v).removeprefix("Borders: ").rstrip(".")
+    after = "set after the numbers were seen" if claim.set_after else ""
+    borders = "; ".join(filter(None, (claim.because, after)))
     facts = {
         "the paper": f"“{claim.quote}” ({claim.place})" if claim.quote else "",
         "claim": f"{claim.says} ({claim.place}; {claim.basis})",
@@ -177,33 +152,6 @@ def _uncounted(v: Verdict) -> str:
     return f"repeats {v.claim.copy_of} with a mechanism of ours" if v.claim.copy_of else ""
 
 
-def _about(v: Verdict) -> Text:
-    """What is claimed and where, and remarks on the verdict."""
-    claim = v.claim
-    remarks = "; ".join(filter(None, (claim.place, claim.basis, claim.decided_by, v.source)))
-    lines = [Text.assemble((claim.id, "bold"), f" ({remarks})"), Text(claim.says)]
-    behind = claim.note if v.verdict != UNTESTABLE else ""
-    measure = f"Measure: {claim.measure}" if claim.measure else ""
-    evidence = f"Evidence: {v.evidence}." if v.evidence else ""
-    by = f"Contradicted: {claim.by}." if claim.by and v.verdict == CONTRADICTED else ""
-    texts = [
-        by,
-        v.sides,
-        v.reason,
-        evidence,
-        f"Measured: {v.expectations}." if v.expectations else "",
-        command(v),
-        *(_other(other) for other in v.others),
-        measure,
-        _borders(v),
-        behind,
-    ]
-    if not claim.counted:
-        texts.append(f"Not counted: {_uncounted(v)}.")
-    lines += [Text(text, "dim") for text in texts if text]
-    return Text("\n").join(lines)
-
-
 def _other(v: Verdict) -> str:
     """The verdict of further evidence."""
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured or v.reason
@@ -212,11 +160,11 @@ def _other(v: Verdict) -> str:
     return f"{source}: {v.verdict}, {numbers}" + (f" [{v.where}]" if v.where else "")
 
 
-def _borders(v: Verdict) -> str:
-    """Where the borders of the expected region come from."""
-    after = "set after the numbers were seen" if v.claim.set_after else ""
-    reasons = "; ".join(filter(None, (v.claim.because, after)))
-    return f"Borders: {reasons}." if reasons else ""
+ABOUT = (
+    *("paper", "place", "says", "basis", "because", "set_after", "decided_by", "copy_of", "same_as", "ours", "made"),
+    *("quote", "by", "note"),
+)
+"""What JSON says of a claim, beside its name and what is expected."""
 
 
 def as_json(verdicts: list[Verdict]) -> str:
@@ -225,42 +173,18 @@ def as_json(verdicts: list[Verdict]) -> str:
 
 def _entry(v: Verdict) -> dict[str, Any]:
     claim = v.claim
-    about: dict[str, Any] = {
-        "claim": claim.id,
-        "paper": claim.paper,
-        "place": claim.place,
-        "says": claim.says,
-        "basis": claim.basis,
-    }
-    about |= {"basis": claim.basis, "expects": claim.expect, "because": claim.because, "set_after": claim.set_after}
-    about |= {
-        "decided_by": claim.decided_by,
-        "copy_of": claim.copy_of,
-        "same_as": claim.same_as,
-        "ours": claim.ours,
-        "made": claim.made,
-        "quote": claim.quote,
-        "by": claim.by,
-        "note": claim.note,
-    }
+    about: dict[str, Any] = {"claim": claim.id, "expects": claim.expect}
+    about |= {name: getattr(claim, name) for name in ABOUT}
     return {**about, **_finding(v), "others": [_finding(other) for other in v.others]}
 
 
 def _finding(v: Verdict) -> dict[str, Any]:
     """The verdict of one kind of evidence; numbers that are not finite are null."""
-    found: dict[str, Any] = {"verdict": v.verdict, "reason": v.reason, "evidence": v.evidence, "source": v.source}
-    found |= {"needs": v.needs, "untried": list(v.untried), "cases": [_finite(vars(case)) for case in v.cases]}
-    found |= {
-        "files": list(v.files),
-        "scale": v.scale,
-        "trials": v.trials,
-        "data_seeds": v.data_seeds,
-        "error": v.error,
-        "expected_metrics": list(v.expected),
-    }
+    found: dict[str, Any] = {name: getattr(v, name) for name in ("verdict", "reason", "evidence", "source", "needs")}
+    found |= {name: getattr(v, name) for name in ("untried", "files", "scale", "trials", "data_seeds", "error")}
+    found |= {"expected_metrics": v.expected, "cases": [_finite(vars(case)) for case in v.cases]}
     if v.decider is not None:
-        ends = {"value": v.decider.value, "low": v.decider.low, "high": v.decider.high}
-        found |= _finite(ends)
+        found |= _finite({"value": v.decider.value, "low": v.decider.low, "high": v.decider.high})
         found |= {"where": dict(v.decider.labels), "groups": len(v.groups)}
     return found
 
