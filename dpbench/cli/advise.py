@@ -8,8 +8,6 @@ for the K largest columns there is no map of shapes: `compare --record` shows wh
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +50,7 @@ def main(argv: list[str]) -> int:
     shape = Shape(args.columns, args.users, args.row, parse_epsilon(args.epsilon))
     advice = advise(shape, GUARANTEES[args.guarantee])
     if args.json is not None:
-        common.write_json(args.json, json.dumps(dataclasses.asdict(advice), ensure_ascii=False, indent=2))
+        common.write_json(args.json, advice)
     _print(advice, common.console(stderr=args.json == common.PRINTED))
     return 0
 
@@ -62,7 +60,7 @@ def _print_held_out(file: Path | None) -> int:
 
     settings = [*held_out()]
     if file is not None:
-        common.write_json(file, json.dumps([dataclasses.asdict(row) for row in settings], ensure_ascii=False, indent=2))
+        common.write_json(file, settings)
     table = Table(*HEADS)
     for cells in cost_rows(settings):
         table.add_row(*cells)

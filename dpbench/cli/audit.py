@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -63,7 +62,7 @@ def main(argv: list[str]) -> int:
         if not subject.further or finding.verdict != "holds"
     ]
     if args.json is not None:
-        write_json(args.json, as_json(findings, args.seed))
+        write_json(args.json, _as_json(findings, args.seed))
     out = console(stderr=args.json == PRINTED)
     out.print(_table(shown, epsilons))
     if args.data is None:
@@ -165,16 +164,12 @@ def _findings(subjects: Sequence[Any], options: Any, args: argparse.Namespace) -
         yield from findings([subject], options, table_pairs(table, kind, options.pairs or OWN_PAIRS, options.seed))
 
 
-def as_json(findings: Sequence[Finding], seed: int) -> str:
-    """A list of findings with all their fields. An infinite loss is null: JSON has no number for it."""
+def _as_json(findings: Sequence[Finding], seed: int) -> list[dict[str, Any]]:
+    """The findings with all their fields."""
     from dpbench import __version__
 
-    rows = []
-    for finding in findings:
-        row = dataclasses.asdict(finding)
-        row |= {"violated": finding.verdict == "violated", "seed": seed, "version": __version__}
-        rows.append({key: None if value == math.inf else value for key, value in row.items()})
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
+    more = {"seed": seed, "version": __version__}
+    return [{**vars(finding), "violated": finding.verdict == "violated", **more} for finding in findings]
 
 
 def _table(findings: Sequence[Finding], epsilons: Sequence[float]) -> Table:

@@ -32,7 +32,7 @@ from dpbench.gate.comparison import compare
 from dpbench.gate.entries import BETTER, CHANGED, GONE, MIN_EFFECT, NEW, WORSE, metrics_of_tasks
 from dpbench.gate.measure import measure
 from dpbench.gate.new_seed import ALPHA, TIMES_AS_MANY
-from dpbench.gate.outcome import HEAD, GateOutcome, failing
+from dpbench.gate.outcome import HEAD, GateOutcome, as_json, failing
 from dpbench.paths import BASELINES
 from dpbench.storage.commands import RESULTS
 
@@ -298,10 +298,10 @@ def _update(args: argparse.Namespace, outcome: GateOutcome, names: list[str], co
 
 
 def _write(args: argparse.Namespace, outcome: GateOutcome, notes: Console) -> None:
-    from dpbench.gate import as_json, junit, summary
+    from dpbench.gate import junit, summary
 
     if args.json is not None:
-        common.write_json(args.json, as_json.text(outcome))
+        common.write_json(args.json, as_json(outcome))
     if args.junit is not None:
         junit.write(args.junit, outcome)
     if args.summary is not None:

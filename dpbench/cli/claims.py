@@ -84,7 +84,7 @@ def main(argv: list[str]) -> int:
         text = f"{older} of these verdicts rest on audits that were recorded before the code changed. Audit anew: {command} --run"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     if args.json is not None:
-        common.write_json(args.json, as_json(shown))
+        common.write_json(args.json, [as_json(v) for v in shown])
     return 0
 
 

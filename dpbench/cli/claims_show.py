@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Group
@@ -167,11 +166,8 @@ ABOUT = (
 """What JSON says of a claim, beside its name and what is expected."""
 
 
-def as_json(verdicts: list[Verdict]) -> str:
-    return json.dumps([_entry(v) for v in verdicts], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _entry(v: Verdict) -> dict[str, Any]:
+def as_json(v: Verdict) -> dict[str, Any]:
+    """A verdict for programs."""
     claim = v.claim
     about: dict[str, Any] = {"claim": claim.id, "expects": claim.expect}
     about |= {name: getattr(claim, name) for name in ABOUT}
@@ -179,18 +175,11 @@ def _entry(v: Verdict) -> dict[str, Any]:
 
 
 def _finding(v: Verdict) -> dict[str, Any]:
-    """The verdict of one kind of evidence; numbers that are not finite are null."""
+    """The verdict of one kind of evidence."""
     found: dict[str, Any] = {name: getattr(v, name) for name in ("verdict", "reason", "evidence", "source", "needs")}
     found |= {name: getattr(v, name) for name in ("untried", "files", "scale", "trials", "data_seeds", "error")}
-    found |= {"expected_metrics": v.expected, "cases": [_finite(vars(case)) for case in v.cases]}
+    found |= {"expected_metrics": v.expected, "cases": v.cases}
     if v.decider is not None:
-        found |= _finite({"value": v.decider.value, "low": v.decider.low, "high": v.decider.high})
+        found |= {"value": v.decider.value, "low": v.decider.low, "high": v.decider.high}
         found |= {"where": dict(v.decider.labels), "groups": len(v.groups)}
     return found
-
-
-def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers that JSON knows: null for what is infinite or unknown."""
-    return {
-        name: None if isinstance(end, float) and not abs(end) < float("inf") else end for name, end in numbers.items()
-    }

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +83,25 @@ class _JsonFile(argparse.Action):
         namespace.json = value
 
 
-def write_json(path: Path, text: str) -> None:
-    """JSON into a file, or to standard output."""
+def write_json(path: Path, value: Any) -> None:
+    """A value as JSON into a file, or to standard output."""
+    text = json.dumps(plain_json(value), indent=1, ensure_ascii=False, allow_nan=False)
     if path == PRINTED:
-        print(text.rstrip("\n"))
+        print(text)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def plain_json(value: Any) -> Any:
+    """The same with dataclasses as objects, and null for numbers that are infinite or missing, which JSON does not have."""
+    if dataclasses.is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def notes() -> Console:

@@ -98,9 +98,10 @@ def main(argv: list[str]) -> int:
         _save(comparison)
         comparisons.append(comparison)
     if args.json is not None:
-        from dpbench.ranking.as_json import text
+        from dpbench.ranking.as_json import as_json
 
-        write_json(args.json, text(comparisons))
+        bodies = [as_json(comparison) for comparison in comparisons]
+        write_json(args.json, bodies[0] if len(bodies) == 1 else bodies)
     return 1 if any(finding.verdict == "violated" for compared in comparisons for finding in compared.findings) else 0
 
 

@@ -1,13 +1,15 @@
 """A comparison in words and numbers: what moved, whether the build fails, and what to put into a commit message.
 
-Imported by the verb `check` and by the writers of JUnit, Markdown and JSON, so that all of them say the same.
+Imported by the verb `check` and by the writers of JUnit and Markdown, so that all of them say the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from dpbench import __version__
 from dpbench.gate.baselines import FIGURE, ExperimentNumbers
 from dpbench.gate.entries import BETTER, CHANGED, GONE, NEW, ORDER, SAME, WORSE, ColumnResult, UtilityComparison
 from dpbench.gate.faults import Fault, faults
@@ -121,6 +123,33 @@ class GateOutcome:
             lines += _by_experiment(word, [e for e in entries if e.experiment not in removed])
         lines += [f"removed: {', '.join(removed)}"] if removed else []
         return lines if len(lines) > 2 else ["Baselines: nothing moved"]
+
+
+def as_json(outcome: GateOutcome) -> dict[str, Any]:
+    """For programs. `moved`: one entry per column of a mechanism; `cells`: one per column of a cell."""
+    comparison = outcome.comparison
+    return {
+        "version": __version__,
+        "passes": outcome.passes,
+        "verdict": outcome.verdict,
+        "fails_on": [status for status in ORDER if status in outcome.bad],
+        "seed": outcome.seed,
+        "seconds": round(outcome.seconds, 3),
+        "compared": comparison.compared,
+        "columns": {status: comparison.count(status) for status in ORDER},
+        "experiments": [
+            {
+                "experiment": name,
+                "cells": len(body.cells),
+                "trials": body.trials,
+                "seconds": round(sum(cell.seconds for cell in body.cells.values()), 3),
+                "failures": dict(body.failures),
+            }
+            for name, body in outcome.new.items()
+        ],
+        "moved": outcome.moves,
+        "cells": [entry for entry in comparison.entries if entry.status != SAME],
+    }
 
 
 def failing(*, strict: bool, allow_better: bool) -> frozenset[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dpbench import __version__
@@ -22,13 +20,7 @@ RANKING = (
 """What is known of a mechanism over all settings."""
 
 
-def text(comparisons: Sequence[Comparison]) -> str:
-    """One object; a list of them if there are several, for several bounds. Missing numbers are null."""
-    bodies = [_body(comparison) for comparison in comparisons]
-    return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1, ensure_ascii=False)
-
-
-def _body(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: Comparison) -> dict[str, Any]:
     run, numbers = comparison.run, comparison.numbers()
     overall = [name for name in RANKING if name in numbers] + [name for name in numbers if name.startswith("regret_")]
     bound = next((use.bound for use in run.datasets.values() if use.own), None)
@@ -41,7 +33,7 @@ def _body(comparison: Comparison) -> dict[str, Any]:
         "metric": comparison.metric or view_named(run.experiment).metric,
         "mechanism": comparison.who or None,
         "board": None if comparison.board is None else str(comparison.board),
-        "audit": [asdict(finding) for finding in comparison.findings],
+        "audit": comparison.findings,
         "ranking": _rows(numbers.drop_duplicates([*KEYS])[[*dict.fromkeys(overall)]]),
         "settings": _rows(numbers.drop(columns=[name for name in overall if name not in KEYS])),
         "left_out": [{"what": what, "reason": reason} for what, reason in run.left_out],
