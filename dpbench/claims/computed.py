@@ -1,4 +1,4 @@
-"""What a computation found over its cases: the worst value, and how many there were. Imported by the modules `formulas*`."""
+"""What a computation found over its cases: the worst value, and how many there were. Imported by the modules of formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From a claim and the cells of one case to a verdict: the measure in every group, its intervals, and the conclusion.
+"""From a claim to a verdict: by the cells of one case, with the measure in every group and its intervals; by a computation; or by
+an audit, which replays mechanisms on random pairs of neighbours.
 
 Imported by the judge, which chooses the run and the cases.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,11 @@ import numpy as np
 from dpbench.claims.expression import ERROR, Interval, evaluate_at
 from dpbench.claims.formulas import COMPUTATIONS
 from dpbench.claims.laws import FEWEST, enough, fewest
+from dpbench.claims.replays import Replayed, replayed
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.claims.verdicts import FIRM
 from dpbench.errors import UserError
-from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE, Claim, Region
+from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE, Claim, Region, Replay
 from dpbench.model.verdict import RANK, Evidence, Group, Verdict, describe
 
 ERRORS = (ERROR, 0.01, FIRM)
@@ -92,6 +95,44 @@ def by_computation(claim: Claim) -> Verdict:
     group = _group(claim.region, {}, Interval(value, value, value))
     method = f"computed over {computed.cases} cases"
     return Verdict(claim, group.verdict, "", (group,), group, evidence=Evidence.PROOF, method=method)
+
+
+def by_audit(claim: Claim, asked: Replay, record: Path | None = None) -> Verdict:
+    """The verdict of an audit: what was found is exact for its pairs, so there is no interval.
+
+    record: where answers are taken from, even if the code has changed since; the verdict then says so.
+    """
+    try:
+        audits = replayed(asked, record)
+    except UserError as error:
+        raise UserError(f"claim {claim.id}: {error}") from None
+    groups = [(_audited(claim.region, each), each.answer) for each in audits]
+    decider, deciding = min(groups, key=lambda both: (RANK[both[0].verdict], claim.region.margin(both[0].value)))
+    pairs = sum(each.answer.pairs for each in audits)
+    on = f"{pairs} {'pair' if pairs == 1 else 'pairs'}{' in all' if len(audits) > 1 else ''}"
+    reason = deciding.undecided if decider.verdict == OPEN else ""
+    if decider.verdict == CONTRADICTED or deciding.reason:  # the pair and step let a reader check what was found
+        reason = ": ".join(filter(None, [", ".join(filter(None, [deciding.pair, deciding.step])), deciding.reason]))
+    return Verdict(
+        claim,
+        decider.verdict,
+        reason,
+        tuple(group for group, _ in groups),
+        decider,
+        evidence=Evidence.PROOF,
+        method=", ".join(filter(None, [f"{deciding.method} on {on}", *{each.recorded: None for each in audits}])),
+    )
+
+
+def _audited(region: Region, audited: Replayed) -> Group:
+    value = audited.answer.value
+    if 0 < value - region.high <= ROUNDING:
+        value = region.high
+    verdict = region.judge(value, value)
+    # A loss that was found is certain. If none was found, it may be in a part that was not examined.
+    if audited.answer.undecided and not value > region.high:
+        verdict = OPEN
+    return Group(audited.choice.labels, value, value, value, verdict)
 
 
 def _at(claim: Claim, measured: list[MeasuredGroup], level: int) -> Verdict:

@@ -87,18 +87,14 @@ def parse(text: str) -> ast.expr:
     return tree
 
 
-def evaluate(text: str, scope: Scope, error: float = ERROR, certain: frozenset[str] = frozenset()) -> Interval:
-    """An expression's value with its interval. UserError: it is malformed. MissingResults: the results lack something.
-
-    `certain`: the metrics that have no noise if they are equal in all trials.
-    """
-    return evaluate_at(text, scope, (error,), certain)[0]
-
-
 def evaluate_at(
     text: str, scope: Scope, errors: Sequence[float], certain: frozenset[str] = frozenset(), enough: int = 0
 ) -> list[Interval]:
-    """The intervals of an expression's value, one per allowed error. `enough`: see `CellTrials.law`."""
+    """The intervals of an expression's value, one per allowed error. UserError: it is malformed. MissingResults: the results lack
+    something.
+
+    `certain`: the metrics that have no noise if they are equal in all trials. `enough`: see `CellTrials.law`.
+    """
     tree = parse(text)
     # Stored numbers may be infinite or undefined; such a number decides nothing.
     with np.errstate(all="ignore"):

@@ -230,17 +230,3 @@ def _words(name: str, m: int, t: int = 1000) -> float:
     law.draw(np.random.Generator(bits))
     counter = bits.state["state"]["counter"]
     return 4.0 * sum(int(word) << (64 * i) for i, word in enumerate(counter))
-
-
-ALL = (
-    sparse_p_theta,
-    sparse_p_theta_tau,
-    sparse_real_tau,
-    sparse_four_pieces,
-    sparse_tau,
-    sparse_dyadic_nodes,
-    sparse_sketch_variance,
-    sparse_shortcut,
-    sparse_words,
-    sparse_words_by_size,
-)

@@ -16,9 +16,8 @@ from typing import Any
 
 from dpbench.claims.cases import FITTED, assumed, combined, evidence_of, given, untried
 from dpbench.claims.cells import CellTrials, cells_of
-from dpbench.claims.decide import by_computation, decide
+from dpbench.claims.decide import by_audit, by_computation, decide
 from dpbench.claims.original_files import of_the_papers
-from dpbench.claims.privacy import by_audit
 from dpbench.claims.recorded import recorded
 from dpbench.claims.scope import MissingResults, Scope, fits
 from dpbench.config import catalogue

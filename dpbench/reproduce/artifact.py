@@ -74,11 +74,6 @@ def write_artifact(folder: Path, experiments: Sequence[str], results: Path, scal
         yield from _drawn(folder, name, results, scale)
 
 
-def citation() -> str:
-    """The text of CITATION.cff."""
-    return _templates().get_template("CITATION.cff.j2").render(version=__version__, released=RELEASED)
-
-
 def _templates() -> jinja2.Environment:
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from dpbench.claims.cells import CellTrials
-from dpbench.claims.expression import evaluate
 from dpbench.claims.scope import Scope
+
+from support.verdicts import evaluate
 
 Make = Callable[[np.random.Generator, int], list[CellTrials]]
 

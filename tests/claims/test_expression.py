@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dpbench.claims.cells import CellTrials
-from dpbench.claims.expression import evaluate
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import check, ledger
 from dpbench.claims.scope import Scope
@@ -17,6 +16,7 @@ from dpbench.errors import UserError
 from dpbench.model.claim import OPEN, Claim, Region
 
 from support import runs
+from support.verdicts import evaluate
 
 WRONG = {
     "1/0": "cannot compute '1 / 0': float division by zero",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbench.claims import formulas, formulas_epicrec, formulas_sparse
+from dpbench.claims import formulas, formulas_sparse
 from dpbench.claims.decide import by_computation
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
@@ -113,9 +113,9 @@ def test_the_noise_of_fpa_against_samples() -> None:
 
 def test_small_programs_of_epicrec_by_hand() -> None:
     """One item of three categories: plain and calibrated noise are 3. One item, aggregate 4: errors 4.5 and 0 per category."""
-    assert formulas_epicrec.epicrec_against_laplace().value == pytest.approx(1)
-    assert formulas_epicrec.epicrec_nonnegative().value == pytest.approx(3 * (4 - 1) ** 2 / 2)
-    assert formulas_epicrec.epicrec_convex().value >= -1e-12
+    assert formulas.epicrec_against_laplace().value == pytest.approx(1)
+    assert formulas.epicrec_nonnegative().value == pytest.approx(3 * (4 - 1) ** 2 / 2)
+    assert formulas.epicrec_convex().value >= -1e-12
 
 
 def test_rows_of_two_sizes_by_hand() -> None:

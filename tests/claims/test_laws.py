@@ -8,10 +8,11 @@ from scipy import stats
 
 from dpbench.claims import laws
 from dpbench.claims.cells import CellTrials
-from dpbench.claims.expression import evaluate
 from dpbench.claims.laws import ConfidenceDistribution
 from dpbench.claims.scope import Scope
 from dpbench.errors import UserError
+
+from support.verdicts import evaluate
 
 
 def ends(law: ConfidenceDistribution, error: float = 0.05) -> list[float]:

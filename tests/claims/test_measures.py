@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 
 from dpbench.claims.cells import CellTrials, cells_of
-from dpbench.claims.expression import evaluate
 from dpbench.claims.scope import MissingResults, Scope
 from dpbench.errors import UserError
 
 from support.runs import as_stored
-from support.verdicts import LN2, cell
+from support.verdicts import LN2, cell, evaluate
 
 
 def grid() -> list[CellTrials]:

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from dpbench.claims.cells import CellTrials
+from dpbench.claims.expression import ERROR, Interval, evaluate_at
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import check
+from dpbench.claims.scope import Scope
 from dpbench.model.claim import Claim
 
 from support import runs
@@ -20,6 +22,11 @@ LN2 = float(np.log(2))
 def cell(labels: dict, **values: object) -> CellTrials:
     name = ",".join(f"{k}={v}" for k, v in labels.items())
     return CellTrials(name, labels, {k: np.atleast_1d(np.array(v, dtype=float)) for k, v in values.items()})
+
+
+def evaluate(text: str, scope: Scope) -> Interval:
+    """The value of a measure with its interval of 95 %."""
+    return evaluate_at(text, scope, (ERROR,))[0]
 
 
 class Stored(Judge):
