@@ -8,6 +8,8 @@ that it is never blamed for what an earlier trial left behind.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import faulthandler
 import json
 import os
 import pickle
@@ -15,23 +17,28 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import replace
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import IO, Any
 
 from dpbench.engine import failures
-from dpbench.engine.failures import MEMORY
-from dpbench.engine.limits import Limits
+from dpbench.engine.failures import MEMORY, describe
+from dpbench.engine.limits import Limiter, Limits
+from dpbench.engine.worker import run_chunk
 from dpbench.model.trial import Chunk, Failure, Outcome
 
 ENDED = "ended the worker process"
-LOOK = 0.2  # seconds between two checks that the process is still there
+LOOK = 0.2  # seconds between two checks that the process, or the one that started it, is still there
 GRACE = 5.0  # seconds for a process to end itself after its trial's time limit
+IDLE = 60.0  # seconds without work after which a process ends
+PR_SET_PDEATHSIG = 1
 TRIES = 2  # processes that may die before they reach a trial
 START = (
     "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given.pop('path'); "
-    "from dpbench.engine.guarded import main; main(**given)"
+    "from dpbench.engine.guard import main; main(**given)"
 )
 ONE_THREAD = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
 
@@ -188,3 +195,46 @@ class _Process:
             os.killpg(self.process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE)
+
+
+# In the process.
+
+
+def main(connection: int, dump: int, parent: int, timeout: float | None, memory: float | None) -> None:
+    """Receive chunks and send the result of each trial, until the other side is gone."""
+    if sys.platform == "linux":  # also inside compiled code that blocks all threads
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    watch(parent)
+    guard = Connection(connection)
+    with os.fdopen(dump, "w") as log:
+        faulthandler.enable(log)
+
+        def report(message: object) -> None:
+            guard.send_bytes(pickle.dumps(message))
+
+        limiter = Limiter(Limits(timeout, memory), report, log)
+        with contextlib.suppress(EOFError, OSError):
+            while guard.poll(IDLE):
+                report(_computed(guard.recv_bytes(), limiter))
+
+
+def _computed(work: bytes, limiter: Limiter) -> Outcome | str:
+    """The outcome, without the trials that were already reported; or why the work cannot be read."""
+    try:
+        chunk = pickle.loads(work)
+    except Exception as error:
+        return f"it cannot read the work: {describe(error)}"
+    return replace(run_chunk(chunk, limiter), chunk=chunk.without_objects(), rows=[], failures=[])
+
+
+def watch(parent: int) -> None:
+    """Start the thread that ends this worker when its parent ends. Kernels and numpy let it run; nothing else would end a
+    worker that waits for work."""
+    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    """End this process as soon as the one that started it is gone, however it went."""
+    while os.getppid() == parent:  # an orphan gets another parent as soon as its own dies
+        time.sleep(LOOK)
+    os._exit(1)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dpbench.engine.guard import Closed, Guard
+from dpbench.engine.guard import Closed, Guard, watch
 from dpbench.engine.limits import Limits
 from dpbench.engine.worker import Watch, restore_threads, run_chunk, run_remote
 from dpbench.errors import UserError
@@ -23,7 +23,6 @@ from dpbench.model.setting import Setting
 from dpbench.model.trial import Chunk, Outcome
 from dpbench.tasks.base import TASKS
 
-LOOK = 0.2  # seconds between two checks that the parent is still there
 HERE = 0.5  # seconds of computing for which it does not pay to start workers
 SMALL = 1_000_000  # the largest statistic (rows, columns, ones, ...) of data that cannot fill the memory
 MOST_WAITING = 100  # chunks that are sent or computed and not yet stored
@@ -211,19 +210,6 @@ def keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, KEPT)
         mallopt(M_TRIM_THRESHOLD, KEPT)
-
-
-def watch(parent: int) -> None:
-    """Start the thread that ends this worker when its parent ends. Kernels and numpy let it run; nothing else would end a
-    worker that waits for work."""
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """End this process as soon as the one that started it is gone, however it went."""
-    while os.getppid() == parent:  # an orphan gets another parent as soon as its own dies
-        time.sleep(LOOK)
-    os._exit(1)
 
 
 def _worker_died(error: Exception) -> bool:
