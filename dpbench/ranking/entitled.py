@@ -1,20 +1,23 @@
 """Which mechanisms may be ranked: not those that violate their guarantee, nor those with failed trials, which may be their
 worst ones.
 
-Both stay in the tables, marked. Imported by `tables`.
+Both stay in the tables, marked. The findings are those of the sealed file that `python -m dpbench audit` writes, or given.
+Imported by `tables` and by the report.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from dpbench.auditing.cache import stored
+from dpbench.auditing.summary import by_mechanism
 from dpbench.model.finding import Finding
 from dpbench.model.run import Run
-from dpbench.ranking.audits import violations
 from dpbench.ranking.boards import Board
 from dpbench.storage import failures
 from dpbench.storage.frame import METRIC, SETTING, TRIAL
@@ -90,3 +93,26 @@ def entitled(
         violated=violated,
         failed={at: f"{failed} of {planned} failed" for at, (failed, planned) in counts.items() if failed},
     )
+
+
+# What the audit found: an error says little if the guarantee does not hold.
+
+
+def findings_of(results: Path) -> list[Finding]:
+    """The findings of the stored audit; empty if there was none."""
+    return [each.finding for each in stored(results)]
+
+
+def verdicts(results: Path) -> Mapping[str, str]:
+    """The findings of the stored audit in words, by mechanism."""
+    return in_words(findings_of(results))
+
+
+def in_words(findings: Sequence[Finding]) -> Mapping[str, str]:
+    """Findings in words, by mechanism."""
+    return {summary.mechanism: summary.words for summary in by_mechanism(findings)}
+
+
+def violations(findings: Sequence[Finding]) -> Mapping[str, str]:
+    """The mechanisms that violate their guarantee, each with what was found."""
+    return {summary.mechanism: summary.words for summary in by_mechanism(findings) if summary.verdict == "violated"}

@@ -6,11 +6,13 @@ mechanism by name.
 
 from __future__ import annotations
 
+import hashlib
 import html
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from dpbench.auditing.cache import store
@@ -25,9 +27,8 @@ from dpbench.engine.progress import Progress
 from dpbench.errors import Failed, UserError, nearest, unknown
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Dataset, Run, Variant
-from dpbench.model.setting import DECLARED
+from dpbench.model.setting import DECLARED, TABLE
 from dpbench.ranking.boards import Board, board_of_mechanism
-from dpbench.ranking.naming import label_of, name_of
 from dpbench.ranking.rounds import execute_one, view_named
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 EXPERIMENTS = {"incidence": "cross/leaderboard", "records": "cross/leaderboard", "contingency": "cross/ranges"}
 """The experiment in which mechanisms are compared, by the first kind of data that they accept, or by the kind of the data."""
 RANKINGS = "cross/topk"
+LONGEST = 100  # characters of a name of a comparison
+COLUMNS = ("user", "item", "context", "cell", "count", "shape", "header", "on_bad_line")
+"""Parameters of a user's table that are part of a comparison's name."""
 
 
 def newcomer(given: str | Variant) -> Variant:
@@ -230,3 +234,46 @@ def audited(variant: Variant) -> Iterator[Finding]:
 
     chosen = AuditedVariant(variant.name, variant.with_bound(3).make(MECHANISMS))
     yield from findings([chosen], Options(pairs=100, seconds=15.0))
+
+
+# Names.
+
+
+def label_of(use: Dataset) -> str:
+    """The name of a dataset in a comparison: a user's table goes by the name of its file."""
+    if use.source != TABLE or use.name != TABLE:
+        return use.name
+    stem = PurePath(str(use.params.get("path", ""))).name.partition(".")[0]
+    return re.sub(r"\W+", "_", stem).strip("_") or TABLE
+
+
+def name_of(
+    variant: Variant | None,
+    uses: Sequence[Dataset],
+    bound: int | None,
+    epsilon: Sequence[float | str] | float | str | None,
+    board: str,
+) -> str:
+    """The name of a comparison, such as `mine.Rounded-step5-on-visits-bound20-epsilon0.5`. `uses`: datasets that were chosen;
+    `board`: if it was. Two that differ in anything but their scale and their trials have different names, so that neither
+    replaces the run or the figure of the other."""
+    parts: list[str] = []
+    if variant is not None:
+        given = {
+            key: value for key, value in variant.params.items() if value != DECLARED and key not in variant.declared
+        }
+        parts += [variant.name, *(f"{key}{value}" for key, value in given.items())]
+    names = list(dict.fromkeys(use.name for use in uses))
+    parts += ["on", *names] if variant and names else names
+    tables = [use for use in uses if use.source == TABLE]
+    parts += [f"{key}.{use.params[key]}" for use in tables[:1] for key in COLUMNS if use.params.get(key)]
+    parts += [f"bound{bound}"] if bound is not None else []
+    budgets = [epsilon] if isinstance(epsilon, str | float | int) else [*(epsilon or ())]
+    parts += ["epsilon" + "-".join(map(str, budgets))] if budgets else []
+    parts += [board.rpartition("/")[2]] if board else []
+    whole = "-".join(parts)
+    name = re.sub(r"[^\w.-]+", "_", whole)
+    if len(name) <= LONGEST:
+        return name
+    mark = hashlib.blake2b(whole.encode(), digest_size=3).hexdigest()
+    return f"{name[: LONGEST - 7].rstrip('-.')}-{mark}"

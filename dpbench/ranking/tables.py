@@ -14,9 +14,8 @@ import pandas as pd
 from dpbench.model.finding import Finding
 from dpbench.model.run import Run
 from dpbench.model.setting import individuals_in
-from dpbench.ranking.audits import findings_of, in_words
 from dpbench.ranking.boards import Board, boarded, places, present
-from dpbench.ranking.entitled import among, entitled, violators
+from dpbench.ranking.entitled import among, entitled, findings_of, in_words, violators
 from dpbench.ranking.look import FirstLook, first_look, look_of
 from dpbench.ranking.memory import stored
 from dpbench.ranking.pairwise import Measure

@@ -25,7 +25,7 @@ from dpbench.model.record import Record
 from dpbench.model.run import Run
 from dpbench.model.setting import origins
 from dpbench.model.verdict import Verdict
-from dpbench.ranking.audits import verdicts as audited
+from dpbench.ranking.entitled import verdicts as audited
 from dpbench.report.datasets import UsedDataset
 from dpbench.report.experiment import Experiment
 from dpbench.report.papers import COMPARED, rank

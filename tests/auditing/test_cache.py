@@ -16,7 +16,7 @@ from dpbench.auditing.summary import by_mechanism
 from dpbench.errors import Damaged, Failed
 from dpbench.mechanisms.baselines import laplace
 from dpbench.model.finding import Finding
-from dpbench.ranking.audits import verdicts
+from dpbench.ranking.entitled import verdicts
 from dpbench.storage import seals
 
 

@@ -137,7 +137,7 @@ def test_everything_in_two_minutes(tmp_path: Path) -> None:
 
 
 def test_findings_are_kept_for_the_report(dpbench: Call, tmp_path: Path) -> None:
-    from dpbench.ranking.audits import verdicts
+    from dpbench.ranking.entitled import verdicts
 
     assert dpbench("audit", "lpa", "--pairs", "20").returncode == 0
     assert dpbench("audit", "alpa", "--pairs", "20", "--results", "results").returncode == 0

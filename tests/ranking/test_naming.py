@@ -6,7 +6,7 @@ import pytest
 
 from dpbench.model.run import valid_name
 from dpbench.model.setting import Dataset, Variant
-from dpbench.ranking.naming import LONGEST, label_of, name_of
+from dpbench.ranking.entry import LONGEST, label_of, name_of
 
 MINE = Variant("mine.Rounded", "mine.Rounded", {"step": 5, "bound": 20}, declared=("bound",))
 VISITS = Dataset("visits", "table", {"path": "/home/me/visits.csv", "user": "who", "item": ""})
