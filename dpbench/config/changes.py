@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpbench.config.budget import budget_name
-from dpbench.config.schema import RunConfig
+from dpbench.config.schema import RunConfig, StatedBudget
 from dpbench.model.run import Dataset, Variant
 from dpbench.model.setting import listed_seeds
 from dpbench.model.world import DEFAULT
@@ -33,7 +32,7 @@ def changes(run: RunConfig, whole: RunConfig) -> tuple[str, ...]:
         if worlds[0] and not worlds[0] >= worlds[1]:  # a further world changes nothing of the others
             chosen, defined = (_list(sorted(world or DEFAULT for world in listed)) for listed in worlds)
             differences.append(f"{name}: worlds {chosen} instead of {defined}")
-    differences += _members("epsilons", map(budget_name, run.epsilon), map(budget_name, whole.epsilon))
+    differences += _members("epsilons", map(_budget, run.epsilon), map(_budget, whole.epsilon))
     seeds = _seeds(run)
     own_seeds = _seeds(whole) if whole.datasets else seeds
     for what, now, before in (
@@ -115,6 +114,10 @@ def _values(variants: Iterable[Dataset | Variant]) -> dict[str, list[Any]]:
             if value not in values:
                 values.append(value)
     return values_of
+
+
+def _budget(budget: StatedBudget) -> str:
+    return f"{budget:.4g}" if isinstance(budget, float) else str(budget)
 
 
 def _list(values: Iterable[Any]) -> str:

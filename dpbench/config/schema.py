@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from dpbench.config.budget import StatedBudget, parse_budget
 from dpbench.config.dataset_entry import SCALES
 from dpbench.documents import Locate, nowhere
 from dpbench.errors import UserError, nearest, output_folder, placed
 from dpbench.model.run import MOST_TRIALS, Dataset, Variant
 from dpbench.privacy import FORMS
+from dpbench.privacy.exchange import parse_epsilon, parse_rho
 
 __all__ = ["SCALES", "RunConfig", "RunnerConfig", "Shard", "TrackingConfig", "checked", "known_metric"]
 
@@ -30,6 +30,47 @@ WALLTIME = re.compile(r"(\d+-)?\d{1,3}:\d\d(:\d\d)?", re.ASCII)
 DIRECTIVE = re.compile(r"-[^\r\n]*")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})", re.ASCII)
 MOST_DRAWS = 1_000
+
+
+# Budgets as users write them: `engine/budgets` makes an ε of each, per mechanism.
+
+
+@dataclass(frozen=True)
+class EpsilonDelta:
+    """(ε, δ). A mechanism with a pure guarantee keeps its ε for every δ; others get this δ as their parameter."""
+
+    epsilon: float
+    delta: float
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:.4g}, {self.delta:.4g})"
+
+
+@dataclass(frozen=True)
+class Rho:
+    """ρ of zero-concentrated differential privacy. It is another ε for each kind of guarantee."""
+
+    rho: float
+
+    def __str__(self) -> str:
+        return f"ρ={self.rho:.4g}"
+
+
+StatedBudget = float | EpsilonDelta | Rho
+
+
+def parse_budget(value: Any) -> StatedBudget:
+    """The budget that `0.5`, `ln2`, `[0.5, 1e-6]`, `rho:0.1`, `rho=0.1` or `{rho: 0.1}` means."""
+    rho = parse_rho(value.replace(":", "=", 1) if isinstance(value, str) else value)
+    if rho is not None:
+        return Rho(rho)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return parse_epsilon(value)
+    if len(value) != 2 or not isinstance(value[1], int | float) or not 0 < value[1] < 1:
+        raise UserError(
+            f"epsilon={value!r} is not valid: expected a pair (ε, δ) with δ between 0 and 1, such as [0.5,1e-6]"
+        )
+    return EpsilonDelta(parse_epsilon(value[0]), float(value[1]))
 
 
 # Checks.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dpbench.config.budget import EpsilonDelta, Rho, StatedBudget
+from dpbench.config.schema import EpsilonDelta, Rho, StatedBudget
 from dpbench.data import Data
 from dpbench.errors import UserError
 from dpbench.mechanisms.base import MECHANISMS

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import identity
-from dpbench.config.budget import Rho
 from dpbench.config.compose import compose
 from dpbench.config.overrides import OverrideValue
-from dpbench.config.schema import Parts, RunConfig
+from dpbench.config.schema import Parts, Rho, RunConfig
 from dpbench.data import Data
 from dpbench.engine.budgets import spend
 from dpbench.engine.worker import declared_files

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from dpbench.cli import main
-from dpbench.config.budget import EpsilonDelta, Rho
 from dpbench.config.compose import compose
 from dpbench.config.overrides import override
-from dpbench.config.schema import _budgets, known_metric
+from dpbench.config.schema import EpsilonDelta, Rho, _budgets, known_metric
 from dpbench.errors import UserError
 from dpbench.tasks.base import TASKS
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpbench as package
-from dpbench.config.budget import EpsilonDelta, Rho
+from dpbench.config.schema import EpsilonDelta, Rho
 from dpbench.engine.budgets import spend
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.run import Run, Variant
