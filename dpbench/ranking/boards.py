@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LABELS = ("dataset", "place", "world", "epsilon", "share", "K")
+"""The columns that may make a setting of a board."""
 PREFIX = "mechanism."
 """Prefix of the labels that hold a mechanism's parameters."""
 

@@ -12,6 +12,7 @@ from dpbench.errors import Failed
 from dpbench.model.run import Run
 from dpbench.model.setting import Setting
 from dpbench.model.trial import Chunk, TrialRow
+from dpbench.ranking.boards import LABELS
 from dpbench.ranking.condensed import parse
 from dpbench.ranking.submission import Entry
 from dpbench.storage import columns
@@ -68,7 +69,7 @@ def _same(setting: Setting, stored: Mapping[str, object], again: TrialRow) -> bo
 
 def require_same_numbers(entry: Entry, told: pd.DataFrame, again: pd.DataFrame) -> None:
     """Failed unless the statistics of each computed setting are those that the entry has, on the draw that was computed."""
-    keys = [key for key in ("dataset", "place", "world", "epsilon", "share", "K") if key in told and key in again]
+    keys = [key for key in LABELS if key in told and key in again]
     for row in again.to_dict("records"):
         same = np.logical_and.reduce([_alike(told[key], row[key]) for key in keys])
         ((seed, now),) = parse(row["samples"]).items()

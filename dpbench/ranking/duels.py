@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dpbench.ranking.boards import LABELS
+
 
 @dataclass(frozen=True)
 class Duel:
@@ -30,7 +32,7 @@ def duels(numbers: pd.DataFrame, who: str, *, share: bool = False) -> list[Duel]
     if mine.empty:
         return []
     board = mine["board"].iloc[0]
-    keys = [name for name in ("dataset", "place", "world", "epsilon", "share", "K") if name in numbers]
+    keys = [name for name in LABELS if name in numbers]
     results = []
     for rival, theirs in numbers[(numbers["board"] == board) & (numbers["who"] != who)].groupby("who", sort=False):
         both = mine.merge(theirs.dropna(subset=["ratio"]), on=keys, suffixes=("", "_theirs"))

@@ -19,7 +19,7 @@ from dpbench.identity import digest
 from dpbench.model.run import valid_name
 from dpbench.model.setting import DECLARED, Value
 from dpbench.ranking import condensed
-from dpbench.ranking.boards import PRIVATE, Board
+from dpbench.ranking.boards import LABELS, PRIVATE, Board
 from dpbench.ranking.rows import BOARDS
 from dpbench.storage import seals
 from dpbench.storage.files import is_inside, write_atomic
@@ -36,8 +36,6 @@ MARKS: dict[VerificationMark, str] = {
     "numbers verified": "a random sample of its trials was computed again with the same result",
     "claimed": "nobody has computed its trials again",
 }
-LABELS = ("dataset", "place", "world", "epsilon", "share", "K")
-"""The columns that may make a setting of a board."""
 SETTINGS = {
     "leaderboard": ("dataset",),
     "real": ("dataset",),

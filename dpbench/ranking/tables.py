@@ -14,7 +14,7 @@ import pandas as pd
 from dpbench.model.finding import Finding
 from dpbench.model.run import Run
 from dpbench.model.setting import individuals_in
-from dpbench.ranking.boards import Board, boarded, places, present
+from dpbench.ranking.boards import LABELS, Board, boarded, places, present
 from dpbench.ranking.entitled import among, entitled, findings_of, in_words, violators
 from dpbench.ranking.look import FirstLook, first_look, look_of
 from dpbench.ranking.memory import stored
@@ -221,7 +221,7 @@ def expectations(table: pd.DataFrame) -> str:
     """In how many settings the compared errors are expectations; empty if in none."""
     if "by_expectation" not in table:  # a record of an earlier version
         return ""
-    keys = [key for key in ("board", "dataset", "place", "world", "epsilon", "share", "K") if key in table]
+    keys = [key for key in ("board", *LABELS) if key in table]
     settings = table.dropna(subset=["ratio"]).drop_duplicates(keys)["by_expectation"].eq(True)
     if not settings.any():
         return ""
