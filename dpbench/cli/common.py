@@ -6,12 +6,13 @@ import argparse
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -109,10 +110,16 @@ def notes() -> Console:
     return _Console(stderr=True, highlight=False)
 
 
-def check_folder(results: Path, console: Console) -> None:
-    """UserError if results cannot be stored in this folder."""
-    parent = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.exists())
-    if not parent.is_dir():
-        raise UserError(f"results={results}: {parent} is a file: expected a folder")
+def warn_of_old(results: Path, console: Console) -> None:
+    """Print that trials of an earlier version are in a folder, if there are."""
     if is_old(results):
         console.print(f"{results} was written by an earlier version of dpbench: its trials are not read")
+
+
+def print_left_out(combinations: Iterable[tuple[str, str]]) -> None:
+    """Print what was left out, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for combination, reason in combinations:
+        by_reason.setdefault(reason, []).append(combination)
+    for reason, alike in by_reason.items():
+        notes().print(f"left out: {escape(', '.join(alike))}: {escape(reason)}")

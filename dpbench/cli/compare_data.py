@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dpbench.cli.common import notes, plain_table
+from dpbench.cli.common import notes, plain_table, print_left_out
 from dpbench.storage.numbers import plain, with_error
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def print_data(out: Console, comparison: Comparison, numbers: pd.DataFrame) -> N
         for row in marked.itertuples():
             out.print(f"[red]{escape(str(row.who))}: {escape(str(row.mark))}[/]")
     out.print(SHARE_LEGEND if share else LEGEND)
-    _print_left_out(comparison)
+    print_left_out(comparison.run.left_out)
+    if any("bound is declared" in reason for _, reason in comparison.run.left_out):
+        notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")
 
 
 def _overall(own: pd.DataFrame, share: bool) -> Table:
@@ -103,13 +105,3 @@ def _zeros(numbers: pd.DataFrame, keys: list[str], metric: str) -> dict[tuple[ob
     """The error of `zero` in every setting; empty where it did not run, or publishes nothing that is measured."""
     zero = numbers[(numbers["mechanism"] == ZERO) & numbers[metric].notna()]
     return {tuple(row[key] for key in keys): float(row[metric]) for _, row in zero.iterrows()}
-
-
-def _print_left_out(comparison: Comparison) -> None:
-    left_out: dict[str, list[str]] = {}
-    for combination, reason in comparison.run.left_out:
-        left_out.setdefault(reason, []).append(combination)
-    for reason, combinations in left_out.items():
-        notes().print(f"left out: {escape(', '.join(combinations))}: {escape(reason)}")
-    if any("bound is declared" in reason for reason in left_out):
-        notes().print("--bound NUMBER declares it for your file. Choose it without looking at the data.")

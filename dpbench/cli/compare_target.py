@@ -6,7 +6,7 @@ from itertools import groupby
 
 from rich.markup import escape
 
-from dpbench.cli.common import console, notes, plain_table
+from dpbench.cli.common import console, notes, plain_table, print_left_out
 from dpbench.engine.progress import display
 from dpbench.errors import UserError
 from dpbench.ranking.entry import Where
@@ -34,12 +34,7 @@ def main(mechanism: str | None, where: Where, text: str) -> int:
             if not row.reason:
                 table.add_row(*map(escape, (str(row.board), row.mechanism, *_epsilon(row), str(row.trials))))
         out.print(table)
-    reasons: dict[str, list[str]] = {}
-    for result in results:
-        if result.reason:
-            reasons.setdefault(result.reason, []).append(f"{result.mechanism} on {result.dataset}")
-    for reason, left in reasons.items():
-        notes().print(f"left out: {escape(', '.join(left))}: {escape(reason)}")
+    print_left_out((f"{each.mechanism} on {each.dataset}", each.reason) for each in results if each.reason)
     grid = f"from {2 ** (LOWEST / STEPS):.2g} to {2 ** (HIGHEST / STEPS):g}, neighbours 9 % apart"
     out.print(f"Searched by bisection {grid}; errors are taken to fall as ε grows. Scale {where.scale}.")
     out.print(f"The trials are stored as {run.label}: python -m dpbench figures {run.label} draws errors against ε.")

@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     console, notes = common.console(), common.notes()
     began = time.perf_counter()
     experiments = experiments_of(args.paper)
-    common.check_folder(args.results, notes)
+    common.warn_of_old(args.results, notes)
     pairs: list[Pair] = []
     finished: list[Reproduced] = []
     problems: list[str] = []

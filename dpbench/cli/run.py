@@ -98,7 +98,7 @@ def run_all(configs: Mapping[str, RunConfig | UserError], *, verbose: bool = Fal
     problems: dict[str, str] = {}
     results: list[Result] = []
     for folder in dict.fromkeys(config.results for config in configs.values() if isinstance(config, RunConfig)):
-        common.check_folder(folder, notes)
+        common.warn_of_old(folder, notes)
     with display(console=notes) as progress:
         plans = _plans(configs, problems, progress, notes)
         dry = any(plan.config.dry for plan in plans)
@@ -164,7 +164,7 @@ def _finish(result: Result, tracker: Tracker | None, console: Console, notes: Co
     if config.runner.part is not None:
         run_plan.print_part(console, result.plan)
     if whole:
-        files = _draw(run, notes) if config.figure else []
+        files = draw(run, notes) if config.figure else []
         if tracker and config.tracking.enabled:
             tracker.add(run, files)
         print_changes(console, run)
@@ -198,7 +198,8 @@ def _wait_for(tracker: Tracker, notes: Console) -> None:
         )
 
 
-def _draw(run: Run, notes: Console) -> list[Path]:
+def draw(run: Run, notes: Console) -> list[Path]:
+    """Draw a run and print where, or why it cannot be drawn. Returns the files."""
     from dpbench.figures.draw import CannotDraw, save
 
     try:

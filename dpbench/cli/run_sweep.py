@@ -74,7 +74,11 @@ def main(argv: list[str], verbose: bool) -> int:
         common.notes().print(f"[red]not run[/]: {escape(', '.join(job.swept))}: {escape(str(problem))}")
     finished = [(job, job.run) for job in jobs if job.run is not None]
     if len(finished) > 1:
-        _print_joint(joint(finished))
+        from dpbench.cli.run import draw
+
+        run = joint(finished)
+        tables.print_results(common.console(), run)
+        draw(run, common.notes())
     return 1 if problems else max((job.status for job in jobs), default=0)
 
 
@@ -111,14 +115,3 @@ def _number(text: str) -> str | int | float:
         except ValueError:
             continue
     return text
-
-
-def _print_joint(run: Run) -> None:
-    from dpbench.figures.draw import CannotDraw, save
-
-    tables.print_results(common.console(), run)
-    try:
-        for path in save(run)[0]:
-            common.notes().print(f"wrote {path}")
-    except CannotDraw as problem:
-        common.notes().print(f"[yellow]warning[/]: {run.name}: {escape(str(problem))}")
