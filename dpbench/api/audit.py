@@ -83,6 +83,16 @@ def describe(finding: Finding) -> str:
     return "; ".join(filter(None, [f"{who} is {finding.verdict}: {told}", *where, finding.reason]))
 
 
+def check_limits(pairs: int | None, seconds: float | None, delta: float | None) -> None:
+    """UserError for limits of an audit that are not valid."""
+    if pairs is not None:
+        positive("pairs", pairs, whole=True)
+    if seconds is not None:
+        positive("seconds", seconds)
+    if delta is not None and not 0 <= delta < 1:
+        raise UserError(f"delta={delta!r} is not valid: expected a number from 0 to below 1")
+
+
 def audit(
     mechanism: Any,
     *,
@@ -107,14 +117,9 @@ def audit(
     from dpbench.mechanisms.base import parse_epsilon
 
     count, own = (pairs, None) if pairs is None or isinstance(pairs, int) else (None, pairs)
-    if count is not None:
-        positive("pairs", count, whole=True)
+    check_limits(count, seconds, delta)
     if own is not None and not all(isinstance(data, Data) for pair in own for data in pair):
         raise UserError("pairs: expected a number, or pairs of data (before, after), such as two dpbench.Incidence")
-    if seconds is not None:
-        positive("seconds", seconds)
-    if delta is not None and not 0 <= delta < 1:
-        raise UserError(f"delta={delta!r} is not valid: expected a number from 0 to below 1")
     listed: Sequence[Any] = mechanism if isinstance(mechanism, list | tuple) else [mechanism]
     catalogue.use(*own_folders())
     asked = [subject for thing in listed for subject in (named(thing) if isinstance(thing, str) else [given(thing)])]

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dpbench.cli.common import PRINTED, add_json, console, notes, parser_of, write_json
-from dpbench.errors import UserError, output_folder, positive
+from dpbench.errors import UserError, output_folder
 from dpbench.model.finding import Finding
 from dpbench.storage.commands import RESULTS
 
@@ -127,12 +127,9 @@ def _recorded(subjects: Sequence[Any], what: str) -> list[Any]:
 
 def _check(args: argparse.Namespace) -> None:
     """Check numbers and files before any work."""
-    if args.pairs is not None:
-        positive("pairs", args.pairs, whole=True)
-    if args.seconds is not None:
-        positive("seconds", args.seconds)
-    if args.delta is not None and not 0 <= args.delta < 1:
-        raise UserError(f"delta={args.delta!r} is not valid: expected a number from 0 to below 1")
+    from dpbench.api.audit import check_limits
+
+    check_limits(args.pairs, args.seconds, args.delta)
     if args.seed < 0:
         raise UserError(f"seed={args.seed!r} is not valid: expected a whole number from 0")
     if args.data is None:
