@@ -71,7 +71,7 @@ class Document:
     @property
     def bases(self) -> list[str]:
         """The experiments it is based on, from its `defaults`."""
-        return [name for entry in self._defaults() if isinstance(entry, str) and (name := entry) != "_self_"]
+        return [entry for entry in self._defaults() if isinstance(entry, str) and entry != "_self_"]
 
     def chosen(self, group: str) -> list[str] | None:
         """The options of a group that its `defaults` choose; None if they choose none."""

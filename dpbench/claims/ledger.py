@@ -23,7 +23,7 @@ from dpbench.config.dataset_entry import SCALES
 from dpbench.errors import UserError, one_of, unknown
 from dpbench.model.claim import BASES, Claim, alternatives
 
-# Keys of a claim about runs, with their defaults: they have no effect together with an audit.
+# Keys of a claim about runs, with their defaults: they have no effect together with an audit or a computation.
 _RUNS: dict[str, Any] = {
     "experiment": "",
     "scale": "smoke",
@@ -55,22 +55,14 @@ def check(claim: Claim) -> None:
             raise UserError(f"claim {claim.id}: numbers: {number}={value!r} is not valid: expected a number")
     if claim.each and claim.some:
         raise UserError(f"claim {claim.id}: give `each` or `some`, not both")
-    if claim.audit is not None:
-        idle = [
-            f.name for f in dataclasses.fields(claim) if f.name in _RUNS and getattr(claim, f.name) != _RUNS[f.name]
-        ]
-        if idle:
-            raise UserError(f"claim {claim.id}: {idle[0]} has no effect beside `audit`")
-        if not claim.expect:
-            raise UserError(f"claim {claim.id}: needs `expect` beside `audit`")
-        _ = claim.region
-    elif claim.compute:
-        if claim.compute not in COMPUTATIONS:
+    if claim.audit is not None or claim.compute:
+        beside = "audit" if claim.audit is not None else "compute"
+        if beside == "compute" and claim.compute not in COMPUTATIONS:
             raise UserError(f"claim {claim.id}: {unknown('computation', claim.compute, COMPUTATIONS)}")
-        if idle := [f for f in _RUNS if getattr(claim, f) != _RUNS[f]]:
-            raise UserError(f"claim {claim.id}: {idle[0]} has no effect beside `compute`")
+        if idle := [key for key, default in _RUNS.items() if getattr(claim, key) != default]:
+            raise UserError(f"claim {claim.id}: {idle[0]} has no effect beside `{beside}`")
         if not claim.expect:
-            raise UserError(f"claim {claim.id}: needs `expect` beside `compute`")
+            raise UserError(f"claim {claim.id}: needs `expect` beside `{beside}`")
         _ = claim.region
     elif not claim.untestable:
         if not claim.measure or not claim.expect:

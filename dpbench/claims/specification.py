@@ -8,7 +8,6 @@ which import this.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 import re
@@ -18,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dpbench.claims.cases import worlds_of
 from dpbench.claims.cells import CellTrials, cells_of
 from dpbench.claims.decide import decide
 from dpbench.claims.ledger import ledger
-from dpbench.claims.scope import Scope
-from dpbench.config import catalogue
+from dpbench.claims.scope import Scope, choices
 from dpbench.config.readings import of_experiment
 from dpbench.model.claim import CONTRADICTED, UNTESTABLE, Claim
 from dpbench.model.reading import PaperReadings, PrintedNumber, Reading
@@ -76,9 +75,9 @@ def _rows(
             if verdict.decider is None or verdict.verdict == UNTESTABLE or not math.isfinite(verdict.decider.value):
                 continue
             used = list(scope.used.values())
-            choices = dict(_matter(known, reading, used, claim))
-            choices |= {dataset: world for dataset, world in worlds.items() if _uses(used, dataset)}
-            if (key := repr(choices)) in seen:
+            chosen = dict(_matter(known, reading, used, claim))
+            chosen |= {dataset: world for dataset, world in worlds.items() if _uses(used, dataset)}
+            if (key := repr(chosen)) in seen:
                 continue
             seen.add(key)
             group = verdict.decider
@@ -91,7 +90,7 @@ def _rows(
                 off = 0.0 if number.run and chance >= UNLIKELY else distance(group.value, number)
                 row |= {"printed": number.value, "low": number.low, "high": number.high, "chance": chance, "off": off}
                 row |= {"ratio": group.value / number.value, "fits": off == 0 or _reached(group, number)}
-            yield {**row, **{CHOICE + what: chosen for what, chosen in choices.items()}}
+            yield {**row, **{CHOICE + what: value for what, value in chosen.items()}}
 
 
 def distance(ours: float, number: PrintedNumber) -> float:
@@ -140,16 +139,13 @@ def _world(cell: CellTrials) -> str:
     return str(cell.labels[LABEL]) if LABEL in cell.labels else _default_world(str(cell.labels.get("dataset")))
 
 
-@functools.cache
 def _default_world(dataset: str) -> str:
-    if dataset not in catalogue.options("dataset"):
-        return DEFAULT
-    return default_of(catalogue.dataset(dataset).worlds.values()) or DEFAULT
+    return default_of(worlds_of(dataset).values()) or DEFAULT
 
 
 def _worlds(claim: Claim, cells: Sequence[CellTrials]) -> list[dict[str, str]]:
     """The default worlds of the datasets that a claim may use, and every other world of one dataset beside the defaults."""
-    named = {str(n) for choice in claim.alternatives for n in _listed(choice.get("dataset"))}
+    named = {str(n) for choice in claim.alternatives for n in choices(choice.get("dataset")) if n is not None}
     named |= set(re.findall(r"dataset=(\w+)", claim.measure))
     found: dict[str, dict[str, None]] = {}
     for cell in cells:
@@ -160,10 +156,6 @@ def _worlds(claim: Claim, cells: Sequence[CellTrials]) -> list[dict[str, str]]:
     }
     others = ((name, world) for name, of in found.items() for world in of if world != defaults[name])
     return [defaults, *(defaults | {name: world} for name, world in others)]
-
-
-def _listed(value: Any) -> list[Any]:
-    return [] if value is None else value if isinstance(value, list) else [value]
 
 
 def _in(cell: CellTrials, worlds: Mapping[str, str]) -> bool:
