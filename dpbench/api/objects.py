@@ -50,7 +50,7 @@ def dataset(name: str, data: Any) -> Dataset:
 
 
 def _kept(data: Data, name: str) -> Dataset:
-    """The data in the cache. What is there already may be damaged, and nobody can build it later: then it is written again."""
+    """Store the data in the cache. It cannot be built again later, so a damaged copy that is there is replaced now."""
     dataset = cache.keep(data, name)
     try:
         stored.load(cache.folder(dataset), verify=True)

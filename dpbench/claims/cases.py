@@ -120,7 +120,7 @@ def untried(experiment: str, about: Sequence[CellTrials]) -> tuple[str, ...]:
 
 
 def unread(claim: Claim) -> tuple[str, ...]:
-    """The admissible readings beside the default one that change something which a claim names: for a record of one reading."""
+    """The admissible readings that would change something that a claim names, for a record of the default reading alone."""
     words = f"{claim.measure} {claim.where}"
 
     def named(path: str) -> bool:

@@ -24,7 +24,8 @@ FEWEST_EXPECTED = 8
 
 
 def fewest(groups: int) -> int:
-    """The trials that several intervals need to hold together: each goes further into a tail that few trials do not show."""
+    """How many trials several intervals need to hold together: each one reaches further into the tail, which few trials do not
+    show."""
     return math.ceil(FEWEST * (1 + math.log10(max(1, groups))))
 
 

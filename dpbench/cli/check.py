@@ -83,7 +83,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     if args.history and args.fresh is not None:
         raise UserError("--history does not go with --fresh: numbers of other noise differ without a reason")
     if args.history:
-        history.here()  # a folder that is no repository is told before anything is measured
+        history.here()  # refuses a folder that is no repository before anything is measured
     if args.strict and args.allow_better:
         raise UserError("--strict and --allow-better contradict each other: give one of them")
     if args.paper_cells and (args.experiment or args.config_dir):

@@ -89,7 +89,7 @@ def main(argv: list[str]) -> int:
 
 
 def _word(what: str, name: str, valid: Iterable[str]) -> str:
-    """A verdict or an evidence by its name, in which signs may stand for spaces."""
+    """A verdict or a kind of evidence by its name, in which `-` and `_` mean a space."""
     words = {one.replace("-", " "): one for one in valid}
     found = name.replace("-", " ").replace("_", " ")
     if found not in words:

@@ -23,7 +23,7 @@ from dpbench.storage.frame import METRIC, metric_names
 
 @dataclass(frozen=True)
 class FinishedJob:
-    """One job of a sweep, as it is told to the process that started the sweep."""
+    """What one job of a sweep sends to the process that started the sweep."""
 
     swept: tuple[str, ...]
     status: int = 2

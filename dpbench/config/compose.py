@@ -34,11 +34,11 @@ from dpbench.paths import CONF
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-# Overrides that choose the experiment and its scale, or how trials are executed: none changes what is run.
 NOTHING = Objects()
 SweepJob = Callable[[RunConfig | Exception, Sequence[str]], float]
 """One job of a sweep: its run, or why there is none, and its swept overrides. Returns what an optimising sweeper gets."""
 UNCHANGING = ("experiment", "name", "scale", "results", "figure", "dry", "metrics", "releases", "runner", "tracking")
+"""Overrides that choose the experiment and its scale, or how trials are executed: none changes what is run."""
 
 
 def compose(

@@ -275,7 +275,7 @@ def trial_costs(runs: Sequence[Run]) -> dict[str, float]:
 
     A run that is not on record counts like the average of the others. Without any record, there are no costs.
     """
-    most: dict[str, int] = {}  # of one experiment, the run on all its datasets: the record is of that one
+    most: dict[str, int] = {}  # an experiment may also run on original files: the record is of its larger run
     for run in runs:
         most[run.name] = max(most.get(run.name, 0), run.planned)
     known = {

@@ -99,7 +99,7 @@ def first_settings(runs: Iterable[Run]) -> dict[tuple[str, str], Setting]:
 def measure_all(runs: Iterable[Run]) -> Times:
     times: Times = {}
     for key, setting in first_settings(runs).items():
-        with contextlib.suppress(Exception):  # trials that fail are told elsewhere, and have no time
+        with contextlib.suppress(Exception):  # its trials have failed as well, which is reported; it has no time
             times[key] = measured(setting)
     return times
 

@@ -60,7 +60,7 @@ def _peaks(settings: Iterable[Setting]) -> Iterable[tuple[str, int]]:
         mechanism = setting.mechanism.make(MECHANISMS)
         try:
             yield setting.id, peak_of(mechanism, opened[1], setting.epsilon)
-        except Exception:  # failures of trials are told elsewhere; a cost that is not known is shown as such
+        except Exception:  # its trials have failed as well, which is reported; its memory is shown as not known
             continue
 
 

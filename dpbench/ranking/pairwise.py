@@ -69,11 +69,6 @@ class Measure:
         return 3.0 / trials / self.steps**2 if self.share and self.steps else 0.0
 
     @property
-    def none(self) -> float:
-        """The distance of the best to itself, as shown."""
-        return 0.0 if self.share else 1.0
-
-    @property
     def limit(self) -> float:
         """The margin as a distance between scores."""
         return self.margin if self.share else math.log(self.margin)

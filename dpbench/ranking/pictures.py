@@ -100,7 +100,7 @@ def marks_line(numbers: pd.DataFrame, board: Board) -> str:
 
 
 def neighbours_line(numbers: pd.DataFrame, board: Board) -> str:
-    """What one individual may change: the commonest relation of the board, and which mechanisms have another one."""
+    """What one individual may change: the most common neighbour relation of the board, and the mechanisms that have another."""
     ranked = tables.ranking(numbers, board)
     relations = ranked["neighbours"].value_counts(sort=True).index.tolist()
     rest = [

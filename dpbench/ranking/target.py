@@ -48,19 +48,20 @@ class Target:
 
 @dataclass(frozen=True)
 class ReachedTarget:
-    """The smallest ε of one mechanism on one dataset. None: not even the largest ε of the grid reaches the target."""
+    """The smallest ε with which one mechanism reaches the target on one dataset."""
 
     dataset: str
     mechanism: str
     board: Board
     epsilon: float | None
+    """None: not even the largest ε of the grid reaches it."""
     low: float | None
-    """Up to it the target is certainly missed, at the level of the interval; None: it is never reached."""
+    """The lower end of its interval: the largest ε that certainly misses the target. None: no ε may reach it."""
     high: float | None
-    """From it on the target is certainly reached; None: there is no such ε on the grid."""
+    """The upper end: the smallest ε that certainly reaches the target. None: no ε of the grid does."""
     trials: int
     reason: str = ""
-    """Why there is nothing, if nothing was run."""
+    """Why nothing was run; empty if something was."""
 
 
 Search = Generator[int, tuple[float, float], tuple[int | None, int | None, int | None]]

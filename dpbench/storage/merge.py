@@ -80,7 +80,7 @@ def _check(sources: Sequence[Path], target: Path) -> None:
 
 
 def _joined(runs: Sequence[Run], mixed: bool) -> Run:
-    """Runs of one name as one: the settings of all of them, as the newest describes them."""
+    """Several runs of one name as one: described as the newest, with the settings of all."""
     newest = max(runs, key=lambda run: run.written)
     for run in runs:
         if (run.seed, run.experiment) != (newest.seed, newest.experiment):
