@@ -30,6 +30,8 @@ from dpbench.tasks.base import TASKS
 OURS = "dpbench"
 RENAMED = {"inconclusive": OPEN}
 """Words of records that were written before they were renamed."""
+SAME = ("files", "trials", "error", "expected", "needs")
+"""What a verdict and its recorded form have under one name."""
 
 
 def code_digest(classes: Mapping[str, tuple[str, ...]]) -> str:
@@ -91,18 +93,14 @@ def _verdict(claim: Claim, kept: RecordedVerdict, record: Record, where: str) ->
         reason,
         decider=decider,
         scale=record.scale,
-        trials=kept.trials,
         method=kept.where,
-        files=kept.files,
         data_seeds=max(1, len(record.data_seeds)),
-        error=kept.error,
-        expected=kept.expected,
         recorded=where,
         evidence=_evidence(claim, kept),
         cases=kept.cases
         or (Case(DEFAULT, DEFAULT, verdict, kept.value, kept.low, kept.high, kept.where, kept.trials),),
         untried=kept.untried if kept.evidence else unread(claim),
-        needs=kept.needs,
+        **{name: getattr(kept, name) for name in SAME},
     )
 
 
@@ -140,12 +138,8 @@ def of(verdict: Verdict) -> RecordedVerdict:
         high=None if group is None else group.high,
         where=verdict.where,
         reason=verdict.reason,
-        files=verdict.files,
-        trials=verdict.trials,
-        error=verdict.error,
-        expected=verdict.expected,
         evidence=verdict.evidence.value if verdict.evidence else "",
         cases=verdict.cases if len(verdict.cases) > 1 else (),
         untried=verdict.untried,
-        needs=verdict.needs,
+        **{name: getattr(verdict, name) for name in SAME},
     )

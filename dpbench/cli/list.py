@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rich.markup import escape
@@ -20,32 +20,17 @@ NOISE = (
     'For a real release: mechanism.release(data, epsilon=..., rng="secure", noise="exact"), and no "NOT PRIVATE" beside it.'
 )
 NOT_IMPORTED = "`list` runs no code of yours; `run` says what it guarantees"
-HEADS = {
-    "mechanisms": ("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"),
-    "datasets": ("name", "data", "generator", "original format", "worlds", "size at scale=paper"),
-    "experiments": ("id", "what it shows"),
-    "tasks": ("name", "data", "what it asks", "metrics"),
-    "metrics": ("name", "task", "better", "what it is"),
-    "readings": ("paper", "reading", "what the text says, or why this value", "sets"),
-}
 
 
 def main(argv: list[str]) -> int:
     parser = parser_of("list", __doc__)
-    parser.add_argument("what", help=" | ".join(HEADS))
+    parser.add_argument("what", help=" | ".join(KINDS))
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
     parser.add_argument("--config-dir", help="your own configuration folder, besides ./conf")
     args = parser.parse_args(argv)
-    one_of("list", args.what, HEADS)
-    rows = {
-        "mechanisms": _mechanisms,
-        "datasets": _datasets,
-        "experiments": _experiments,
-        "tasks": _tasks,
-        "metrics": _metrics,
-        "readings": _readings,
-    }[args.what]()
-    heads = HEADS[args.what]
+    one_of("list", args.what, KINDS)
+    heads, rows_of = KINDS[args.what]
+    rows = rows_of()
     if args.json:
         print(json.dumps([dict(zip(heads, row, strict=True)) for row in rows], indent=2, ensure_ascii=False))
         return 0
@@ -152,3 +137,14 @@ def _readings() -> Iterator[tuple[str, ...]]:
 
 def _assignments(sets: Mapping[str, Any]) -> str:
     return "\n".join(f"{path}={json.dumps(value)}" for path, value in sets.items())
+
+
+KINDS: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[str, ...]]]]] = {
+    "mechanisms": (("name", "paper", "data", "privacy", "parameters", "notes", "exact noise"), _mechanisms),
+    "datasets": (("name", "data", "generator", "original format", "worlds", "size at scale=paper"), _datasets),
+    "experiments": (("id", "what it shows"), _experiments),
+    "tasks": (("name", "data", "what it asks", "metrics"), _tasks),
+    "metrics": (("name", "task", "better", "what it is"), _metrics),
+    "readings": (("paper", "reading", "what the text says, or why this value", "sets"), _readings),
+}
+"""What can be listed: the heads of its columns, and its rows."""

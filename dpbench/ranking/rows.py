@@ -37,6 +37,8 @@ NEEDED = ("board", "who", "epsilon", "ratio", "regret_at", "regret_at_low", "reg
 TEXTS = ("board", "who", "mark", "neighbours")
 NUMBERS = ("epsilon", "trials", "seconds", "memory", "ratio", "regret", "regret_at", "regret_at_low", "regret_at_high")
 """The columns that rows and winners of the record are made from."""
+STANDING = ("regret", "regret_low", "regret_high", "rank", "rank_low", "rank_high")
+"""The columns that a row has under their own names."""
 
 
 @dataclass(frozen=True)
@@ -146,18 +148,14 @@ def rows(experiment: str, numbers: pd.DataFrame) -> list[BoardRow]:
         trials = numbers[numbers["board"] == str(board)].groupby("who")["trials"].agg(["min", "max"])
         for row in tables.ranking(numbers, board).to_dict("records"):
             own, cost = trials.loc[row["who"]].fillna(0), costs.loc[str(board), row["who"]]
+            standing: dict[str, Any] = {name: _number(row.get(name)) for name in STANDING}
             listed.append(
                 BoardRow(
                     experiment=experiment,
                     board=board,
                     who=str(row["who"]),
                     mechanism=str(row["who"]).partition("[")[0],
-                    regret=_number(row.get("regret")),
-                    regret_low=_number(row.get("regret_low")),
-                    regret_high=_number(row.get("regret_high")),
-                    rank=_number(row.get("rank")),
-                    rank_low=_number(row.get("rank_low")),
-                    rank_high=_number(row.get("rank_high")),
+                    **standing,
                     out_of_reach=row.get("out_of_reach") in (True,),
                     trials=(int(own["min"]), int(own["max"])),
                     settings=int(_number(row.get("settings"), 0)),
