@@ -40,7 +40,7 @@ VERBS = {
     "completion": "print the shell completion script for bash or zsh",
 }
 
-COLLECT_AFTER = 100_000
+COLLECT_AFTER = 300_000
 """New objects after which Python looks for cycles. With its default of 700 that is a fifth of the time of a report."""
 
 

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.table import Table
 from matplotlib.text import Text
 
-from dpbench.figures.style import LAST, MARK, settle
+from dpbench.figures.layout import settle
+from dpbench.figures.style import LAST, MARK
 
 SMALL = 6.5
 """Font size of the caption, in points."""

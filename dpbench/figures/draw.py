@@ -294,7 +294,8 @@ def about_record(record: Record) -> About:
 
 
 def _write(drawing: Drawing, results: Path, name: str, told: About, formats: Sequence[str]) -> list[Path]:
-    from dpbench.figures.style import paper_style, plt, tight_box
+    from dpbench.figures.layout import tight_box
+    from dpbench.figures.style import paper_style, plt
 
     def file(kind: str, added: str = "") -> Path:
         return inside(results, results / "figures" / f"{name}{f'-{added}' if added else ''}.{kind}")

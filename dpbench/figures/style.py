@@ -23,8 +23,6 @@ if "matplotlib.pyplot" not in sys.modules and "IPython" not in sys.modules:
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation
-from matplotlib.transforms import Bbox
 
 from dpbench.registry import registry_of
 from dpbench.storage.numbers import MARK as MARK
@@ -171,7 +169,6 @@ def looks(members: Iterable[Any]) -> dict[Any, dict[str, str]]:
 
 LAST = "the paper's number"
 """The entry of a legend that comes after all others."""
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 DPI = 140
 """At which figures are measured, and drawn for the report."""
 LEGEND = 8.0
@@ -185,8 +182,10 @@ def paper_style() -> Iterator[None]:
         "figure.dpi": DPI,  # as in the report: the sizes of texts, measured for the layout, are then known when it draws
         "savefig.dpi": 160,
         "savefig.bbox": "tight",
+        "text.hinting": "none",  # it fits letters to the pixels of one size, at which hardly anybody sees the picture
         "font.size": 9,
         "axes.titlesize": 9.5,
+        "axes.titley": 1.0,  # a title that looks for its place measures the y axis of its panel once more
         "axes.labelsize": 9,
         "xtick.labelsize": 8.5,
         "ytick.labelsize": 8.5,
@@ -270,33 +269,6 @@ def _in_spare_place(figure: Figure, axes: list, entries: dict[str, Any]) -> bool
     corner.axis("off")
     corner.legend(entries.values(), entries.keys(), loc="center")
     return True
-
-
-def settle(figure: Figure) -> None:
-    """Compute the layout once and keep it, so that later additions around the figure do not move its legend."""
-    for axis in [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]:
-        if type(axis.get_major_formatter()) is LogFormatterSciNotation:
-            axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
-    if (engine := figure.get_layout_engine()) is not None:
-        engine.execute(figure)  # all that drawing the figure would add takes as long again
-    figure.set_layout_engine(None)  # with any engine, even one that does nothing, `savefig` draws twice
-    for legend in figure.legends:
-        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
-
-
-def power_of_ten(value: float) -> str:
-    """10⁻³ as plain letters. matplotlib writes it as a formula, whose reading takes a tenth of all drawing."""
-    power = math.log10(value)
-    return (
-        f"10{str(round(power)).translate(RAISED)}" if math.isclose(power, round(power), abs_tol=1e-9) else f"{value:g}"
-    )
-
-
-def tight_box(figure: Figure, pad: float = 0.1) -> Bbox:
-    """All that a settled figure shows, in inches, with room around it. `savefig` takes it as `bbox_inches`; with "tight" it would
-    draw and measure the figure once more for each file."""
-    figure.set_dpi(DPI)  # the sizes of texts are then known from the measuring that follows
-    return figure.get_tightbbox(figure.canvas.get_renderer()).padded(pad)  # type: ignore[attr-defined]
 
 
 def _legend_width(labels: list[str], columns: int) -> float:

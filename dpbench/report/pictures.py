@@ -78,20 +78,24 @@ class Drawn:
 
 def drawn(name: str, figure: Any, about: About, *, with_pdf: bool = True) -> Drawn:
     """Draw a figure into files in memory. A PDF takes as long as all the rest."""
+    import numpy as np
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    from dpbench.figures.style import DPI, tight_box
+    from dpbench.figures.layout import Canvas, tight_box
+    from dpbench.figures.style import DPI
 
+    canvas = Canvas(figure)
     box = tight_box(figure, PAD)
-    png, pdf, small = io.BytesIO(), io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=DPI, bbox_inches=box, pil_kwargs={"compress_level": 0})
+    pdf, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(io.BytesIO(), format="raw", dpi=DPI, bbox_inches=box)
+    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba()))
     if with_pdf:
         figure.savefig(pdf, format="pdf", bbox_inches=box, metadata=about.metadata("pdf"))
     metadata = PngInfo()
     for key, value in about.metadata("png").items():
         metadata.add_itxt(key, value or "")
-    few = Image.open(png).convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
+    few = pixels.convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
     few.putpalette([255 if value > ALMOST else value for value in few.getpalette() or []])
     few.save(small, format="PNG", pnginfo=metadata)
     return Drawn(name, small.getvalue(), pdf.getvalue(), tuple(points(figure, box)))
