@@ -23,6 +23,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dpbench.figures import captions, style
+from dpbench.figures.layout import settle
+from dpbench.figures.ticks import plain_places
 
 WIDTH = 7.0
 """Width of a page's text, in inches."""
@@ -227,40 +229,40 @@ def cost_figure(points: pd.DataFrame, *, title: str, highlight: str = "", share:
         edge = "#D55E00" if who == highlight else "#666666" if kind is BASIC else "#0072B2"
         ax.plot(seconds, value, kind.marker, markerfacecolor=kind.face, markeredgecolor=edge, markersize=6, zorder=2)
         weight = "bold" if who in {highlight, *front["who"]} else "normal"
-        texts.append(ax.text(seconds, value, label(who), fontsize=SMALL, fontweight=weight, zorder=3))
+        text = ax.text(seconds, value, label(who), fontsize=SMALL, fontweight=weight, zorder=3)
+        text.set_bbox(
+            {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2}
+        )  # the line may pass below it
+        texts.append(text)
     ax.set_xscale("log")
     if not share and len(known) and regret.max() > 10:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     ax.margins(x=0.16, y=0.08)
+    plain_places(ax)
     ax.set_xlabel("seconds per release")
     ax.set_ylabel("regret, points" if share else "regret")
     ax.set_title(title, fontsize=10, loc="left")
     style.legend_below(figure, [_handle(kind) for kind in (PAPER, MODERN, BASIC)])
-    figure.draw_without_rendering()
+    settle(figure)  # names are put where they cover no other name, so their place depends on the size of the panel
     _apart(ax, texts)
     return figure
 
 
 def _apart(ax: Axes, texts: Sequence[Text]) -> None:
-    """Put each name at the first place around its point where it covers no other name, as far as there is one."""
-    taken: list[Bbox] = []
-    for text in texts:
-        best = None
-        for shift, side in itertools.product((0, 9, -9, 18, -18, 27, -27), ("left", "right")):
-            at = ax.transData.transform(text.get_position())
-            wide, high = text.get_window_extent().size
-            scale = ax.figure.dpi / 72
-            x = at[0] + 6 * scale if side == "left" else at[0] - 6 * scale - wide
-            box = Bbox.from_bounds(x, at[1] - high / 2 + shift * scale, wide, high)
-            if best is None:
-                best = box
-            inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1 and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
-            if inside and not any(box.overlaps(other) for other in taken):
-                best = box
-                break
-        assert best is not None
+    """Put each name at the first place beside its point that is inside the panel and covers no other name and no point, as far
+    as there is one."""
+    scale = ax.figure.dpi / 72
+    points = [ax.transData.transform(text.get_position()) for text in texts]
+    taken = [Bbox.from_bounds(x - 4 * scale, y - 4 * scale, 8 * scale, 8 * scale) for x, y in points]
+    for text, (at, middle) in zip(texts, points, strict=True):
+        wide, high = text.get_window_extent().size
+        shifts = itertools.product((0, 9, -9, 18, -18, 27, -27), (6 * scale, -6 * scale - wide))
+        boxes = [Bbox.from_bounds(at + x, middle - high / 2 + y * scale, wide, high) for y, x in shifts]
+        inside = [box for box in boxes if ax.bbox.x0 <= box.x0 <= box.x1 <= ax.bbox.x1] or boxes
+        inside = [box for box in inside if ax.bbox.y0 <= box.y0 <= box.y1 <= ax.bbox.y1] or inside
+        best = next((box for box in inside if not box.count_overlaps(taken)), inside[0])
         taken.append(best)
         x, y = ax.transData.inverted().transform((best.x0, best.y0))
         text.set_position((float(x), float(y)))

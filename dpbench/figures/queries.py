@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from dpbench.figures import shapes, style
+from dpbench.figures.ticks import plain_places, short
 from dpbench.storage.frame import DATA_SEED, estimates, moments, summarise
 
 ERRORS = {"abs_error": "Absolute error", "median_relative_error": "Median relative error (%)"}
@@ -78,7 +79,8 @@ def curves(
     )
     if not logx:
         for ax in figure.axes:
-            ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True)
+            ax.xaxis.set_major_locator(MaxNLocator(4))
+            ax.xaxis.set_major_formatter(lambda value, _: short(value))
     finish(figure)
     return figure
 
@@ -108,14 +110,13 @@ def absolute_by_dataset(numbers: pd.DataFrame, xlabel: str = "range size (cells)
 
 
 def finish(figure: Figure) -> None:
-    """The legend over all panels, a single panel larger, no labels between powers of ten on
-    the x axis, where they run into each other."""
+    """The legend over all panels, a single panel larger, few numbers along a logarithmic x axis, or they would touch."""
     if len(figure.axes) == 1:
         figure.set_size_inches(4.4, 3.4)
     style.legend_above(figure, figure.axes)
     for ax in figure.axes:
         if ax.get_xscale() == "log":
-            ax.xaxis.set_minor_formatter(NullFormatter())
+            plain_places(ax)
 
 
 def consistency_numbers(trials: pd.DataFrame) -> pd.DataFrame:

@@ -21,6 +21,10 @@ ROW = 0.135
 """Height of a row of dots, in inches."""
 GAP = 1.5
 """Space between two numbers, in choices."""
+LETTERS = 112
+"""Letters of a heading that fit side by side above all numbers."""
+UPRIGHT = 18
+"""Letters in a line of a heading that stands upright, because its number is too narrow for it."""
 RULE = (
     "ours over the number that the paper prints, one point per choice, sorted within each number; filled: ours would be "
     "printed like it, or reaches it within its 95 % interval (bars); grey: what is printed so; a single printed run fits unless "
@@ -41,21 +45,30 @@ def draw(rows: pd.DataFrame, best: pd.DataFrame, conflicts: Sequence[tuple[str, 
     choices = _matrix_rows(ordered)
     height = 2.3 + ROW * (len(choices) + 1)
     figure, (top, below) = plt.subplots(
-        2, 1, sharex=True, figsize=(style.PAGE, height), height_ratios=[1.7, max(0.6, ROW * len(choices))]
+        2,
+        1,
+        sharex=True,
+        figsize=(style.PAGE, height),
+        height_ratios=[1.7, max(0.6, ROW * len(choices))],
+        layout="constrained",
     )
     _ratios(top, at, ordered)
     _dots(below, at, ordered, choices, best)
     for left, right, name in ticks:
+        across = int(
+            LETTERS * (right - left + 1 + GAP) / (at[-1] - at[0] + 1 + GAP)
+        )  # letters that fit above the number
+        words = name.replace("-", " ")
+        flat = across >= max(map(len, words.split()))
         top.text(
             (left + right) / 2,
             1.02,
-            "\n".join(
-                textwrap.wrap(name.replace("-", " "), max(9, int(1.6 * (right - left + 1))), break_long_words=False)
-            ),
+            "\n".join(textwrap.wrap(words, across if flat else UPRIGHT, break_long_words=False)),
             transform=top.get_xaxis_transform(),
             ha="center",
             va="bottom",
             fontsize=6,
+            rotation=0 if flat else 90,
         )
         for ax in (top, below):
             ax.axvline(right + (1 + GAP) / 2, color="0.85", linewidth=0.6)
@@ -71,7 +84,7 @@ def told(best: pd.DataFrame, conflicts: Sequence[tuple[str, ...]]) -> list[str]:
     if len(best):
         first = best.iloc[0]
         chosen = [
-            f"{c.removeprefix(CHOICE)} {first[c]}"
+            f"{c.removeprefix(CHOICE)} {first[c]}".replace("_", " ")
             for c in best.columns
             if c.startswith(CHOICE) and best[c].nunique() > 1
         ]

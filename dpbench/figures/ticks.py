@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from dpbench.figures.layout import power_of_ten
+
 LEAST = 3.0
 """A log axis spans at least this factor, so that differences of a few percent look small and the numbers have room."""
 STEPS = ((6, (1, 1.5, 2, 3, 4, 5, 7)), (20, (1, 2, 5)), (300, (1, 3)))
@@ -41,6 +43,26 @@ def plain_numbers(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     ax.yaxis.set_minor_locator(NullLocator() if digits else LogLocator(subs="all"))
     ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def plain_places(ax: Axes) -> None:
+    """Write further numbers along a logarithmic x axis that has fewer than two powers of ten; otherwise only these."""
+    low, high = ax.get_xlim()
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    if 0 < low < high and len(_powers(low, high)) < 2:
+        plain = low > 1 / PLAIN and high < PLAIN
+        ax.xaxis.set_major_locator(FixedLocator(_places(low, high, (1, 2, 5) if plain else (1, 3))))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value) if plain else _product(value)))
+
+
+def _product(value: float) -> str:
+    """3·10⁵, 10⁶."""
+    digit, _, power = f"{value:.0e}".partition("e")
+    return f"{digit}·{power_of_ten(10.0 ** int(power))}".removeprefix("1·")
+
+
+def _powers(low: float, high: float) -> range:
+    return range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
 
 
 def _places(low: float, high: float, digits: Sequence[float]) -> list[float]:
