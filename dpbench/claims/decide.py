@@ -26,7 +26,7 @@ from dpbench.model.verdict import RANK, Evidence, Group, Verdict, describe
 ERRORS = (ERROR, 0.01, FIRM)
 """Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is."""
 ROUNDING = 1e-9
-"""Tolerance for a computed number at a border."""
+"""Tolerance for a computed number at a border, relative to the border: one of 1e-12 would mean nothing beside 1e-9."""
 MeasuredGroup = tuple[dict[str, Any], list[Interval], int | None]
 """A group of settings: its labels, the intervals of the measure, and its trials if they are too few for any interval."""
 
@@ -90,8 +90,8 @@ def by_computation(claim: Claim) -> Verdict:
     """The verdict of a computation: exact, so there is no interval."""
     computed = COMPUTATIONS[claim.compute]()
     value = computed.value
-    for border in (claim.region.low, claim.region.high):
-        value = border if abs(value - border) <= ROUNDING else value
+    for border in filter(np.isfinite, (claim.region.low, claim.region.high)):
+        value = border if abs(value - border) <= ROUNDING * (abs(border) or 1) else value
     group = _group(claim.region, {}, Interval(value, value, value))
     method = f"computed over {computed.cases} cases"
     return Verdict(claim, group.verdict, "", (group,), group, evidence=Evidence.PROOF, method=method)

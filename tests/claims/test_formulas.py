@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpbench.claims import formulas, formulas_sparse
+from dpbench.claims.computed import Computed
 from dpbench.claims.decide import by_computation
 from dpbench.claims.judge import Judge
 from dpbench.claims.ledger import ledger
@@ -44,6 +45,15 @@ def test_a_wrong_lemma_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_sampling, "row_rate", lambda epsilon, delta: 2 * beta(epsilon, delta))
     monkeypatch.setattr(formulas, "f", lambda x, c, epsilon: c * x * (1 - x) + 8 / epsilon**2)
     assert [by_computation(one).verdict for one in (lemma, rate, error)] == [CONTRADICTED] * 3
+
+
+def test_the_tolerance_at_a_border_is_small_beside_the_border(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An equality up to 1e-12 is not met by a difference of 5e-10; a bound of 1 is met by 1 and the rounding of doubles."""
+    law = claim(experiment="", compute="sparse_shortcut", expect="< 1e-12")
+    bound = claim(experiment="", compute="sparse_tau", expect="<= 1")
+    monkeypatch.setitem(formulas.COMPUTATIONS, "sparse_shortcut", lambda: Computed(5e-10, 1))
+    monkeypatch.setitem(formulas.COMPUTATIONS, "sparse_tau", lambda: Computed(1 + 1e-12, 1))
+    assert [by_computation(one).verdict for one in (law, bound)] == [CONTRADICTED, REPRODUCED]
 
 
 def test_a_computation_stands_alone() -> None:
