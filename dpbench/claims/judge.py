@@ -115,8 +115,9 @@ class Judge:
         if kept is not None:
             strongest, *beside_it = (replace(v, results=self.results, others=()) for v in (kept, *kept.others))
             # The user's own run comes first if it decides as much. A small run does not replace a record that does.
-            if DECIDED.get(verdict.verdict, 2) < DECIDED.get(strongest.verdict, 2):
-                others += [verdict] if claim.experiment in self.runs else []
+            run_here = claim.experiment in self.runs
+            if not run_here or DECIDED.get(verdict.verdict, 2) < DECIDED.get(strongest.verdict, 2):
+                others += [verdict] if run_here else []
                 verdict = strongest
             else:
                 others.append(strongest)
