@@ -212,7 +212,8 @@ def _across_worlds(claim: Claim, judged: Sequence[Verdict]) -> list[Verdict]:
         order = lambda g: (RANK[g.verdict], claim.region.margin(g.value))  # noqa: E731
         decider = (max if claim.some else min)(groups, key=order)
         low, high = (pick(end) for pick, end in ((min, [g.low for g in groups]), (max, [g.high for g in groups])))
-        reason = f"worlds span {claim.region.show(low)} to {claim.region.show(high)}" if len(groups) == 1 else ""
+        span = f"the intervals of all worlds span {claim.region.show(low)} to {claim.region.show(high)}"
+        reason = span if len(groups) == 1 else ""
         error = max(one.error for one in mine)
         closest = replace(mine[0], verdict=decider.verdict, groups=tuple(groups), decider=decider)
         merged.append(replace(closest, reason=reason or mine[0].reason, error=error))

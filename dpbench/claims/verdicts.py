@@ -68,9 +68,9 @@ class Tally:
     def error(self) -> str:
         """The error rate over all claims, as text."""
         if not self.noisy:
-            return "No verdict depends on noisy trials."
+            return "No claim is reproduced or contradicted by noisy trials."
         return (
-            f"Verdicts that depend on noisy trials: {self.noisy}. The intervals of each hold together with 95 %. The same "
+            f"Reproduced or contradicted by noisy trials: {self.noisy}. The intervals of each hold together with 95 %. The same "
             f"verdict at 99.9 %: {self.firm}."
         )
 
