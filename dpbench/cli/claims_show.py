@@ -45,7 +45,7 @@ def line(v: Verdict, width: int) -> Text:
     name = v.claim.id + ("" if v.claim.counted else "*")
     numbers = f"{v.measured} ({v.interval})" if v.interval else v.measured
     about = f"{numbers}; paper {v.claim.expect}" if v.decider else v.reason
-    about += f"; {v.sides}" if v.sides else ""
+    about += f"; {_sides(v)}" if v.sides else ""
     about += f"; needs about {v.needs:,} trials" if v.verdict == OPEN and v.needs else ""
     about += f" [{v.where}]" if v.decider and v.where else ""
     tested = [other for other in v.others if other.decider]
@@ -74,7 +74,7 @@ def followed(v: Verdict) -> Group:
         "measured": ", ".join(filter(None, (v.measured, interval, v.where, v.expectations, trials)))
         if v.decider
         else "",
-        "verdict": "; ".join(filter(None, (word, v.sides, v.reason, needs))),
+        "verdict": "; ".join(filter(None, (word, _sides(v), v.reason, needs))),
         "evidence": "; ".join(filter(None, (v.evidence, v.source or (claim.decided_by if v.evidence else "")))),
         "tried": _tried(v),
         "not tried": _untried(v),
@@ -93,6 +93,12 @@ def followed(v: Verdict) -> Group:
         parts.append(Padding(_cases(v), (0, 0, 0, 2)))
         parts += [Padding(text, (0, 0, 0, 2)) for text in _assumed(v)]
     return Group(*parts, Text(""))
+
+
+def _sides(v: Verdict) -> str:
+    """The cases for and against the claim. A printed number may lie between worlds none of which gives it."""
+    between = v.verdict == REPRODUCED and v.sides and not v.named(REPRODUCED)
+    return "no world alone gives it; it lies between those of different worlds" if between else v.sides
 
 
 def _cases(v: Verdict) -> Table:

@@ -32,7 +32,7 @@ LEFT |= {UNTESTABLE: ("is not testable", "are not testable")}
 
 @dataclass(frozen=True)
 class PaperAnswer:
-    """The result for one paper: what holds whatever one assumes, what depends on what, what cannot be."""
+    """The result for one paper: what holds with every assumption that was tried, what depends on what, what cannot be."""
 
     paper: str
     sentences: list[str]
@@ -60,18 +60,18 @@ def _answer(paper: str, verdicts: Sequence[Verdict]) -> PaperAnswer:
 
 
 def whatever(v: Verdict) -> bool:
-    """Whether a verdict holds whatever one assumes: it rests on no single stand-in, no admissible reading was left out, and it is
-    not about times, which another implementation changes."""
+    """Whether a verdict holds with every assumption that was tried: it rests on no single stand-in, no admissible reading was
+    left out, and it is not about times, which another implementation changes."""
     return v.evidence in BY and not v.untried and "seconds" not in v.claim.measure
 
 
 def sentences(counted: Sequence[Verdict]) -> list[str]:
-    """What holds whatever one assumes, what depends on what, what cannot be, and what is left, of the counted claims."""
+    """What holds with every assumption that was tried, what depends on what, what cannot be, and what is left: counted claims."""
     found = tally(counted)
     firm = {word: [v for v in counted if v.verdict == word and whatever(v)] for word in (REPRODUCED, CONTRADICTED)}
     loose = {word: found.counts[word] - len(of) for word, of in firm.items()}
     holds = firm[REPRODUCED]
-    told = [f"{_verb(len(holds), 'claim holds', 'claims hold')} whatever one assumes{_by(holds)}."]
+    told = [f"{_verb(len(holds), 'claim holds', 'claims hold')} with every assumption that was tried{_by(holds)}."]
     depends = [f"{found.counts[word]} {on}" for word, on in DEPENDS.items() if found.counts[word]]
     if depends:
         told.append(f"What depends on what is not known: {listed(depends)}.")
@@ -81,11 +81,9 @@ def sentences(counted: Sequence[Verdict]) -> list[str]:
         told.append(f"{tried}, {listed(parts)}; other choices may decide otherwise.")
     fails = firm[CONTRADICTED]
     if fails:
-        told.append(
-            f"{_verb(len(fails), 'claim fails', 'claims fail')} whatever one assumes{_by(fails)}: {_named(fails)}."
-        )
+        told.append(f"{_verb(len(fails), 'claim fails', 'claims fail')} with all of them{_by(fails)}: {_named(fails)}.")
     else:
-        told.append("None is shown to fail whatever one assumes.")
+        told.append("None is shown to fail with all of them.")
     left = [_verb(found.counts[word], *words) for word, words in LEFT.items() if found.counts[word]]
     return [*told, *([f"{listed(left)}."] if left else [])]
 

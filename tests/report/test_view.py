@@ -163,7 +163,7 @@ def test_what_is_the_users_own_comes_first() -> None:
     verdicts = [Verdict(claim, REPRODUCED, evidence=Evidence.PROOF)]
     (answer,) = answers(verdicts)
     assert title_of(answer.paper) == "Your own experiments and claims"
-    assert answer.sentences[0] == "1 claim holds whatever one assumes (1 by proof)."
+    assert answer.sentences[0] == "1 claim holds with every assumption that was tried (1 by proof)."
     assert "mine" not in PageView(_facts([], verdicts)).papers, "there is no figure to link to"
 
 
