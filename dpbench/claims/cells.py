@@ -161,7 +161,7 @@ def cells_of(frame: pd.DataFrame) -> list[CellTrials]:
     expected = {EXPECTED + name: name for name in metric_names(frame) if EXPECTED + name in frame}
     several = DATA_SEED in frame and frame[DATA_SEED].nunique() > 1
     cells = []
-    for _, rows in frame.groupby(labels if several else SETTING, sort=False, dropna=False):
+    for _, rows in frame.groupby(labels if several else [SETTING, *labels], sort=False, dropna=False):
         first = rows.iloc[0]
         values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
         known = [c for c in expected if rows[c].notna().all()]

@@ -38,12 +38,13 @@ def one_world(frame: pd.DataFrame) -> pd.DataFrame:
 
 def trials(run: Run) -> pd.DataFrame:
     """All stored trials of a run. Columns: the labels, `data_seed` (an integer; for original files, which do not depend on a
-    seed, the one the run was given), `setting`, `trial`, `seconds`, and the columns stored with the trials."""
+    seed, the one the run was given), `setting`, `trial`, `seconds`, and the columns stored with the trials. Trials that two
+    mechanisms share, such as GS as printed and a reading of `gs_mean`, are there under both names."""
     store = Store(run.results, say=lambda text: warnings.warn(text, Damaged, stacklevel=2))
     tables: list[pa.Table] = []
     labels: list[dict[str, Value]] = []
     wanted = run.repetitions_by_id()
-    for setting in {setting.id: setting for setting in run.settings}.values():
+    for setting in {(setting.id, repr(setting.labels())): setting for setting in run.settings}.values():
         table = store.read(setting.id, wanted[setting.id])
         if table is not None:
             tables.append(table)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpbench.claims.cells import cells_of
 from dpbench.errors import Damaged
 from dpbench.storage.frame import metric_names, summarise
 from dpbench.storage.store import Store
@@ -62,6 +64,19 @@ def test_a_frame_has_labels_and_all_stored_columns(tmp_path: Path) -> None:
     assert list(frame["setting"].unique()) == [name_of(i) for i in range(3)]
     expected = [r["metric.mae"] for i in range(3) for r in rows(range(5), i)]
     assert list(frame["metric.mae"]) == expected
+
+
+def test_trials_that_two_mechanisms_share_stand_under_both_names(tmp_path: Path) -> None:
+    """As GS as printed and a reading of `gs_mean` do: claims on either find all trials, once."""
+    made = filled(tmp_path, 2, repetitions=5, chunk=2)
+    first, second = made.settings
+    reading = replace(first, mechanism=replace(first.mechanism, name="reading"))
+    frame = replace(made, settings=(first, second, reading)).trials()
+    assert frame.groupby("mechanism", sort=False).size().to_dict() == {first.mechanism.name: 10, "reading": 5}
+    cells = cells_of(frame)
+    assert [(cell.id, cell.labels["mechanism"], cell.total) for cell in cells] == [
+        (setting.id, setting.mechanism.name, 5) for setting in (first, second, reading)
+    ]
 
 
 def test_settings_with_other_columns_stand_together(tmp_path: Path) -> None:
