@@ -188,7 +188,11 @@ def forgotten(original: Any, self: Any, data: Any, epsilon: float) -> float:
     return 2 * original(self, data, epsilon)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"rounds": 4, "share": 0.5}, {"delta": 0.01}])
+LONG = [pytest.param(parameters, marks=pytest.mark.slow) for parameters in ({}, {"delta": 0.01})]
+"""With as many rounds as AIM chooses, which takes three times as long."""
+
+
+@pytest.mark.parametrize("parameters", [{"rounds": 4, "share": 0.5}, {"rounds": 4, "share": 0.5, "delta": 0.01}, *LONG])
 def test_faults_in_the_budget_of_aim_are_found(parameters: dict[str, Any]) -> None:
     mechanism = dpbench.mechanism("aim", **parameters)
     assert found(mechanism, pairs=34).verdict == "holds"

@@ -17,6 +17,7 @@ from dpbench import Counts, Incidence, Mechanism, Noise
 from dpbench.auditing.judge import LEAST, chosen
 from dpbench.auditing.neighbours import Neighbours
 from dpbench.auditing.replay import audit_by_replay, cannot_replay
+from dpbench.auditing.row_shapes import ROW_SHAPES
 from dpbench.mechanisms.base import MECHANISMS, Bounded
 from dpbench.model.finding import Finding
 
@@ -45,7 +46,13 @@ def test_every_mechanism_and_every_mode_is_audited() -> None:
         assert values <= {parameters.get(key) for parameters in MECHANISMS.get(name).audited}
 
 
-def check(finding: Finding | None) -> int:
+TWICE = 2 * len(ROW_SHAPES)
+"""Pairs: all shapes of rows as wide as the bound, then all of them of random width."""
+FEW = 3
+"""Pairs on which most that declares itself not private is found out; the audit tries twenty times as many."""
+
+
+def check(finding: Finding | None, least: int = 45) -> int:
     """One finding on unchanged code is as the mechanism says. Returns the pairs on which it holds."""
     assert finding is not None
     said = f"{finding.mechanism} {finding.parameters}: loss {finding.loss}, {finding.reason}, {finding.pair}"
@@ -56,14 +63,17 @@ def check(finding: Finding | None) -> int:
         return 0
     assert finding.verdict == "holds", said
     assert finding.loss <= 1 + 1e-9
-    assert finding.pairs >= 45
+    assert finding.pairs >= least
     return finding.pairs
 
 
 @pytest.mark.parametrize("name", MECHANISMS.names())
 def test_private_mechanisms_hold_and_others_are_found_out(name: str) -> None:
     for one in chosen([name]):
-        check(audit_by_replay(one.mechanism, 1.0, LEAST, name=name))
+        finding = audit_by_replay(one.mechanism, 1.0, FEW if one.declared else TWICE, name=name)
+        if one.declared and finding is not None and finding.verdict == "inconclusive":
+            finding = audit_by_replay(one.mechanism, 1.0, LEAST, name=name)
+        check(finding, least=30)
 
 
 @pytest.mark.slow
