@@ -1,7 +1,7 @@
 """Somebody else's results folder, on the command line: whatever it names is not imported, called, opened or written.
 
-A hook in the process notes every import, every opened file and every started program. The folder is sealed properly, as its
-author can do.
+A hook in the process notes every import, every opened file and every started program. It is there from the start of the
+process that forks for every command (`support/door.py`). The folder is sealed properly, as its author can do.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from dpbench.storage import seals
 from dpbench.storage.store import Store
 
+from support import door
 from support.paths import ROOT
 from support.stores import name_of, rows, run
 
@@ -48,30 +48,24 @@ EVIL = "import pathlib\npathlib.Path({marker!r}).touch()\nclass Evil:\n    def _
 class World:
     """A user's folder `inside` with a results folder from elsewhere, and things beside it that nobody may touch."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, hooked: door.Server) -> None:
         self.root, self.home, self.results = root, root / "inside", root / "inside" / "results"
-        self.marker = root / "touched"
+        self.marker, self.hooked = root / "touched", hooked
         self.results.mkdir(parents=True)
-        (root / "hook").mkdir()
-        (root / "hook" / "sitecustomize.py").write_text(HOOK)
         for place in (root / "evil.py", self.home / "evil.py", root / "evil.md"):
             place.write_text(EVIL.format(marker=str(self.marker)))
 
     def call(self, *words: str) -> tuple[subprocess.CompletedProcess[str], list[tuple[str, list[Any]]]]:
         """A finished command, and what it did."""
-        log = self.root / "log"
-        log.unlink(missing_ok=True)
-        paths = os.pathsep.join([str(self.root / "hook"), str(ROOT)])
-        environment = os.environ | {"PYTHONPATH": paths, "SAFETY_LOG": str(log), "COLUMNS": "200"}
-        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # that of the log's own module is no file that a verb wrote
-        command = [sys.executable, "-m", "dpbench", *words]
-        done = subprocess.run(command, cwd=self.home, env=environment, capture_output=True, text=True, timeout=300)
+        log = Path(self.hooked.env["SAFETY_LOG"])
+        os.truncate(log, 0)
+        done = self.hooked.run([*words], self.home, self.hooked.env, 300)
         assert "Traceback" not in done.stderr, done.stderr
         return done, [tuple(json.loads(line)) for line in log.read_text().splitlines()]
 
     def check(self, did: list[tuple[str, list[Any]]]) -> None:
         """Nothing named `evil` was touched, no program was started but git, nothing was written beside the folder."""
-        assert len(did) > 1000, "the hook is there"
+        assert len(did) > 100, "the hook is there"
         assert not self.marker.exists()
         for event, args in did:
             # The folder of the results is listed and read; a file there may have any name.
@@ -83,12 +77,23 @@ class World:
         beside = {p for p in self.root.rglob("*") if p.is_file() and self.results not in p.parents}
         assert {p.relative_to(self.root).as_posix() for p in beside} <= self.known, beside
 
-    known = frozenset({"hook/sitecustomize.py", "evil.py", "inside/evil.py", "evil.md", "log", "precious"})
+    known = frozenset({"evil.py", "inside/evil.py", "evil.md", "precious"})
+
+
+@pytest.fixture(scope="module")
+def hooked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[door.Server]:
+    folder = tmp_path_factory.mktemp("hook")
+    (folder / "sitecustomize.py").write_text(HOOK)
+    (folder / "log").touch()
+    paths = os.pathsep.join([str(folder), str(ROOT)])
+    server = door.Server(door.environment(PYTHONPATH=paths, SAFETY_LOG=str(folder / "log")))
+    yield server
+    server.close()
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path, hooked: door.Server) -> World:
+    return World(tmp_path, hooked)
 
 
 def forge(world: World, change: Callable[[dict[str, Any]], object], file: str = "gs/fig9@smoke.json") -> Path:

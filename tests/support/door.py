@@ -37,7 +37,7 @@ def dpbench(*words: str, cwd: Path, timeout: float = 900, env: Mapping[str, str]
     given = dict(environment() if env is None else env)
     if not hasattr(os, "fork") or os.environ.get("DPBENCH_TEST_COLD"):
         return cold(*words, cwd=cwd, timeout=timeout, env=given)
-    server = _Server.get()
+    server = Server.get()
     if not server.fits(given):
         return cold(*words, cwd=cwd, timeout=timeout, env=given)
     return server.run([*words], cwd, given, timeout)
@@ -50,19 +50,19 @@ def cold(*words: str, cwd: Path, timeout: float = 900, env: Mapping[str, str] | 
     return subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, timeout=timeout)
 
 
-class _Server:
-    """The process that forks."""
+class Server:
+    """The process that forks. One with an environment of its own is closed by whoever starts it."""
 
-    _running: _Server | None = None
+    _running: Server | None = None
 
     @classmethod
-    def get(cls) -> _Server:
+    def get(cls) -> Server:
         if cls._running is None:
-            cls._running = cls()
+            cls._running = cls(environment())
         return cls._running
 
-    def __init__(self) -> None:
-        self.env = environment()
+    def __init__(self, env: dict[str, str]) -> None:
+        self.env = env
         ours, theirs = socket.socketpair()
         self.process = subprocess.Popen(
             [sys.executable, str(WARM), str(theirs.fileno())],
@@ -100,7 +100,9 @@ class _Server:
             return Done(words, status, out.read().decode(), err.read().decode())
 
     def close(self) -> None:
-        type(self)._running = None
+        if type(self)._running is self:
+            type(self)._running = None
+        atexit.unregister(self.close)
         self.line.close()
         self.answers.close()
         self.process.wait(timeout=300)
