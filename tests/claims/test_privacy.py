@@ -26,6 +26,8 @@ from dpbench.model.claim import CONTRADICTED, OPEN, REPLAY, REPRODUCED, Claim
 from dpbench.model.verdict import Verdict
 from dpbench.storage import seals
 
+from support.warm import PAIRS
+
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 GOOD = """c:
@@ -115,7 +117,7 @@ def test_the_theorems_hold_and_the_errata_do_not() -> None:
     """On a few pairs each. A sensitivity that must be reached is reached by the most revealing shapes of pairs."""
     assert len(CLAIMS) >= 45
     assert {claim.paper for claim in CLAIMS.values()} == {"gs", "sparse", "analytics", "sensitivity", "epicrec"}
-    found = {name: verdict(claim, 24) for name, claim in CLAIMS.items()}
+    found = {name: verdict(claim, PAIRS) for name, claim in CLAIMS.items()}
     assert {name: v.verdict for name, v in found.items() if v.verdict != expected(v.claim)} == {}
     assert all("on " in v.where and "pair" in v.where for v in found.values())
 
@@ -184,7 +186,7 @@ def test_through_the_front_door(dpbench: Call) -> None:
     assert done.returncode == 0, done.stderr
     assert "epicrec/theorem-2" in done.stdout
     assert "audit by replay" in done.stdout
-    assert "replay on 200 pairs" in done.stdout
+    assert f"replay on {PAIRS} pairs" in done.stdout
 
 
 def test_an_answer_of_older_code_is_shown_as_such_and_found_anew_on_request(
