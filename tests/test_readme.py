@@ -58,13 +58,16 @@ def test_the_ledger_is_that_of_the_record() -> None:
 
 
 def test_the_commands_run(dpbench: Call) -> None:
-    """In the order given; runs at smoke scale and with two trials, which is the same code on less data, and without MLflow."""
+    """In the order given; runs at smoke scale and with two trials, which is the same code on less data, and without MLflow;
+    audits on five pairs."""
     assert len(COMMANDS) >= 5
     for command in COMMANDS:
         words = shlex.split(command)
         if words[0] == "run":
             kept = [word for word in words if not word.startswith(("scale=", "trials="))]
             words = [*kept, "scale=smoke", "trials=2", "tracking=none"]
+        elif words[0] == "audit":
+            words += ["--pairs", "5"]
         done = dpbench(*words)
         assert done.returncode == 0, f"{command}: {done.stderr}"
 

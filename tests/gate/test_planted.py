@@ -5,6 +5,7 @@ A few run in the normal suite; the rest, and the rate over all of them, take min
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,7 @@ def test_all_faults_are_seen_and_most_of_them_under_other_noise(
     assert found_in_all >= SHARE * planted, sorted({fault.name for fault in FAULTS} - {*fresh})
 
 
+@functools.cache
 def smallest_experiments() -> dict[str, str]:
     """The experiment of the fewest cells in which a mechanism has errors, for every mechanism of the baselines.
 
@@ -123,10 +125,12 @@ def smallest_experiments() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", sorted({*smallest_experiments()} - {"zero"}))
+@pytest.mark.parametrize("mechanism", sorted({*MECHANISMS.names()} - {"zero"}))
 @pytest.mark.parametrize("factor", [2.0, 0.5])
 def test_the_budget_of_every_mechanism_is_guarded(mechanism: str, factor: float, bench: Bench) -> None:
     """Twice and half of the noise. `zero` has none."""
+    if mechanism not in smallest_experiments():  # reading them takes a second, also where no slow test is run
+        pytest.skip("it has no errors in the baselines")
     cls = MECHANISMS.get(mechanism)
     path = cls.__module__.removeprefix("dpbench.mechanisms.")
     where = ((smallest_experiments()[mechanism], (mechanism,)),)

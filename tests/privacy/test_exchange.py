@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from dpbench.errors import UserError
 from dpbench.numerics.gaussian import analytic_sigma, delta_of
 from dpbench.privacy.exchange import composed, epsilon_of_rho, gaussian_epsilon, gaussian_rho, parse_rho, pure_rho
 
-Call = Callable[..., subprocess.CompletedProcess[str]]
 DATA = package.Incidence.from_rows([[0, 2], [1, 2, 3], [2]], columns=4)
 
 
@@ -87,15 +84,20 @@ def test_gaussian_rho_of_records_counts_both_releases() -> None:
     assert gaussian.zcdp(data, 1.0) == pytest.approx(2 * gaussian_rho(0.5, 5e-7))
 
 
-def test_the_table_shows_what_several_releases_cost(dpbench: Call) -> None:
+def test_the_table_shows_what_several_releases_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, which has loaded dp_accounting: that takes seconds."""
     pytest.importorskip("dp_accounting")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
     words = ["dataset=trajectory", "mechanism=[lpa,gaussian]", "mechanism.gaussian.bound=60", "epsilon=1", "trials=2"]
-    done = dpbench("run", *words, "releases=12", "scale=smoke", "tracking=none", "figure=false")
-    assert done.returncode == 0, done.stderr
-    assert "ε of 12 releases" in done.stdout
-    row = next(line for line in done.stdout.splitlines() if "│ gaussian " in line)
+    assert main(["run", *words, "releases=12", "scale=smoke", "tracking=none", "figure=false"]) == 0
+    told = capsys.readouterr().out
+    assert "ε of 12 releases" in told
+    row = next(line for line in told.splitlines() if "│ gaussian " in line)
     assert f"{composed(1.0, 1e-6, 12, gaussian=True)[0]:.4g} (δ = 2.4e-05)" in row
-    assert "(δ" not in next(line for line in done.stdout.splitlines() if "lpa†" in line)  # it is not private
+    assert "(δ" not in next(line for line in told.splitlines() if "lpa†" in line)  # it is not private
 
 
 def test_without_dp_accounting_nothing_is_computed(
