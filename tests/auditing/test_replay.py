@@ -117,7 +117,8 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "parameters", "step", "named"), FAULTS, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_twentieth_less_noise_is_found(name: str, parameters: dict, step: str, named: str) -> None:
-    finding = found(altered(dpbench.mechanism(name, **parameters), step, less(1.05)), pairs=80)
+    pairs = len(ROW_SHAPES) if step == "choose" else 80  # the first ones are as wide as the bound, and take long
+    finding = found(altered(dpbench.mechanism(name, **parameters), step, less(1.05)), pairs)
     assert finding.verdict == "violated"
     assert 1 < finding.loss < 1.2
     if step not in ("choose", "popularity", "sample", "total"):  # where another step costs as much

@@ -223,8 +223,8 @@ def test_typed_overrides_are_what_the_words_say(home: Path) -> None:
         "a b",
         "{x}",
     ):
-        assert compose("gs/fig9", "smoke", {"results": name}).results == Path(name), override("results", name)
-    assert compose("gs/fig9", "smoke", ["results=größer als/日本"]).results == Path("größer als/日本")
+        assert compose("epicrec/example", "smoke", {"results": name}).results == Path(name), override("results", name)
+    assert compose("epicrec/example", "smoke", ["results=größer als/日本"]).results == Path("größer als/日本")
     with pytest.raises(UserError, match=r"trials=0 is not valid"):
         compose("gs/fig9", "smoke", {"trials": 0})
     with pytest.raises(UserError, match=r"--config-dir nowhere: there is no such folder"):
