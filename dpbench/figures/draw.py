@@ -10,7 +10,7 @@ import functools
 import importlib.util
 import inspect
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dpbench.figures.metadata import FORMATS, About
 from dpbench.model.record import Record
 from dpbench.model.run import FLOAT, Run, valid_name
+from dpbench.model.world import LABEL
 from dpbench.paths import EXPERIMENTS, results_above
 from dpbench.registry import make_importable
 from dpbench.storage import commands, frame
@@ -100,6 +101,7 @@ def draw(run: Run) -> Drawing:
             module = None if path is None else load_script(path)
             if not getattr(module, "WORLDS", False):  # a script that knows worlds says so
                 trials = frame.one_world(trials)
+                run = _in_worlds_of(run, trials)
             beside: list[str] = []
             if getattr(module, "BESIDE_FILES", False):
                 trials, beside = with_files(run, trials)
@@ -115,6 +117,15 @@ def draw(run: Run) -> Drawing:
         # A run with other mechanisms or datasets may lack what this figure shows, and a script may be the user's.
         raise CannotDraw(f"its script cannot draw this run ({type(error).__name__}: {error})") from error
     return drawing
+
+
+def _in_worlds_of(run: Run, trials: pd.DataFrame) -> Run:
+    """The run without settings in worlds that these trials, and so its caption, are not about."""
+    if LABEL not in trials:
+        return run
+    worlds = dict(zip(trials["dataset"], trials[LABEL].fillna(""), strict=True))
+    shown = (s for s in run.settings if worlds.get(s.dataset.name, s.dataset.world) == s.dataset.world)
+    return replace(run, settings=tuple(shown))
 
 
 def closed(run: Run) -> Figure | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -14,12 +15,13 @@ from PIL import Image
 from dpbench.claims.ledger import ledger
 from dpbench.figures import captions, shapes, style
 from dpbench.figures.captions import Stated
-from dpbench.figures.draw import draw_record, load_script
+from dpbench.figures.draw import _in_worlds_of, draw_record, load_script
 from dpbench.mechanisms.base import MECHANISMS
 from dpbench.model.record import Record
 from dpbench.paths import EXPERIMENTS
 from dpbench.storage import record
 
+from support import runs
 from support.door import dpbench
 from support.paths import ROOT
 
@@ -196,3 +198,16 @@ def test_a_mark_in_a_table_is_explained_with_the_mark() -> None:
     figure = shapes.table(pd.DataFrame({f"HPA{style.MARK} output": ["a movie"]}))
     captions.note(figure, [f"{style.MARK} not private as run: HPA"])
     assert f"{style.MARK} not private as run: HPA" in [text.get_text() for text in figure.texts]
+
+
+def test_a_caption_is_about_the_world_that_is_drawn() -> None:
+    """A run in all worlds draws one of each dataset, and tells where the data of that one comes from."""
+    default = runs.dataset("checkin")
+    whole = runs.run("x", [default])
+    (setting,) = whole.settings
+    steep = replace(setting, id="1" * 32, dataset=replace(default, world="steep"))
+    whole = replace(whole, settings=(setting, steep))
+    drawn = pd.DataFrame({"dataset": ["checkin"], "dataset.world": [None]})
+    assert _in_worlds_of(whole, drawn).origins() == ["checkin: generated, seed 0"]
+    assert _in_worlds_of(whole, drawn.assign(**{"dataset.world": "steep"})).settings == (steep,)
+    assert _in_worlds_of(whole, drawn[["dataset"]]) is whole
