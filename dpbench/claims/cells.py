@@ -151,7 +151,7 @@ def cells_of(frame: pd.DataFrame) -> list[CellTrials]:
 
     The values of a metric are its expectations given all but the last noise, if every trial of the cell has them.
     """
-    from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC, SETTING, TRIAL, metric_names
+    from dpbench.storage.frame import DATA_SEED, EXPECTED, METRIC, NAMED, SETTING, TRIAL, metric_names
 
     released = [c for c in frame.columns if c.startswith(TOLD)]
     columns = {METRIC + name: name for name in metric_names(frame)} | {c: c for c in (SECONDS, *released)}
@@ -161,7 +161,8 @@ def cells_of(frame: pd.DataFrame) -> list[CellTrials]:
     expected = {EXPECTED + name: name for name in metric_names(frame) if EXPECTED + name in frame}
     several = DATA_SEED in frame and frame[DATA_SEED].nunique() > 1
     cells = []
-    for _, rows in frame.groupby(labels if several else [SETTING, *labels], sort=False, dropna=False):
+    by = labels if several else [column for column in NAMED if column in frame]
+    for _, rows in frame.groupby(by, sort=False, dropna=False):
         first = rows.iloc[0]
         values = {columns[c]: rows[c].to_numpy(dtype=float) for c in numeric if rows[c].notna().all()}
         known = [c for c in expected if rows[c].notna().all()]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 METRIC, EXPECTED, CHOSEN, DIAGNOSTIC = "metric.", "expected.", "chosen.", "diagnostic."
 SETTING, TRIAL, SECONDS = "setting", "trial", "seconds"
+NAMED = (SETTING, "dataset", "mechanism", "task")
+"""The columns that tell the settings of a run apart; others may hold lists."""
 DATA_SEED, DATA_SEEDS = "data_seed", "data_seeds"
 PAIRS = {"pair_variance": "variance", "pair_bias2": "bias2"}
 """What odd trials measure together with the previous trial, and the name of its mean over a run."""
@@ -44,7 +46,7 @@ def trials(run: Run) -> pd.DataFrame:
     tables: list[pa.Table] = []
     labels: list[dict[str, Value]] = []
     wanted = run.repetitions_by_id()
-    for setting in {(setting.id, repr(setting.labels())): setting for setting in run.settings}.values():
+    for setting in {(s.id, s.dataset.name, s.mechanism.name, s.task.name): s for s in run.settings}.values():
         table = store.read(setting.id, wanted[setting.id])
         if table is not None:
             tables.append(table)
