@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpbench.claims.cells import CellTrials
+from dpbench.claims.expression import ERROR
 from dpbench.config import catalogue
 from dpbench.config.readings import of_experiment, readings
 from dpbench.model.claim import (
@@ -237,16 +238,13 @@ def _spanned(claim: Claim, groups: Sequence[Group]) -> Group:
 def _word(found: Mapping[tuple[str, str], Verdict]) -> tuple[str, str]:
     """The verdict over cases by reading and world, with a reason.
 
-    Cases that disagree need a correction, because among many cases some are wrong by chance: both sides must stay the same
-    with the error of one case divided by their number. Where all cases agree, none is needed.
+    Cases that disagree need a correction, because among many cases some are wrong by chance: each side must be firm. Where all
+    cases agree, none is needed.
     """
     words = {one.verdict for one in found.values()}
     if len(words) == 1:
         return words.pop(), ""
-    sides = {
-        word: [key for key, one in found.items() if one.verdict == word and one.error <= 0.05 / len(found)]
-        for word in (REPRODUCED, CONTRADICTED)
-    }
+    sides = {word: _firm(found, word) for word in (REPRODUCED, CONTRADICTED)}
     holds, fails = sides[REPRODUCED], sides[CONTRADICTED]
     if not (holds and fails):
         count = sum(one.verdict == OPEN for one in found.values())
@@ -259,6 +257,16 @@ def _word(found: Mapping[tuple[str, str], Verdict]) -> tuple[str, str]:
     if by_reading == by_world:
         return ON_BOTH, ""
     return (ON_READING if by_reading else ON_DATA), ""
+
+
+def _firm(found: Mapping[tuple[str, str], Verdict], word: str) -> list[tuple[str, str]]:
+    """The cases with a verdict that are not all wrong, with the usual error: k of n cases must have at most k / n of it (Simes).
+
+    This holds for cases that depend on each other as those do that share trials.
+    """
+    errors = sorted((one.error, key) for key, one in found.items() if one.verdict == word)
+    enough = [k for k, (error, _) in enumerate(errors, 1) if error <= ERROR * k / len(found)]
+    return [key for _, key in errors[: max(enough, default=0)]]
 
 
 def _representative(claim: Claim, word: str, judged: Sequence[Verdict]) -> Verdict:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpbench.claims import cases
 from dpbench.claims.cells import CellTrials
@@ -159,6 +160,35 @@ def test_many_cases_that_disagree_by_chance_are_open() -> None:
     found = judged(grid(0.5, 0.5, 0.5, 1.0018))
     assert {case.verdict for case in found.cases} == {REPRODUCED, OPEN}
     assert found.verdict == OPEN
+
+
+def test_many_cases_that_disagree_are_firm_together() -> None:
+    """30 of 90 cases need not each have an error of 0.05 / 90: that so many of them are wrong is as unlikely."""
+
+    def word(holds: int, fails: int, error: float) -> str:
+        one = Verdict(claim(**RATIO), REPRODUCED, error=error)
+        verdicts = [one] * holds + [replace(one, verdict=CONTRADICTED)] * fails
+        return cases._word({(str(number), "default"): verdict for number, verdict in enumerate(verdicts)})[0]
+
+    assert word(60, 30, 0.01) == ON_READING
+    assert word(60, 30, 0.05) == OPEN
+    assert word(88, 2, 0.001) == ON_READING
+    assert word(89, 1, 0.001) == OPEN
+    assert word(49, 1, 0.001) == ON_READING
+
+
+def test_cases_that_all_hold_seem_to_disagree_once_in_twenty() -> None:
+    """In truth all hold. Their errors are uniform and share a part, as cases do that share trials; 4,000 times 90 cases."""
+    draws = np.random.default_rng(1)
+    alarms = {}
+    for shared in (0.0, 0.5, 0.9):
+        normal = np.sqrt(shared) * draws.standard_normal((4000, 1)) + np.sqrt(1 - shared) * draws.standard_normal(
+            (4000, 90)
+        )
+        chances = np.sort(stats.norm.sf(normal), axis=1)
+        alarms[shared] = np.mean((chances <= 0.05 * np.arange(1, 91) / 90).any(axis=1))
+    assert max(alarms.values()) < 0.061, "0.05 and three standard errors"
+    assert alarms[0.0] > 0.039
 
 
 # Faults that were planted once: none of them changes a count.

@@ -350,7 +350,7 @@ def test_copies_are_not_counted_and_the_error_rate_is_stated() -> None:
     clear, copy = (judge.verdict(claim(**RATIO, copy_of=name)) for name in ("", "x/c"))
     close = judge.verdict(claim(measure=RATIO["measure"], expect="< 0.511"))
     sure = judge.verdict(claim(experiment="", measure="1 + 1", expect="= 2"))
-    assert (clear.error, sure.error) == (0.001, 0)
+    assert (clear.error, sure.error) == (0.0005, 0)
     assert close.error > 0.001, "it does not stay the same at 99.9 %"
     found = tally([clear, copy, close, sure])
     assert (found.claims, found.repeats, found.noisy, found.firm) == (3, 1, 3, 2)
