@@ -24,8 +24,8 @@ from dpbench.model.claim import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE, Clai
 from dpbench.model.verdict import RANK, Evidence, Group, Verdict, describe
 
 ERRORS = (ERROR, 0.01, FIRM, FIRM / 2)
-"""Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is, down to what the draws of
-a mean resolve (`laws.DRAWS`)."""
+"""Error probabilities of the intervals. The first one decides the verdict; the others show how firm it is, down to what the draws
+of a mean resolve (`laws.DRAWS`)."""
 ROUNDING = 1e-9
 """Tolerance for a computed number at a border, relative to the border: one of 1e-12 would mean nothing beside 1e-9."""
 MeasuredGroup = tuple[dict[str, Any], list[Interval], int | None]
