@@ -91,11 +91,17 @@ def by_computation(claim: Claim) -> Verdict:
     """The verdict of a computation: exact, so there is no interval."""
     computed = COMPUTATIONS[claim.compute]()
     value = computed.value
-    for border in filter(np.isfinite, (claim.region.low, claim.region.high)):
-        value = border if abs(value - border) <= ROUNDING * (abs(border) or 1) else value
+    for border in (claim.region.low, claim.region.high):
+        value = _at_border(value, border)
     group = _group(claim.region, {}, Interval(value, value, value))
     method = f"computed over {computed.cases} cases"
     return Verdict(claim, group.verdict, "", (group,), group, evidence=Evidence.PROOF, method=method)
+
+
+def _at_border(value: float, border: float) -> float:
+    """The border, if a value differs from it by the rounding of its last digits only."""
+    near = np.isfinite(border) and abs(value - border) <= ROUNDING * (abs(border) or 1)
+    return border if near else value
 
 
 def by_audit(claim: Claim, asked: Replay, record: Path | None = None) -> Verdict:
@@ -126,9 +132,7 @@ def by_audit(claim: Claim, asked: Replay, record: Path | None = None) -> Verdict
 
 
 def _audited(region: Region, audited: Replayed) -> Group:
-    value = audited.answer.value
-    if 0 < value - region.high <= ROUNDING:
-        value = region.high
+    value = _at_border(audited.answer.value, region.high)
     verdict = region.judge(value, value)
     # A loss that was found is certain. If none was found, it may be in a part that was not examined.
     if audited.answer.undecided and not value > region.high:
