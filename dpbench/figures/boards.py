@@ -230,9 +230,8 @@ def cost_figure(points: pd.DataFrame, *, title: str, highlight: str = "", share:
         ax.plot(seconds, value, kind.marker, markerfacecolor=kind.face, markeredgecolor=edge, markersize=6, zorder=2)
         weight = "bold" if who in {highlight, *front["who"]} else "normal"
         text = ax.text(seconds, value, label(who), fontsize=SMALL, fontweight=weight, zorder=3)
-        text.set_bbox(
-            {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2}
-        )  # the line may pass below it
+        # The line may pass below it.
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2})
         texts.append(text)
     ax.set_xscale("log")
     if not share and len(known) and regret.max() > 10:
